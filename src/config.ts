@@ -1,4 +1,5 @@
 import { accessSync, constants } from "node:fs";
+import type { StreamLimits } from "./limits/streamLimits.ts";
 import { bareAddress } from "./mailAddress.ts";
 import type { DraftOptions, OauthClientOptions, S3Options, TwilioAccount } from "./providerOptions.ts";
 import { readSetting, type JwtKey, type SettingName } from "./settings.ts";
@@ -87,6 +88,8 @@ export interface Config {
   /** Bytes. */
   readonly documentBytes: number;
   readonly workerConcurrency: number;
+  /** How many event streams there may be in one process. */
+  readonly streamLimits: StreamLimits;
 }
 
 /** Settings that cannot be: its message has one sentence per line. */
@@ -238,6 +241,12 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
     poolSize: must("POOL_SIZE"),
     documentBytes: must("PLAN_CACHE_MB") * 1_000_000,
     workerConcurrency: must("WORKER_CONCURRENCY"),
+    streamLimits: Object.freeze({
+      total: must("STREAMS"),
+      ofOrganization: must("STREAMS_PER_ORGANIZATION"),
+      ofViewer: must("STREAMS_PER_VIEWER"),
+      ofAddress: must("STREAMS_PER_ADDRESS"),
+    }),
   };
 
   checkReadable("TLS_CERT", cert, problems);

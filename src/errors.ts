@@ -70,6 +70,16 @@ export class CodedError extends Error {
   }
 }
 
+/** The refusal of what takes a token to whoever came without one. */
+export function signInFirst(cause?: unknown): CodedError {
+  return new CodedError(
+    "UNAUTHENTICATED",
+    'Sign in first: send the header "Authorization: Bearer <token>".',
+    {},
+    { cause },
+  );
+}
+
 /** A masked failure of ours; `cause` is for the log only. */
 export function internalError(cause: unknown, status = 500): CodedError {
   return new CodedError("INTERNAL", internalMessage, {}, { cause, status });

@@ -23,6 +23,10 @@ import { isMultipart } from "./http/uploads.ts";
 import { uploadPlaces } from "./http/uploadPlaces.ts";
 import * as admission from "./limits/admission.ts";
 import type { Logger } from "./log.ts";
+import type { Request } from "express";
+import { createLive, type Live } from "./live/live.ts";
+import { subscriptions } from "./live/subscriptions.ts";
+import type { StreamLimits } from "./limits/streamLimits.ts";
 import { inSpan } from "./tracing/spans.ts";
 import { createPreset, settingsOf, viewerSettings, type PresetOptions } from "./preset.ts";
 import { documentLookups, findCompiled, keptDocuments } from "./plugins/QueryLimitsPlugin.ts";
@@ -30,7 +34,7 @@ import { createDraftProvider, type DraftProvider } from "./providers/drafts/inde
 import type { FileStore } from "./providers/files/index.ts";
 import { paymentsWebhook } from "./http/paymentsWebhook.ts";
 import { messagesWebhook } from "./http/messagesWebhook.ts";
-import { Positions } from "./http/position.ts";
+import { Positions } from "./database/position.ts";
 import { paymentTransforms } from "./payments/transforms.ts";
 import { noProcessor, type PaymentProcessor } from "./providers/payments/index.ts";
 import type { SmsProvider } from "./providers/sms/index.ts";
@@ -94,6 +98,8 @@ export interface GraphqlOptions {
   /** Reads what users write. */
   compute: Compute;
   log: Logger;
+  /** How many event streams there may be; see streamLimits.ts. */
+  streamLimits?: StreamLimits;
   /** Makes the instance of the preset: with a schema that it builds, or with one that is there. */
   instance?: (preset: GraphileConfig.Preset) => GraphqlInstance;
   /** See PresetOptions. */
@@ -124,7 +130,9 @@ export interface Graphql {
     | "calendars"
     | "consent"
     | "languageOfUser"
-  >;
+  > & { live: Live };
+  /** Ends event streams, and refuses others. */
+  drain(): void;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
 }
@@ -168,6 +176,7 @@ export async function startGraphql({
   sms,
   log,
   compute,
+  streamLimits = { total: 2_000, ofOrganization: 1_000, ofViewer: 50, ofAddress: 500 },
   instance = postgraphile,
   adaptor,
 }: GraphqlOptions): Promise<Graphql> {
@@ -198,6 +207,13 @@ export async function startGraphql({
     });
     const authenticator = createAuthenticator({ pool, keys: jwtKeys });
     const addresses = createFileAddresses(jwtKeys, baseUrl);
+    const live = createLive({
+      connectionString: authenticatorUrl,
+      authenticator,
+      pool: pages,
+      limits: streamLimits,
+      log,
+    });
     const integrations = createIntegrations({
       seal,
       policy: { loopback: loopbackWebhooks },
@@ -223,6 +239,17 @@ export async function startGraphql({
         paymentTransforms: paymentTransforms(payments, pool),
         draftTransforms: draftTransforms(drafts, compute, log),
         integrationTransforms: integrationTransforms(integrations),
+        subscriptionsOf: (request) =>
+          subscriptions(live, {
+            bearer: () => live.bearer(request.headers.authorization, (request as Request).ip),
+            ip: (request as Request).ip,
+            ended: (error) => (requestState(request).subscriptionError = error),
+            opened: (close) => {
+              const { res: response } = request as Request;
+              if (response!.closed) close();
+              else response!.once("close", close);
+            },
+          }),
         viewerPlace: createViewerPlace(pool, location, log, connections),
         adaptor: fused,
       }),
@@ -292,12 +319,14 @@ export async function startGraphql({
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
         signingWebhook: signingWebhook(integrations, pool),
+        live,
         calendars: calendars(pages, baseUrl, compute),
         consent: consentPage(integrations),
         languageOfUser: async (userId) =>
           (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
         numbers: () => ({
           pools: { api: numbersOf(pool), pages: numbersOf(pages) },
+          live: live.numbers,
           documents: { ...keptDocuments(schema), ...documentLookups },
           admission: {
             operations: admission.operations.numbers,
@@ -314,7 +343,9 @@ export async function startGraphql({
         await pool.query("select 1");
         return true;
       },
+      drain: live.drain,
       release: async () => {
+        await live.stop();
         await pgl.release();
         await Promise.all([pool.end(), pages.end()]);
       },

@@ -29,6 +29,7 @@ export const logEvents = {
   "integration.refresh_failed": "An integration was not refreshed; its ticket tells the organization.",
   "job.log": "A line of the job runner or of a task.",
   "job.set_aside": "A job during which processes died twice is not run any more until it is released.",
+  "live.read_failed": "Events were not read for streams; tried again within a second.",
   "location.failed": "The place of a viewer was not found.",
   "mail.failed": "A mail was not sent; the job retries.",
   "migration.baseline": "A database of before the baseline continues with the present migrations.",

@@ -3,13 +3,15 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 /** One state of the API: what answers requests, and what it holds. */
 export interface ApiState {
   app: (request: IncomingMessage, response: ServerResponse) => void;
-  graphql: { isReachable(): Promise<boolean>; release(): Promise<void> };
+  graphql: { isReachable(): Promise<boolean>; drain(): void; release(): Promise<void> };
 }
 
 export interface ReloadableApi<Given> {
   /** Hands each request to the present state. */
   handler: RequestListener;
   isReachable(): Promise<boolean>;
+  /** Ends what goes on without end, such as event streams. */
+  drain(): void;
   /**
    * Builds a state anew and puts it in the place of the present one, which first answers what it has begun.
    * @param given what is there of it already.
@@ -27,6 +29,7 @@ export async function reloadableApi<Given>(
   return {
     handler: (request, response) => present.handle(request, response),
     isReachable: () => present.isReachable(),
+    drain: () => present.drain(),
     reload: async (given) => {
       const next = count(await make(given));
       const done = present.retire();
@@ -58,8 +61,11 @@ function count({ app, graphql }: ApiState) {
       app(request, response);
     },
     isReachable: () => graphql.isReachable(),
+    drain: () => graphql.drain(),
     retire: async () => {
       retired = true;
+      // Clients make their streams anew, where the next state answers.
+      graphql.drain();
       settle();
       await idle.promise;
       await graphql.release();

@@ -22,7 +22,7 @@ import { removeLeftoversOfDead } from "./files/leftovers.ts";
 import { loadCertificate } from "./http/certificate.ts";
 import { healthz, readyz } from "./http/health.ts";
 import { openMonitoring } from "./http/monitoring.ts";
-import { serve } from "./http/serve.ts";
+import { requireAddress, serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
 import { createLog, type Logger } from "./log.ts";
 import { createDraftProvider } from "./providers/drafts/index.ts";
@@ -108,6 +108,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     const database = await openDatabase(config, log);
     shutdown.add("database", database.end);
     database.exited.then(() => fail("the embedded database ended", exitCodes.failed)).catch(() => {});
+    if (!part && (config.mode === "all" || config.mode === "api")) await requireAddress(config);
     let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
     // Tells until the end that the process is alive, and not ready.
     shutdown.add("monitoring", async () => monitoring?.close());
@@ -282,6 +283,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         authenticatorUrl: database.authenticatorUrl,
         poolSize: config.poolSize,
         documentBytes: config.documentBytes,
+        streamLimits: config.streamLimits,
         jwtKeys: await loadJwtKeys(config),
         seal,
         trustedDocumentsOnly: config.trustedDocumentsOnly,
@@ -314,6 +316,8 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       };
       const listener = await serve(api.handler, config, { log, part, reloaded });
       shutdown.add("HTTP", () => listener.close(config.stopTimeoutMs * requestsShare));
+      // Their clients make them anew elsewhere, or here once the service is back.
+      shutdown.add("event streams", api.drain);
       // Whoever sends requests here sees that the process is not ready any more, and has time to.
       shutdown.add("new requests", async ({ exitCode }) => {
         listener.drain();

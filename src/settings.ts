@@ -502,6 +502,27 @@ export const settings = {
       "Memory for documents and their plans in one process, in MB: those asked again and again are kept longest.",
     parse: whole(8, 10_000),
   }),
+  STREAMS: setting({
+    default: "2000",
+    description:
+      "Event streams that one process keeps open; each is a connection. 0 refuses all. See docs/live.md.",
+    parse: whole(0, 100_000),
+  }),
+  STREAMS_PER_ORGANIZATION: setting({
+    default: "1000",
+    description: "Of these, those of one organization.",
+    parse: whole(1, 100_000),
+  }),
+  STREAMS_PER_VIEWER: setting({
+    default: "50",
+    description: "Of these, those of one user, with all tokens.",
+    parse: whole(1, 100_000),
+  }),
+  STREAMS_PER_ADDRESS: setting({
+    default: "500",
+    description: "Of these, those of one address, or of one network (/64) where it is IPv6.",
+    parse: whole(1, 100_000),
+  }),
   WORKER_CONCURRENCY: setting({
     default: "5",
     description: "Jobs that one process runs at a time.",

@@ -9,7 +9,7 @@ import { accessTokenPrefix, accessTokenSha256, isAccessToken } from "./accessTok
 import { anonymous, type Claims } from "./claims.ts";
 import { KnownTokens, type KnownToken } from "./knownTokens.ts";
 import { createLoginTokens, type LoginTokenKey } from "./loginToken.ts";
-import { TokenCheck, type Access } from "./tokenCheck.ts";
+import { TokenCheck, type Access, type TokenFacts } from "./tokenCheck.ts";
 
 /** Longer than any token of ours. */
 const MOST_CHARACTERS = 2000;
@@ -61,6 +61,23 @@ export interface Authenticated {
   readonly check?: TokenCheck;
 }
 
+/** A token that was looked up: what it stands for, and what it is looked up by again without its text. */
+export interface Bearer {
+  readonly claims: Claims;
+  readonly facts: TokenFacts;
+  /** When it expires by itself, in seconds since 1970; undefined: the database knows. */
+  readonly expiresAt: number | undefined;
+}
+
+/** See {@link createAuthenticator}. */
+export interface Authenticator {
+  (authorizationHeader: string | undefined, ip?: string, carries?: boolean): Promise<Authenticated>;
+  /** Looks the token of a header up, for what goes on for longer than a request; undefined without a header. */
+  bearer(authorizationHeader: string | undefined, ip: string | undefined): Promise<Bearer | undefined>;
+  /** Looks a token up that was looked up before. */
+  again(facts: TokenFacts, ip?: string): Promise<Claims>;
+}
+
 /**
  * Turns `Authorization` headers into claims. A header is refused or trusted, never ignored: only its absence makes an
  * anonymous viewer. One statement for a token that can be ours, none for any other; none either for one that was looked up in
@@ -73,7 +90,7 @@ export interface Authenticated {
 export function createAuthenticator(options: {
   pool: Pick<Pool, "query">;
   keys: readonly LoginTokenKey[];
-}): (authorizationHeader: string | undefined, ip?: string, carries?: boolean) => Promise<Authenticated> {
+}): Authenticator {
   const { pool } = options;
   const loginTokens = createLoginTokens(options.keys);
   const knownTokens = new KnownTokens();
@@ -83,8 +100,8 @@ export function createAuthenticator(options: {
     query: typeof bySession,
     values: unknown[],
     key: string,
-    { sessionId, expiresAt }: { sessionId?: string | undefined; expiresAt?: number } = {},
-  ): Promise<Claims> {
+    { sessionId, expiresAt }: { sessionId?: string | undefined; expiresAt?: number | undefined } = {},
+  ): Promise<Bearer> {
     const { rows } = await authentications
       .run(partyOf(null, ip), () => pool.query<AuthenticatedRow>({ ...query, values }))
       .catch(lookUpFailed);
@@ -103,16 +120,12 @@ export function createAuthenticator(options: {
       ...(row.second_factor_withholds && { secondFactorWithholds: row.second_factor_withholds }),
     };
     const tokenSha256 = row.token_id === null ? null : (values[0] as Buffer);
+    const facts = { userId: row.viewer_id, sessionId: sessionId ?? null, tokenSha256 };
     // Without a row of its own a session cannot be asked about; and what is withheld ends at any moment.
     const isCheckable = (sessionId ?? tokenSha256) !== null && !row.second_factor_withholds;
-    if (isCheckable)
-      knownTokens.keep(key, {
-        claims,
-        facts: { userId: row.viewer_id, sessionId: sessionId ?? null, tokenSha256 },
-        expiresAt,
-      });
+    if (isCheckable) knownTokens.keep(key, { claims, facts, expiresAt });
     else knownTokens.forget(key);
-    return claims;
+    return { claims, facts, expiresAt };
   }
 
   /** Has the access of a token found that is used again, while nobody waits for it. */
@@ -128,7 +141,7 @@ export function createAuthenticator(options: {
       .catch(() => knownTokens.keepAccess(key, known, undefined));
   }
 
-  async function lookUp(token: string, key: string, ip: string | undefined): Promise<Claims> {
+  async function lookUp(token: string, key: string, ip: string | undefined): Promise<Bearer> {
     if (!token.startsWith(accessTokenPrefix)) {
       const { sub, epoch, sid, jti, exp } = loginTokens.verify(token);
       const sessionId = sid ?? jti;
@@ -139,23 +152,49 @@ export function createAuthenticator(options: {
     return find(ip, byAccessToken, [accessTokenSha256(token)], key);
   }
 
-  return async (authorizationHeader, ip, carries = false) => {
-    if (authorizationHeader === undefined) return { claims: anonymous };
+  /** The token of a header, and what it is known by. */
+  function tokenOf(authorizationHeader: string): { token: string; key: string } {
     const token = /^Bearer +(\S+)$/i.exec(authorizationHeader)?.[1];
     if (token === undefined)
       throw refusal("The Authorization header has to be: Bearer, a space, and the token.");
     if (token.length > MOST_CHARACTERS) throw refusal("Not a token of this service.");
-    const key = createHash("sha256").update(token).digest("base64");
+    return { token, key: createHash("sha256").update(token).digest("base64") };
+  }
+
+  const authenticate = async (
+    authorizationHeader: string | undefined,
+    ip?: string,
+    carries = false,
+  ): Promise<Authenticated> => {
+    if (authorizationHeader === undefined) return { claims: anonymous };
+    const { token, key } = tokenOf(authorizationHeader);
     const known = carries ? knownTokens.find(key) : undefined;
-    if (!known) return { claims: await lookUp(token, key, ip) };
+    if (!known) return { claims: (await lookUp(token, key, ip)).claims };
     if (known.access === undefined) findAccess(key, known);
     const renew = async (refused: boolean) => {
       // A look-up that goes ahead, as it does of each mutation, says nothing of the access: that has versions.
       if (refused) knownTokens.forget(key);
-      return lookUp(token, key, ip);
+      return (await lookUp(token, key, ip)).claims;
     };
     return { claims: known.claims, check: new TokenCheck(known.facts, known.access ?? undefined, renew) };
   };
+  return Object.assign(authenticate, {
+    async bearer(authorizationHeader: string | undefined, ip: string | undefined) {
+      if (authorizationHeader === undefined) return undefined;
+      const { token, key } = tokenOf(authorizationHeader);
+      return lookUp(token, key, ip);
+    },
+    async again({ userId, sessionId, tokenSha256 }: TokenFacts, ip?: string) {
+      // By no key that a header has: what is known of those stays.
+      const found = tokenSha256
+        ? await find(ip, byAccessToken, [tokenSha256], "")
+        : await find(ip, bySession, [userId, 0, sessionId, true, ip ?? null, null], "", {
+            sessionId: sessionId ?? undefined,
+          });
+      knownTokens.forget("");
+      return found.claims;
+    },
+  });
 }
 
 /** Whatever the database refuses here, the caller did nothing wrong: an error of ours, UNAVAILABLE where it cannot be reached or takes too long. */

@@ -1,6 +1,6 @@
 import { hash, verify } from "@node-rs/argon2";
 import type { Pool } from "pg";
-import { CodedError } from "../errors.ts";
+import { CodedError, signInFirst } from "../errors.ts";
 import { passwordHashes, strangersHashes } from "../limits/admission.ts";
 import type { Claims } from "./claims.ts";
 import { networkOf } from "./network.ts";
@@ -81,7 +81,7 @@ function proofOf({ claims, operation, input }: TransformContext) {
       settle: "select app_private.settle_login($1, $2, $3)",
       who: String(input.username),
     };
-  if (claims.userId === null) throw new CodedError("UNAUTHENTICATED", "Sign in to do this.");
+  if (claims.userId === null) throw signInFirst();
   return {
     begin: "select app_private.begin_confirmation($1, $2) as hash",
     settle: "select app_private.settle_confirmation($1, $2, $3)",

@@ -10,11 +10,14 @@ create temp table mentions (callee oid);
 create temp table worker_mentions (callee oid);
 create temp table policy_calls (policy oid, callee oid, per_row boolean, constant boolean);
 
+-- Functions that the comments of a table, of its columns and of its fields name in their tags: the API calls them for whoever reads it.
+create temp table tag_mentions (callee oid, table_oid oid);
+
 -- Functions that the service's own sources call with its connections.
 create temp table service_calls (callee oid);
 
--- What a statement of a viewer comes to with the viewer's own rights. Of a mutation that is not for visitors, a visitor comes no further than
--- to being told to sign in.
+-- What a statement of a viewer comes to with the viewer's own rights, which hold for the functions of every view too. Of a mutation that is not
+-- for visitors, a visitor comes no further than to being told to sign in.
 create temp view reached as
   with recursive roots as (
     select r.role, f.oid from functions f cross join unnest(array['plat_user', 'plat_anonymous']) r (role)
@@ -24,8 +27,9 @@ create temp view reached as
     union select p.role, c.callee from policy_calls c join policies p on p.oid = c.policy where p.role in ('plat_user', 'plat_anonymous')
     union select r.role, d.refobjid from pg_depend d join pg_rewrite w on w.oid = d.objid join pg_class v on v.oid = w.ev_class
       cross join unnest(array['plat_user', 'plat_anonymous']) r (role)
-      where d.classid = 'pg_rewrite'::regclass and d.refclassid = 'pg_proc'::regclass and pg_get_userbyid(v.relowner) <> 'plat_masker'
-        and has_table_privilege(r.role, v.oid, 'select')
+      where d.classid = 'pg_rewrite'::regclass and d.refclassid = 'pg_proc'::regclass and has_table_privilege(r.role, v.oid, 'select')
+    union select r.role, m.callee from tag_mentions m cross join unnest(array['plat_user', 'plat_anonymous']) r (role)
+      where r.role = 'plat_user' or exists (select from policies p where p.table_oid = m.table_oid and p.role = r.role and p.command = 'select')
     union select 'plat_user', c.callee from service_calls c join functions f on f.oid = c.callee and f.schema = 'app_hidden'
     -- Only users write.
     union select 'plat_user', t.tgfoid from pg_trigger t
@@ -38,6 +42,16 @@ create temp view reached as
     select role, oid from roots
     union select r.role, c.callee from reached r join functions f on f.oid = r.oid and not f.definer join calls c on c.caller = f.oid)
   select r.role, f.oid from reached r join functions f using (oid);
+
+-- What it may come to: a mutation that does not tell visitors itself to sign in leaves that to what it calls.
+create temp view reachable as
+  with recursive reachable as (
+    select 'plat_anonymous' as role, f.oid from functions f
+    where f.schema = 'app_public' and f.volatility = 'v' and f.source !~ 'app_hidden\\.(require_viewer|refuse_anonymous)\\('
+    union select r.role, c.callee from reachable r join functions f on f.oid = r.oid and not f.definer join calls c on c.caller = f.oid)
+  select role, oid from reached union select role, oid from reachable
+  -- Which role of the service calls it, its tests show.
+  union select r.role, s.callee from service_calls s cross join unnest(array['plat_user', 'plat_anonymous']) r (role);
 `;
 
 const fill = `
@@ -61,6 +75,15 @@ insert into mentions
   select f.oid from functions f
   where f.name in (select distinct w[1] from pg_description d, regexp_matches(d.description, '(?:^|\\n)@[^\\n]*', 'g') line,
     regexp_matches(line[1], '[a-z]\\w+', 'g') w);
+
+insert into tag_mentions
+  select distinct f.oid, t.oid from pg_description d
+  left join pg_proc p on d.classoid = 'pg_proc'::regclass and p.oid = d.objoid
+  left join pg_type a on a.oid = p.proargtypes[0]
+  join pg_class t on t.relnamespace = 'app_public'::regnamespace and t.oid = case d.classoid when 'pg_class'::regclass then d.objoid when 'pg_proc'::regclass then a.typrelid end
+  cross join lateral regexp_matches(d.description, '(?:^|\\n)@(?:finder|ownFinder|sort)\\s[^\\n]*', 'g') line
+  cross join lateral regexp_matches(line[1], '[a-z]\\w+', 'g') w
+  join functions f on f.schema = 'app_hidden' and f.name = w[1];
 
 insert into service_calls
   select f.oid from functions f where f.schema || '.' || f.name = any ($1);
@@ -100,7 +123,7 @@ export async function createFacts(client: ClientBase): Promise<void> {
  */
 export async function gatherFacts(client: ClientBase, words: SourceWords): Promise<void> {
   await readSnapshot(client);
-  await client.query("truncate calls, mentions, worker_mentions, service_calls, policy_calls");
+  await client.query("truncate calls, mentions, tag_mentions, worker_mentions, service_calls, policy_calls");
   for (const statement of fill.split(";\n").filter((text) => text.trim() !== ""))
     await client.query(statement, statement.includes("$1") ? [[...wordsFor(statement, words)]] : []);
   await client.query(inRows);

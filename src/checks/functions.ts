@@ -89,15 +89,19 @@ export const functionRules: Rule[] = [
   {
     name: "function-grant-unused",
     why: "A right that nothing uses is there for whoever finds another way in; a definer function calls with its owner's.",
-    // What background work may execute is found by the rule worker-function.
+    // What background work may execute is found by the rule worker-function. What viewers may execute of app_hidden, visitors may by default.
     query: `
       select f.object || ' ' || r.name as object, format('Write \`revoke execute on function %s from %s;\`: only functions call it that run as their owner.',
         f.object, r.name) as write
-      from functions f cross join unnest(array['plat_user', 'plat_anonymous', 'plat_authenticator']) r (name)
+      from functions f cross join unnest(array['plat_user', 'plat_anonymous']) r (name)
       where f.schema <> 'app_public' and not f.is_trigger and has_function_privilege(r.name, f.oid, 'execute')
-        and not exists (select from mentions m where m.callee = f.oid)
-        and not exists (select from calls c join functions g on g.oid = c.caller
-          where c.callee = f.oid and not g.definer and (g.is_trigger and r.name <> 'plat_anonymous' or has_function_privilege(r.name, g.oid, 'execute')))`,
+        and not exists (select from reachable c where c.oid = f.oid and (c.role = r.name or c.role = 'plat_user' and f.schema = 'app_hidden'))
+      union all
+      select f.object || ' plat_authenticator', format('Write \`revoke execute on function %s from plat_authenticator;\`: nothing that answers requests names it.',
+        f.object)
+      from functions f join pg_proc p on p.oid = f.oid
+      where exists (select from aclexplode(p.proacl) a where a.grantee = 'plat_authenticator'::regrole)
+        and not exists (select from service_calls s where s.callee = f.oid)`,
   },
   {
     name: "trigger-unused",

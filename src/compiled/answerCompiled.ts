@@ -2,7 +2,7 @@
 import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import { fullPages } from "../limits/defaultPages.ts";
 import type { OperationWork } from "../limits/operationWork.ts";
-import type { Positions } from "../http/position.ts";
+import type { Positions } from "../database/position.ts";
 import { queryLimits } from "../limits/queryLimits.ts";
 import { NotWritten, type SelectResult } from "./answerWriter.ts";
 import type { CompiledQuery } from "./compiledQueries.ts";

@@ -11,7 +11,7 @@ import type { Logger } from "../log.ts";
 import { DatabaseClient } from "./client.ts";
 
 export interface CallLineOptions {
-  /** That of plat_worker. */
+  /** That of plat_worker, or of any role for a line that only listens. */
   connectionString: string;
   /** Shown in pg_stat_activity, and in the log. */
   applicationName: string;
@@ -20,6 +20,8 @@ export interface CallLineOptions {
   listen?: { channel: string; called: (payload: string | undefined) => void };
   /** Milliseconds of silence after which the line is given up; ten seconds unless given. */
   answerWithin?: number;
+  /** Whether it only listens: nothing is held by it, and others do not look for it. */
+  listensOnly?: boolean;
   /** Said on each new connection before it counts. */
   connected?: (line: Pick<Line, "query">) => Promise<void>;
 }
@@ -57,6 +59,7 @@ const LOOK_FOR_OTHERS_MS = 1_000;
 /** Opens the line; throws where the database cannot be reached. */
 export async function openCallLine(options: CallLineOptions): Promise<CallLine> {
   const { connectionString, applicationName, log, listen, connected, answerWithin = ANSWER_MS } = options;
+  const { listensOnly = false } = options;
   /** What is under way, by the ids that it is held by. */
   const underway = new Map<number, number>();
   let client: DatabaseClient | undefined;
@@ -68,6 +71,7 @@ export async function openCallLine(options: CallLineOptions): Promise<CallLine> 
 
   /** The line under an id of its own. */
   async function begin(query: Line["query"]): Promise<Line> {
+    if (listensOnly) return { id: 0, query, hold: () => () => {} };
     const { rows } = await query<{ id: number }>("select app_private.connection_begins(null) as id");
     const { id } = rows[0]!;
     const hold = () => {
@@ -84,6 +88,7 @@ export async function openCallLine(options: CallLineOptions): Promise<CallLine> 
 
   /** Where the line is broken, others notice that the id is gone. */
   function forget(id: number): void {
+    if (listensOnly) return;
     void line?.query("select app_private.connection_ends($1)", [id]).catch(() => {});
   }
 
@@ -166,7 +171,7 @@ export async function openCallLine(options: CallLineOptions): Promise<CallLine> 
   await connect();
   const ping = setInterval(() => {
     // One that fails breaks the line, which is told there.
-    void line?.query("select app_private.note_gone_connections()").catch(() => {});
+    void line?.query(listensOnly ? "select" : "select app_private.note_gone_connections()").catch(() => {});
   }, LOOK_FOR_OTHERS_MS);
   return {
     current: () => line,

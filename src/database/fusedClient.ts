@@ -5,7 +5,7 @@ import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { withIdsApart } from "./batchedLookups.ts";
 import { isRetryable, sqlState } from "./databaseErrors.ts";
 import type { OperationWork } from "../limits/operationWork.ts";
-import { parseLsn, REACHED } from "../http/position.ts";
+import { parseLsn, REACHED } from "./position.ts";
 import { OUTDATED, type TokenCheck } from "../auth/tokenCheck.ts";
 import { afterDeadlines, type Deadlines } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";

@@ -1,5 +1,5 @@
 import { checkOf, type TokenCheck } from "../auth/tokenCheck.ts";
-import { REACHED, requirePosition } from "../http/position.ts";
+import { REACHED, requirePosition } from "./position.ts";
 import { isPlannedForValues } from "./planMark.ts";
 import { makeSetter, type PgSettings, type Setter, type SetterCheck } from "./settings.ts";
 

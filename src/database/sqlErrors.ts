@@ -1,4 +1,4 @@
-import { CodedError, internalError, isErrorCode } from "../errors.ts";
+import { CodedError, internalError, isErrorCode, signInFirst } from "../errors.ts";
 import { LOCK_NOT_AVAILABLE, refusesChanges } from "./databaseErrors.ts";
 import { suspectWrites } from "./writes.ts";
 import { constraintKey, type ConstraintMessage, type ConstraintMessages } from "./constraintMessages.ts";
@@ -108,7 +108,7 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, view
     case "42501":
       return viewer.signedIn
         ? say("FORBIDDEN", "You do not have permission to do this.")
-        : new CodedError("UNAUTHENTICATED", "Sign in to do this.", {}, { cause: error });
+        : signInFirst(error);
     case "25006":
       return say("FORBIDDEN", "This access token is read-only.");
     case "40001":

@@ -2,7 +2,7 @@ import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import type { OperationWork } from "../limits/operationWork.ts";
-import { parseLsn, REACHED } from "../http/position.ts";
+import { parseLsn, REACHED } from "./position.ts";
 import { afterDeadlines, type Deadlines } from "./deadlines.ts";
 import type { Session } from "./session.ts";
 import type { Setter } from "./settings.ts";

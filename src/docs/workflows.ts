@@ -107,7 +107,7 @@ export async function workflowVariables(database: ClientBase): Promise<string> {
   // A subject of a kind that has no variable of its own is read as the subject alone.
   const { rows } = await database.query<{ root: string; kind: string | null; fields: string[] }>(
     `select r.root, null as kind, array_agg(v.name order by v.name) as fields
-     from app_hidden.workflow_roots r join app_hidden.workflow_variables() v on v.root = r.root group by r.root
+     from app_hidden.workflow_roots r join app_private.workflow_variables() v on v.root = r.root group by r.root
      union all
      select 'subject', s.value, array_agg(c.name order by c.name)
      from app_public.workflow_subject_values s cross join lateral app_private.record_columns(app_private.subject_table(s.value)) c

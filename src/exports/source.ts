@@ -81,8 +81,12 @@ export async function openExportSource(
 ): Promise<ExportSource> {
   const [id, open, parameters] =
     "organizationId" in of
-      ? [of.organizationId, "open_organization_archive($1, true)", [of.organizationId]]
-      : [of.id, of.isArchive ? "open_organization_export($1)" : "open_export($1)", [of.id]];
+      ? [of.organizationId, "app_hidden.open_organization_archive($1, true)", [of.organizationId]]
+      : [
+          of.id,
+          of.isArchive ? "app_hidden.open_organization_export($1)" : "app_hidden.open_export($1)",
+          [of.id],
+        ];
   const client = await viewers.connect();
   let closed: Promise<void> | undefined;
   const close = async (): Promise<void> => {
@@ -95,10 +99,7 @@ export async function openExportSource(
   };
   try {
     await begin(client, id, claims);
-    const { rows } = await client.query<{ opened: Opened }>(
-      `select app_hidden.${open} as opened`,
-      parameters,
-    );
+    const { rows } = await client.query<{ opened: Opened }>(`select ${open} as opened`, parameters);
     const { tables = [], files, ...opened } = rows[0]!.opened;
     return {
       ...opened,

@@ -1,6 +1,6 @@
 /** What becomes of an Upload on its way to SQL: a content that is stored, as {checksum, filename}, or the rows in it. */
 import { Readable } from "node:stream";
-import { CodedError } from "../errors.ts";
+import { CodedError, signInFirst } from "../errors.ts";
 import { ImportedRows } from "../imports/importedRows.ts";
 import type { ArgumentTransform } from "../operations/members.ts";
 import type { Files } from "./files.ts";
@@ -60,11 +60,7 @@ export function uploadTransforms(files: Files): Record<FileKindName, ArgumentTra
     { context, uploadTarget: target, input }: Parameters<ArgumentTransform>[1],
   ): Promise<UploadedFile> => {
     const { userId } = context.claims;
-    if (!userId)
-      throw new CodedError(
-        "UNAUTHENTICATED",
-        'Sign in first: send the header "Authorization: Bearer <token>".',
-      );
+    if (!userId) throw signInFirst();
     if (value instanceof RefusedFile) throw value.reason;
     if (value instanceof UploadedFile) {
       checkKind(value, kind);

@@ -2,12 +2,14 @@ import express, { type Express, type RequestHandler } from "express";
 import type { Logger } from "../log.ts";
 import type { PostGraphileInstance } from "postgraphile";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
+import type { Live } from "../live/live.ts";
 import type { LanguageOfUser } from "../messages/viewerLanguage.ts";
-import type { Positions } from "./position.ts";
+import type { Positions } from "../database/position.ts";
 import { acceptJson } from "./accept.ts";
 import { type Authenticate, authentication } from "./authentication.ts";
 import { readBody } from "./body.ts";
 import { cors } from "./cors.ts";
+import { eventStream, streamTickets } from "./eventStream.ts";
 import { explorer } from "./explorer.ts";
 import { Grafserv } from "./grafserv.ts";
 import { type AnswerCompiled, graphql } from "./graphql.ts";
@@ -72,6 +74,8 @@ export interface AppDeps {
   readonly messagesWebhook?: RequestHandler;
   /** POST /webhooks/signing/:id, where the provider of electronic signatures tells that something changed. */
   readonly signingWebhook?: RequestHandler<any>;
+  /** GET /events/stream and POST /events/tickets. */
+  readonly live?: Live;
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
   readonly pages?: Readonly<Record<string, RequestHandler>>;
   /** What takes the files of multipart requests; without it they are refused like any other media type. */
@@ -106,7 +110,7 @@ export function createApp(deps: AppDeps): Express {
   );
   app.all(
     "/graphql",
-    cors,
+    cors("POST"),
     onlyMethods("POST"),
     (request, response, next) =>
       deps.uploads && isMultipart(request) ? next() : jsonOnly(request, response, next),
@@ -123,6 +127,10 @@ export function createApp(deps: AppDeps): Express {
       positions: deps.positions,
     }),
   );
+  if (deps.live) {
+    app.all("/events/stream", cors("GET"), onlyMethods("GET"), eventStream(deps.live, deps.languageOfUser));
+    app.all("/events/tickets", cors("POST"), onlyMethods("POST"), inTurn(streamTickets(deps.live)));
+  }
   if (deps.filePage) app.all("/files/:key/:name", onlyMethods("GET", "HEAD"), deps.filePage);
   for (const [path, page] of Object.entries(deps.pages ?? {}))
     app.all(path, onlyMethods("GET", "HEAD"), page);

@@ -28,20 +28,22 @@ const requestHeaders = [
 const responseHeaders = "X-Request-Id, Plat-Position, Retry-After, WWW-Authenticate, Idempotency-Replayed";
 
 /**
- * Lets pages of any origin call the endpoint. That is safe because nothing here is authenticated by something a browser
+ * Lets pages of any origin call an endpoint that takes this method. That is safe because nothing here is authenticated by something a browser
  * adds by itself: there are no cookies, the token is in a header that the page's own code has to set, and credentials
  * mode stays refused. A preflight is no GraphQL request, so it is answered 204; any other OPTIONS goes on and meets 405.
  */
-export const cors: RequestHandler = (request, response, next) => {
-  response.setHeader("Access-Control-Allow-Origin", "*");
-  response.setHeader("Access-Control-Expose-Headers", responseHeaders);
-  const preflight =
-    request.method === "OPTIONS" &&
-    request.headers.origin !== undefined &&
-    request.headers["access-control-request-method"] !== undefined;
-  if (!preflight) return next();
-  response.setHeader("Access-Control-Allow-Methods", "POST");
-  response.setHeader("Access-Control-Allow-Headers", requestHeaders);
-  response.setHeader("Access-Control-Max-Age", "86400");
-  response.status(204).end();
-};
+export const cors =
+  (method: "GET" | "POST"): RequestHandler =>
+  (request, response, next) => {
+    response.setHeader("Access-Control-Allow-Origin", "*");
+    response.setHeader("Access-Control-Expose-Headers", responseHeaders);
+    const preflight =
+      request.method === "OPTIONS" &&
+      request.headers.origin !== undefined &&
+      request.headers["access-control-request-method"] !== undefined;
+    if (!preflight) return next();
+    response.setHeader("Access-Control-Allow-Methods", method);
+    response.setHeader("Access-Control-Allow-Headers", requestHeaders);
+    response.setHeader("Access-Control-Max-Age", "86400");
+    response.status(204).end();
+  };

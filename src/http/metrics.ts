@@ -2,6 +2,7 @@ import diagnostics from "node:diagnostics_channel";
 import type { RequestHandler } from "express";
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { MetricValues } from "../apiProcesses.ts";
+import { type LiveNumbers, liveLags } from "../live/numbers.ts";
 import { connectionWaits, type PoolTiming, statementTimings } from "../database/timings.ts";
 import type { Logger } from "../log.ts";
 import { type JobMetrics, jobMetrics } from "../monitoring/jobMetrics.ts";
@@ -22,12 +23,16 @@ export interface ApiNumbers {
   readonly pools: Readonly<Record<string, PoolNumbers>>;
   /** Documents that are kept with their plans, the bytes they are thought to take, and how often one was found. */
   readonly documents?: { documents: number; bytes: number; hits: number; misses: number };
+  /** Event streams. */
+  readonly live?: LiveNumbers;
   /** Units of what is shared that are held, and requests that wait for some, by resource. */
   readonly admission?: Readonly<Record<string, { held: number; waiting: number }>>;
 }
 
 /** Addresses are labels only where they are few; anything else a caller asks for is "other". */
-const routes = new Set(["/", "/graphql", "/healthz", "/readyz", "/jobs"]);
+const routes = new Set(["/", "/graphql", "/events/stream", "/healthz", "/readyz", "/jobs"]);
+/** What is answered for as long as somebody reads: it has no duration that would say something. */
+const endless = new Set(["/events/stream"]);
 
 /** Seconds; finer where an answer should be. */
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -113,6 +118,14 @@ export function createMetrics(): Metrics {
     }),
   );
   registerDocuments(registry, () => numbers().documents);
+  registerLive(registry, () => numbers().live);
+  const lags = new Histogram({
+    name: "plat_live_lag_seconds",
+    help: "From the beginning of the transaction that wrote an event to handing it to the streams that are up to date",
+    buckets,
+    registers,
+  });
+  diagnostics.subscribe(liveLags.name, (seconds) => lags.observe(seconds as number));
   const statements = new Histogram({
     name: "plat_database_statement_duration_seconds",
     help: "From sending statements on a connection to the server being ready for the next, by pool",
@@ -155,7 +168,7 @@ export function createMetrics(): Metrics {
   const methods = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
   const labelOf = operationLabels();
   const observeOperation = (state: RequestState, seconds: number) => {
-    if (state.operationType === undefined) return;
+    if (state.operationType === undefined || state.operationType === "subscription") return;
     const operation = labelOf({
       name: state.operationName,
       isRegistered: state.isRegistered,
@@ -176,7 +189,8 @@ export function createMetrics(): Metrics {
       response.once("close", () => {
         const seconds = Number(process.hrtime.bigint() - state.startedAt) / 1e9;
         requests.inc({ route, method, status: String(response.statusCode) });
-        durations.observe({ route }, seconds);
+        const isEndless = endless.has(route) || state.operationType === "subscription";
+        if (!isEndless || response.statusCode !== 200) durations.observe({ route }, seconds);
         observeOperation(state, seconds);
         for (const code of state.errorCodes) errors.inc({ code });
       });
@@ -235,6 +249,41 @@ function registerDocuments(registry: Registry, found: () => ApiNumbers["document
         registers: [],
         collect() {
           this.set(found()?.[name] ?? 0);
+        },
+      }),
+    );
+}
+
+/** Event streams, once there is an API that has some. */
+function registerLive(registry: Registry, found: () => LiveNumbers | undefined): void {
+  const present = {
+    streams: "Event streams that are open",
+    feeds: "Sets of claims, by organization, that event streams are read for",
+  };
+  for (const [name, help] of Object.entries(present) as [keyof typeof present, string][])
+    registry.registerMetric(
+      new Gauge({
+        name: `plat_live_${name}`,
+        help,
+        registers: [],
+        collect() {
+          this.set(found()?.[name] ?? 0);
+        },
+      }),
+    );
+  const counted = {
+    reads: "Pages of events that were read for streams",
+    deliveries: "Events that were handed to streams that are up to date, once for each",
+  };
+  for (const [name, help] of Object.entries(counted) as [keyof typeof counted, string][])
+    registry.registerMetric(
+      new Counter({
+        name: `plat_live_${name}_total`,
+        help,
+        registers: [],
+        collect() {
+          this.reset();
+          this.inc(found()?.[name] ?? 0);
         },
       }),
     );

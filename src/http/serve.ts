@@ -1,5 +1,7 @@
 import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
 import type { RequestListener } from "node:http";
+import { createServer } from "node:net";
 import type { Part } from "../apiProcesses.ts";
 import type { Config } from "../config.ts";
 import type { Logger } from "../log.ts";
@@ -25,6 +27,22 @@ export interface ServeOptions {
 const expiryOf = (cert: string): number => new Date(new X509Certificate(cert).validTo).getTime() / 1000;
 
 /**
+ * Takes the configured address for a moment, so that a start that could not serve is refused before it has migrated or built anything.
+ * @throws Error with a sentence for the user when the address cannot be had.
+ */
+export async function requireAddress({ host, port }: Pick<Config, "host" | "port">): Promise<void> {
+  const server = createServer((socket) => void socket.destroy());
+  try {
+    server.listen(port, host);
+    await once(server, "listening");
+  } catch (error) {
+    throw new Error(sentence(error as NodeJS.ErrnoException, host, port), { cause: error });
+  }
+  server.close();
+  await once(server, "close");
+}
+
+/**
  * Opens the configured address to the application. A certificate that was renewed, by us or by whoever provides
  * the files, comes into use without a restart.
  * @throws Error with a sentence for the user when the address or the certificate cannot be had.
@@ -42,7 +60,7 @@ export async function serve(
     port,
     ...certificate,
     isProxy,
-    limits: connectionLimits(undefined, part?.processes),
+    limits: connectionLimits(undefined, part?.processes, config.streamLimits.total),
     ticketKeys: part && Buffer.from(part.ticketKeys),
   }).catch((error: NodeJS.ErrnoException) => {
     throw new Error(sentence(error, host, port), { cause: error });

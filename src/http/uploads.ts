@@ -1,7 +1,7 @@
 /** Uploads over HTTP: who may send a multipart request, and what becomes of its files. */
 import type { Readable } from "node:stream";
 import type { Request, RequestHandler } from "express";
-import { CodedError } from "../errors.ts";
+import { CodedError, signInFirst } from "../errors.ts";
 import type { Upload } from "../files/admission.ts";
 import type { Files } from "../files/files.ts";
 import { RefusedFile } from "../files/uploadedFile.ts";
@@ -32,11 +32,7 @@ function check(request: Request): void {
       "FORBIDDEN",
       "A multipart request needs the header GraphQL-Preflight: 1, which a form of another site cannot send.",
     );
-  if (!requestState(request).claims?.userId)
-    throw new CodedError(
-      "UNAUTHENTICATED",
-      'Sign in first: send the header "Authorization: Bearer <token>".',
-    );
+  if (!requestState(request).claims?.userId) throw signInFirst();
   if (Number(request.headers["content-length"] ?? 0) > multipartLimits.request) throw requestTooLarge();
   if ((request.headers["content-encoding"] ?? "identity") !== "identity")
     throw new CodedError(

@@ -40,9 +40,9 @@ export async function mailInvite<I extends Issued>(
   }: {
     /** Of the mail. */
     name: string;
-    /** Function of app_private that issues the token of an id and a send count. */
+    /** The call that issues the token of an id ($1) and a send count ($2). */
     issue: string;
-    /** Function of app_private that notes that the mail of an id went out. */
+    /** The call that notes that the mail of an id ($1) went out. */
     mark: string;
     letter: (invite: I) => Rendered;
   },
@@ -51,7 +51,7 @@ export async function mailInvite<I extends Issued>(
   const sendCount = numberOf(payload, "send_count");
   const key = `${name} ${id} ${sendCount}`;
   if (await isSettled(helpers, key)) return;
-  const { rows } = await helpers.query<I>(`select * from app_private.${issue}($1, $2)`, [id, sendCount]);
+  const { rows } = await helpers.query<I>(`select * from ${issue}`, [id, sendCount]);
   const invite = rows[0];
   if (!invite) return;
   const sent = await deliver(helpers, {
@@ -60,5 +60,5 @@ export async function mailInvite<I extends Issued>(
     organizationId: invite.organization_id,
     ...letter(invite),
   });
-  if (sent) await helpers.query(`select app_private.${mark}($1)`, [id]);
+  if (sent) await helpers.query(`select ${mark}`, [id]);
 }

@@ -1,5 +1,6 @@
 /** `DeleteXPayload`: what a generated deletion answers. */
-import { constant } from "postgraphile/grafast";
+import { constant, type ExecutableStep } from "postgraphile/grafast";
+import type { GraphQLFieldConfig } from "postgraphile/graphql";
 import type { AnyResource } from "../plugins/tables.ts";
 
 /** How operations call the records of a table: by the tag @operationName, else like their type. */
@@ -8,7 +9,31 @@ export function operationNameOf(build: GraphileBuild.Build, resource: AnyResourc
   return typeof name === "string" ? name : build.inflection.tableType(resource.codec);
 }
 
-/** Registers the payload of a table: id, deleted, and the records that foreign keys tagged @parent lead to. */
+/**
+ * What a payload tells caches: a payload is no record, and one that is kept under its `id` would be taken for the record itself.
+ * @param idOf the id from the step of the payload
+ */
+export function deletedFields(
+  build: GraphileBuild.Build,
+  typeName: string,
+  idOf: ($payload: any) => ExecutableStep,
+): Record<"deletedId" | "deletedType", GraphQLFieldConfig<any, any> & { plan: any }> {
+  const { GraphQLNonNull, GraphQLID, GraphQLString } = build.graphql;
+  return {
+    deletedId: {
+      description: "The id of the deleted record, under which caches drop it.",
+      type: new GraphQLNonNull(GraphQLID),
+      plan: idOf,
+    },
+    deletedType: {
+      description: `The type of the deleted record: ${typeName}.`,
+      type: new GraphQLNonNull(GraphQLString),
+      plan: () => constant(typeName),
+    },
+  };
+}
+
+/** Registers the payload of a table: id, deleted, deletedId, deletedType, and the records that foreign keys tagged @parent lead to. */
 export function registerDeletePayload(build: GraphileBuild.Build, resource: AnyResource): void {
   const typeName = operationNameOf(build, resource);
   build.registerObjectType(
@@ -30,6 +55,9 @@ export function registerDeletePayload(build: GraphileBuild.Build, resource: AnyR
               type: new GraphQLNonNull(GraphQLBoolean),
               plan: () => constant(true),
             },
+            ...deletedFields(build, build.inflection.tableType(resource.codec), ($payload) =>
+              $payload.get("record").get("id"),
+            ),
           };
           for (const [relationName, relation] of Object.entries(resource.getRelations()) as [string, any][]) {
             if (relation.isReferencee || relation.extensions?.tags?.parent === undefined) continue;

@@ -3,7 +3,7 @@
  * down. The statement of the operation then only gives the record, and keeps it for repeats of the request.
  */
 import type { Pool } from "pg";
-import { CodedError } from "../errors.ts";
+import { CodedError, signInFirst } from "../errors.ts";
 import type { ArgumentTransform } from "../operations/members.ts";
 import type {
   PaymentFacts,
@@ -64,7 +64,7 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
 
   return {
     async cardToken(value, { context, input, repeat }) {
-      if (context.claims.userId === null) throw new CodedError("UNAUTHENTICATED", "Sign in to do this.");
+      if (context.claims.userId === null) throw signInFirst();
       const token = (value as string).trim();
       refuseCardNumbers(input);
       if (!tokenFormat.test(token))

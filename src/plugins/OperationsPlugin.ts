@@ -13,7 +13,7 @@
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import { constant } from "postgraphile/grafast";
 import type { GraphQLInputFieldConfig } from "postgraphile/graphql";
-import { operationNameOf, registerDeletePayload } from "../operations/deletePayload.ts";
+import { deletedFields, operationNameOf, registerDeletePayload } from "../operations/deletePayload.ts";
 import { functionOperation } from "../operations/functionOperation.ts";
 import { transformOf } from "../operations/members.ts";
 import type { Operation } from "../operations/operation.ts";
@@ -81,6 +81,14 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
         },
       },
       GraphQLObjectType_fields(fields, build, context) {
+        const deleted = /^Delete(\w+)Payload$/.exec(context.Self.name)?.[1];
+        // Of a function that answers more than the generated operation.
+        if (deleted && fields.id && fields.deleted && !fields.deletedId)
+          return build.extend(
+            fields,
+            deletedFields(build, deleted, ($payload) => $payload.get("id")),
+            "OperationsPlugin",
+          );
         if (!context.scope.isRootMutation) return fields;
         const { GraphQLNonNull } = build.graphql;
         // PERF: all at once, since each extension copies what is there.

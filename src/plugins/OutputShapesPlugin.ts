@@ -46,7 +46,8 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
           const required = isNonNullType(type);
           const inner = required ? (type as any).ofType : type;
           // Whatever a group has in common may be null, such as the assignee of leads without one.
-          const mayHoldNull = context.scope.fieldName === "keys";
+          const { isNodeField } = context.scope as { isNodeField?: boolean };
+          const mayHoldNull = context.scope.fieldName === "keys" || isNodeField;
           if (isListType(inner) && !isNonNullType(inner.ofType) && !mayHoldNull) {
             const list = new GraphQLList(new GraphQLNonNull(inner.ofType as any));
             type = required ? new GraphQLNonNull(list) : list;

@@ -36,6 +36,8 @@ const resourceOf = (
   );
 
 function isPublic(build: GraphileBuild.Build, scope: any): boolean {
+  // Of all tables, some of which are.
+  if (scope.isNodeField) return true;
   const resource = resourceOf(build, scope);
   if (!resource) throw new Error(`Nothing says whether the query ${scope.fieldName} is public.`);
   const { isPublic: open = false, tags } = resource.extensions ?? {};

@@ -6,8 +6,8 @@ import { buyerInvite } from "../providers/mail/templates.ts";
 const task: Task = (payload, helpers) =>
   mailInvite<Issued & { project_title: string }>(payload, helpers, {
     name: "buyer invite",
-    issue: "issue_buyer_invite_token",
-    mark: "mark_buyer_invite_sent",
+    issue: "app_private.issue_buyer_invite_token($1, $2)",
+    mark: "app_private.mark_buyer_invite_sent($1)",
     letter: (invite) =>
       buyerInvite({
         ...invitationOf(invite),

@@ -6,8 +6,8 @@ import { organizationInvite } from "../providers/mail/templates.ts";
 const task: Task = (payload, helpers) =>
   mailInvite<Issued & { role: string }>(payload, helpers, {
     name: "organization invite",
-    issue: "issue_invite_token",
-    mark: "mark_invite_sent",
+    issue: "app_private.issue_invite_token($1, $2)",
+    mark: "app_private.mark_invite_sent($1)",
     letter: (invite) =>
       organizationInvite({
         ...invitationOf(invite),

@@ -498,7 +498,7 @@ test("the same file twice at once makes each unit once", async () => {
 
 test("no spelling stands for two columns of an import", async () => {
   const { rows } = await world.owner.query(
-    `select c.operation, app_hidden.spelling(s) as spelling, count(distinct c.column_name)::int from app_hidden.import_columns c, unnest(c.spellings || c.column_name) s
+    `select c.operation, app_private.spelling(s) as spelling, count(distinct c.column_name)::int from app_hidden.import_columns c, unnest(c.spellings || c.column_name) s
      group by 1, 2 having count(distinct c.column_name) > 1`,
   );
   expect(rows).toEqual([]);
@@ -540,4 +540,33 @@ test("tells all that is wrong with a row at once, whatever finds it", async () =
   ]);
   expect(counts(answer)).toEqual([1, 0, 0, 3]);
   expect(await numbers(projectId)).toEqual(["1", "4"]);
+});
+
+test("a trial run waits for nobody who writes to the organization, and what was judged and changed waits for its end alone", async () => {
+  const projectId = await newProject();
+  await importing({ projectId }, "number,price\n1,100\n2,100\n");
+  // Somebody is about to commit: whose events are numbered next waits for it.
+  const other = await world.owner.connect();
+  try {
+    await other.query("begin");
+    await other.query(
+      "update app_private.event_counters set last_sequence = last_sequence where stream_id = $1",
+      [world.harbour.id],
+    );
+    const trial = await importing(
+      { projectId, dryRun: true, updateExisting: true },
+      "number,price\n1,200\n3,300\n",
+    );
+    expect(counts(trial)).toEqual([1, 1, 0, 0]);
+  } finally {
+    await other.query("rollback");
+    other.release();
+  }
+  await importing({ projectId, updateExisting: true }, "number,price\n3,300\n1,200\n");
+  expect((await events(projectId)).map(([name]) => name)).toEqual([
+    "unit.created",
+    "unit.created",
+    "unit.price_changed",
+    "unit.created",
+  ]);
 });

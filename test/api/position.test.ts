@@ -1,6 +1,6 @@
 /** How far the data of an answer reach: the positions of answers, and what requests ask for by them. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { parseLsn, Positions } from "../../src/http/position.ts";
+import { parseLsn, Positions } from "../../src/database/position.ts";
 import { type Answer, type Api, type Person, startApi } from "../harness/api.ts";
 
 let api: Api;

@@ -124,7 +124,7 @@ test("a password that confirms something is that of the viewer, who has to be si
   expect(await refusal(provePassword(good, stranger.given))).toEqual([
     "UNAUTHENTICATED",
     undefined,
-    "Sign in to do this.",
+    'Sign in first: send the header "Authorization: Bearer <token>".',
   ]);
   expect(stranger.asked).toEqual([]);
 });

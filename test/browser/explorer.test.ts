@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { openBrowser } from "../harness/browser.ts";
-import { startService, migratedFolder, type Service } from "../harness/service.ts";
+import { demoFolder } from "../harness/demoFolder.ts";
+import { startService, type Service } from "../harness/service.ts";
 
-let folder: Awaited<ReturnType<typeof migratedFolder>>;
+let folder: Awaited<ReturnType<typeof demoFolder>>;
 let service: Service;
 let opened: Awaited<ReturnType<typeof openBrowser>>;
 let page: Page;
@@ -13,7 +14,7 @@ let page: Page;
 const complaints: string[] = [];
 
 beforeAll(async () => {
-  folder = await migratedFolder();
+  folder = await demoFolder();
   service = await startService({ env: { DATA_DIR: folder.path, DEMO: "1" } });
   opened = await openBrowser();
   const context = await opened.browser.newContext({ ignoreHTTPSErrors: true, locale: "en-GB" });

@@ -161,6 +161,18 @@ export const faults: Fault[] = [
     says: /`revoke execute on function app_private\.link_key\(\) from plat_user;`/,
   },
   {
+    rule: "function-grant-unused",
+    sql: "grant execute on function app_hidden.masked(app_public.units) to plat_user",
+    object: "app_hidden.masked(app_public.units) plat_user",
+    says: /`revoke execute on function app_hidden\.masked\(app_public\.units\) from plat_user;`/,
+  },
+  {
+    rule: "function-grant-unused",
+    sql: "grant execute on function app_private.link_key() to plat_authenticator",
+    object: "app_private.link_key() plat_authenticator",
+    says: /`revoke execute on function app_private\.link_key\(\) from plat_authenticator;`/,
+  },
+  {
     rule: "policy-missing",
     table: "kitchens",
     sql: "drop policy writers_update on app_public.kitchens",
@@ -227,6 +239,12 @@ export const faults: Fault[] = [
     sql: "revoke execute on function app_hidden.transitions_from(text, jsonb) from plat_anonymous",
     object: "app_hidden.transitions_from(text,jsonb) plat_anonymous",
     says: /`grant execute on function app_hidden\.transitions_from\(text,jsonb\) to plat_anonymous;`/,
+  },
+  {
+    rule: "function-grant-missing",
+    sql: "revoke execute on function app_hidden.units_with_words(text) from plat_user",
+    object: "app_hidden.units_with_words(text) plat_user",
+    says: /`grant execute on function app_hidden\.units_with_words\(text\) to plat_user;`/,
   },
   {
     rule: "service-grant",

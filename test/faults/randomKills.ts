@@ -17,17 +17,11 @@ import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
 import { broken } from "../../src/doctor/invariants.ts";
 import { secretKeys } from "../harness/api.ts";
 import { Agent } from "node:https";
+import { demoFolder } from "../harness/demoFolder.ts";
 import { post, signIn, startLoad } from "../harness/load.ts";
 import { startProxy } from "../harness/proxy.ts";
 import { randomFrom } from "../harness/random.ts";
-import {
-  gone,
-  migratedFolder,
-  postmasterPid,
-  runToExit,
-  startService,
-  temporaryFolder,
-} from "../harness/service.ts";
+import { gone, postmasterPid, runToExit, startService, temporaryFolder } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
 import { archivedLog, openSeries } from "../../src/backup/archive.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
@@ -50,10 +44,22 @@ export interface Kills {
   readyAfterMs: number[];
 }
 
-/** @throws what does not hold. @param seconds for which it is killed, at least each kind once */
-export async function playRandomKills({ seconds, seed }: { seconds: number; seed: number }): Promise<Kills> {
+/**
+ * @param seconds for which it is killed, at least each kind once
+ * @param restMs milliseconds that each client rests between two requests
+ * @throws what does not hold.
+ */
+export async function playRandomKills({
+  seconds,
+  seed,
+  restMs = 0,
+}: {
+  seconds: number;
+  seed: number;
+  restMs?: number;
+}): Promise<Kills> {
   const random = randomFrom(seed);
-  await using folder = await migratedFolder();
+  await using folder = await demoFolder();
   await using data = await temporaryFolder();
   // As in production: fast, it would lose what was committed a moment ago.
   const archiveFolder = join(data.path, "archive");
@@ -85,9 +91,7 @@ export async function playRandomKills({ seconds, seed }: { seconds: number; seed
   };
   const startApi = () => startService({ env, args: ["--api-only"] });
   const startWorker = () => startService({ env, args: ["--worker-only"] });
-  expect(await runToExit({ env: { ...env, DEMO: "1" }, args: ["--migrate-only"] })).toMatchObject({
-    code: 0,
-  });
+  expect(await runToExit({ env, args: ["--migrate-only"] })).toMatchObject({ code: 0 });
   let api = await startApi();
   let worker = await startWorker();
   const { token, projectId, organizationId } = await signIn(api.baseUrl);
@@ -134,6 +138,7 @@ export async function playRandomKills({ seconds, seed }: { seconds: number; seed
     clients,
     seed,
     persistent: true,
+    restMs,
   });
   const beside = besideLoad({ baseUrl: () => api.baseUrl, token, projectId, seed });
   const ready = () =>

@@ -9,15 +9,10 @@ import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database
 import { freePort } from "../../src/freePort.ts";
 import { secretKeys } from "../harness/api.ts";
 import { testCertificate, type Certificate } from "../harness/certificate.ts";
+import { demoFolder, loadedFolder } from "../harness/demoFolder.ts";
 import { signIn } from "../harness/load.ts";
 import { startProxy, type Proxy } from "../harness/proxy.ts";
-import {
-  migratedFolder,
-  postmasterPid,
-  startService,
-  temporaryFolder,
-  type Service,
-} from "../harness/service.ts";
+import { postmasterPid, startService, temporaryFolder, type Service } from "../harness/service.ts";
 import { startS3, type S3 } from "../harness/s3.ts";
 import { until } from "../harness/until.ts";
 import type { Fault, Played } from "./play.ts";
@@ -71,10 +66,10 @@ export async function startStage(env: NodeJS.ProcessEnv = {}): Promise<Stage> {
     if (disk) {
       disposals.push(() => disk[Symbol.asyncDispose]());
       folder = disk.path;
-      await copyDataDir(process.env.PLAT_TEST_MIGRATED!, folder);
+      await copyDataDir(await loadedFolder(), folder);
       disposals.push(() => removeDataDir(folder).catch(() => {}));
     } else {
-      const made = await migratedFolder();
+      const made = await demoFolder();
       disposals.push(() => made[Symbol.asyncDispose]());
       folder = made.path;
     }
@@ -104,7 +99,6 @@ export async function startStage(env: NodeJS.ProcessEnv = {}): Promise<Stage> {
       env: {
         DATABASE_URL: database.through(postgres.connectionString),
         DATA_DIR: join(data.path, "service"),
-        DEMO: "1",
         TLS_CERT: tls.cert,
         TLS_KEY: tls.key,
         NODE_OPTIONS: `--import=${join(import.meta.dirname, "clock.mjs")}`,

@@ -102,6 +102,14 @@ export function testCluster(): string {
   return url;
 }
 
+/** Does something while no other process of the run does it. @param lock any number that nobody else uses */
+export async function whileLocked(lock: bigint, work: () => Promise<void>): Promise<void> {
+  await asRoot(async (client) => {
+    await client.query("select pg_advisory_lock($1)", [lock]);
+    await work();
+  });
+}
+
 async function asRoot<T>(work: (client: Client) => Promise<T>, database = "/postgres"): Promise<T> {
   const url = new URL(testCluster());
   url.pathname = database;

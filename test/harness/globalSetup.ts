@@ -25,6 +25,9 @@ export default async function globalSetup({ nonFlagArgs }: { nonFlagArgs: string
       host()
         .then(({ buildAhead }) => buildAhead(migrated))
         .catch(() => {});
+    process.env.PLAT_TEST_DEMO = await scratchFolder("demo");
+    // Programs are run from it, which memory may forbid.
+    process.env.PLAT_TEST_BROWSER = await scratchFolder("browser", { onDisk: true });
     await copyDataDir(migrated, folder);
     const logger = { info() {}, warn: console.warn, error: console.error };
     const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true, logger });

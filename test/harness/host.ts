@@ -36,6 +36,7 @@ export interface HostOptions extends Partial<
     | "drafts"
     | "oauth"
     | "sms"
+    | "streamLimits"
     | "trustedDocumentsOnly"
   >
 > {
@@ -149,6 +150,7 @@ export async function serve(
       };
     },
     stop: async () => {
+      graphql.drain();
       await listening.close(1000);
       await graphql.release();
       await compute.stop();

@@ -15,6 +15,8 @@ export interface LoadOptions {
   seed: number;
   /** Whether a request that got no answer, or UNAVAILABLE, is sent again under its idempotency key until it is answered. */
   persistent: boolean;
+  /** Milliseconds that each client rests between two requests; none where omitted. */
+  restMs?: number;
 }
 
 export interface Load {
@@ -170,6 +172,7 @@ export function startLoad(options: LoadOptions): Load {
         );
         if (data && data.leads.length === 0) load.wrong.push("leads answered none");
       }
+      if (options.restMs && !state.stopped) await delay(options.restMs);
     }
   };
   const clients = Array.from({ length: options.clients }, (_, number) => client(number));

@@ -1,4 +1,4 @@
-import type { ChildProcess } from "node:child_process";
+import { spawnSync, type ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
@@ -194,9 +194,13 @@ export async function temporaryFolder(
   return { path, [Symbol.asyncDispose]: () => removeDataDir(path) };
 }
 
-/** A data folder like one that an earlier run of the service has migrated, with a database of its own. */
-export async function migratedFolder(): Promise<AsyncDisposable & { path: string }> {
-  const from = process.env.PLAT_TEST_MIGRATED;
+/**
+ * A data folder like one that an earlier run of the service has migrated, with a database of its own.
+ * @param from the data folder that is copied; that of the run where omitted.
+ */
+export async function migratedFolder(
+  from = process.env.PLAT_TEST_MIGRATED,
+): Promise<AsyncDisposable & { path: string }> {
   if (!from) throw new Error("There is no migrated folder: start the tests through `npm test`.");
   const folder = await temporaryFolder();
   await copyDataDir(from, folder.path);
@@ -211,6 +215,11 @@ export async function migratedFolder(): Promise<AsyncDisposable & { path: string
 export async function postmasterPid(dataDir: string): Promise<number> {
   const text = await readFile(join(dataDir, "postgres", "data", "postmaster.pid"), "utf8");
   return Number(text.split("\n")[0]);
+}
+
+/** The user id that a process runs as. */
+export function ownerOf(pid: number): number {
+  return Number(spawnSync("ps", ["-o", "uid=", "-p", String(pid)], { encoding: "utf8" }).stdout);
 }
 
 /** Whether that process still does anything; one that is dead and only waits to be reaped does not. */

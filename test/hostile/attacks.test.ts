@@ -1,16 +1,17 @@
 /** Every attack of `npm run test:hostile` runs, a turn of two clients each, so that none breaks unnoticed when the API changes. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { migratedFolder, startService, type Service } from "../harness/service.ts";
+import { demoFolder } from "../harness/demoFolder.ts";
+import { startService, type Service } from "../harness/service.ts";
 import { attackNames, play } from "./play.ts";
 import { serviceEnvironment } from "./serviceEnvironment.ts";
 import { factsOf, type Facts } from "./world.ts";
 
-let folder: Awaited<ReturnType<typeof migratedFolder>>;
+let folder: Awaited<ReturnType<typeof demoFolder>>;
 let service: Service;
 let facts: Facts;
 
 beforeAll(async () => {
-  folder = await migratedFolder();
+  folder = await demoFolder();
   service = await startService({ env: serviceEnvironment(folder.path) });
   facts = await factsOf(service, folder.path);
 });
@@ -21,7 +22,7 @@ afterAll(async () => {
 
 test.each(attackNames())("%s", async (name) => {
   const clients = 2;
-  const figures = await play(name, facts, { clients, turns: 1, seconds: 30 });
+  const figures = await play(name, facts, { clients, turns: 1, seconds: 30, rhythmMs: 500 });
   expect(figures.faults).toEqual([]);
   expect(figures.turns).toBe(clients);
   expect(figures.bystander.p99).toBeGreaterThan(0);

@@ -15,6 +15,11 @@ export interface PlayOptions {
   seconds: number;
   /** Turns of each client; as many as fit into the time when absent. */
   turns?: number;
+  /**
+   * How often the bystander asks, and whoever looks after the service, whether or not they were answered, in milliseconds. Every
+   * 50 where absent, which is what quantiles need.
+   */
+  rhythmMs?: number;
 }
 
 export interface Figures {
@@ -34,8 +39,6 @@ export interface Figures {
   errors: string[];
 }
 
-/** How often the bystander asks, and whoever looks after the service: whether or not they were answered. */
-const rhythmMs = 50;
 /** After this long nobody waits for an answer. */
 const patienceMs = 10_000;
 
@@ -59,7 +62,7 @@ const quantile = (times: number[], share: number): number => {
 };
 
 /** Does the work on a fixed rhythm until it is told to stop, and notes how long each took and what went wrong. */
-function onRhythm(work: (signal: AbortSignal) => Promise<void>) {
+function onRhythm(rhythmMs: number, work: (signal: AbortSignal) => Promise<void>) {
   const times: number[] = [];
   const errors: string[] = [];
   const underway = new Set<Promise<void>>();
@@ -95,7 +98,7 @@ function onRhythm(work: (signal: AbortSignal) => Promise<void>) {
 export async function play(
   name: string,
   facts: Facts,
-  { clients, seconds, turns }: PlayOptions,
+  { clients, seconds, turns, rhythmMs = 50 }: PlayOptions,
 ): Promise<Figures> {
   const file = join(folder, `${name}.ts`);
   const attack = ((await import(file)) as { default: Attack }).default;
@@ -110,17 +113,17 @@ export async function play(
   await message();
 
   let memory = residentMemory(facts.pid);
-  const sampler = onRhythm(async () => {
+  const sampler = onRhythm(rhythmMs, async () => {
     const now = residentMemory(facts.pid);
     if (now !== undefined) memory = Math.max(memory ?? 0, now);
   });
-  const bystander = onRhythm(async (signal) => {
+  const bystander = onRhythm(rhythmMs, async (signal) => {
     const late = new Promise<never>((_, fail) =>
       signal.addEventListener("abort", () => fail(new Error("no answer")), { once: true }),
     );
     await Promise.race([asks(world), late]);
   });
-  const healthz = onRhythm(async (signal) => {
+  const healthz = onRhythm(rhythmMs, async (signal) => {
     const { status } = await world.request("/healthz", { signal });
     if (status !== 200) throw new Error(`/healthz answered ${status}`);
   });

@@ -120,6 +120,17 @@ test("what is under way is answered before they stop, and none outlives the firs
 }, 60_000);
 
 test("where they cannot start, the service does not start", async () => {
+  await using other = await migratedFolder();
+  const dies = `import cluster from "node:cluster"; if (cluster.isWorker) process.exit(3);`;
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(dies)}`;
+  const { code, stderr } = await runToExit({
+    env: { DATA_DIR: other.path, API_PROCESSES: "2", NODE_OPTIONS },
+  });
+  expect(code).toBe(1);
+  expect(stderr).toContain("A process of the API ended before it was ready (3).");
+}, 60_000);
+
+test("a port that is taken is refused before any of them starts", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const { port } = taken.address() as { port: number };

@@ -4,6 +4,8 @@ import { execFile } from "node:child_process";
 import { copyFile, cp, mkdir, open, readdir, realpath, rm } from "node:fs/promises";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
+// oxlint-disable-next-line no-restricted-imports -- how often the writers write
+import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Client, Pool } from "pg";
 import { allBackups, archivedLog, openSeries } from "../../src/backup/archive.ts";
@@ -17,7 +19,6 @@ import { createLocalFolder } from "../../src/providers/files/localFolder.ts";
 import { broken } from "../../src/doctor/invariants.ts";
 import {
   gone,
-  migratedFolder,
   postmasterPid,
   runToExit,
   startService,
@@ -25,11 +26,14 @@ import {
   temporaryFolder,
   type Service,
 } from "../harness/service.ts";
+import { demoFolder } from "../harness/demoFolder.ts";
 import { picture } from "../harness/upload.ts";
 import { until } from "../harness/until.ts";
 
 type Folder = AsyncDisposable & { path: string };
 
+/** Milliseconds that each writer rests between two changes. */
+const restMs = 50;
 const agent = new Agent({ rejectUnauthorized: false, keepAlive: true });
 let before: Folder;
 let archive: Folder;
@@ -90,11 +94,11 @@ async function rows(dataDir: string, text: string, values: unknown[] = []): Prom
 }
 
 beforeAll(async () => {
-  before = await migratedFolder();
+  before = await demoFolder();
   archive = await temporaryFolder();
   own = await temporaryFolder();
   service = await startService({
-    env: { DATA_DIR: before.path, ARCHIVE_DIR: archive.path, ARCHIVE_TIMEOUT: "1", DEMO: "1" },
+    env: { DATA_DIR: before.path, ARCHIVE_DIR: archive.path, ARCHIVE_TIMEOUT: "1" },
   });
   token = (
     await ask("mutation ($input: LoginInput!) { login(input: $input) { token } }", {
@@ -105,8 +109,10 @@ beforeAll(async () => {
 
   const writing = new AbortController();
   const writers = Array.from({ length: 4 }, async (_, writer) => {
-    for (let n = 0; !writing.signal.aborted; n++)
+    for (let n = 0; !writing.signal.aborted; n++) {
       acknowledged.push(await createLead(`Lead ${n} of writer ${writer}`));
+      await pause(restMs);
+    }
   });
   backedUp = await command("backup", [], { DATA_DIR: before.path });
   // After the backup: it is in the archive alone.

@@ -6,6 +6,7 @@ import { request } from "node:https";
 import { join, resolve } from "node:path";
 import { runSql } from "../harness/migrationFolder.ts";
 import { migratedFolder, startService, temporaryFolder, type Service } from "../harness/service.ts";
+import { until } from "../harness/until.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
 const probe = (answer: string) => `
@@ -75,12 +76,15 @@ test("a function that is saved is served; what it says is changed by the next sa
 
   await save("objects/03-projects/probe.sql", probe("'second'"));
   const answers = new Set<unknown>();
-  const served = said(/it holds [\d,]+ ms after it was saved/).then(() => true);
-  for (let over = false; !over; over = await Promise.race([served, ask("{ loopProbe }").then(() => false)])) {
+  let holds = false;
+  const held = said(/it holds [\d,]+ ms after it was saved/).then(() => (holds = true));
+  await until(async () => {
     const { data, errors } = await ask("{ loopProbe }");
     expect(errors).toBeUndefined();
     answers.add(data!.loopProbe);
-  }
+    return holds;
+  });
+  await held;
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "second" } });
   expect([...answers].filter((answer) => answer !== "first" && answer !== "second")).toEqual([]);
 }, 60_000);
@@ -96,39 +100,51 @@ test("a fault is told with file, line and column, and the API goes on as it was"
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "third" } });
 }, 60_000);
 
-test("a function with other arguments or another result takes the place of the former one; one that is gone is dropped", async () => {
-  await save("objects/03-projects/probe.sql", probe("3").replace("returns text", "returns int"));
-  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
-  expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: 3 } });
-  await save(
-    "objects/03-projects/probe.sql",
-    probe("n").replaceAll("loop_probe()", "loop_probe(n int)").replace("text", "int"),
-  );
-  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
-  expect(await ask("{ loopProbe(n: 4) }")).toMatchObject({ data: { loopProbe: 4 } });
-  await save("objects/03-projects/probe.sql", "");
-  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
-  expect((await ask("{ loopProbe }")).errors?.[0]?.message).toMatch(/Cannot query field "loopProbe"/);
-}, 60_000);
-
-const loopProbe = async () =>
+const served = async (name: string) =>
   (
     (await ask('{ type: __type(name: "Query") { fields { name description } } }')).data!.type as {
       fields: { name: string; description: string | null }[];
     }
-  ).fields.find(({ name }) => name === "loopProbe");
+  ).fields.find((field) => field.name === name);
 
-test("a grant or a comment that is gone is taken back at once; another grant on the same object holds", async () => {
-  await save("objects/03-projects/probe.sql", probe("'granted'"));
-  await said(/Applied .* served/);
-  const narrowed = probe("'granted'").replace(", plat_anonymous", "");
-  await save("objects/03-projects/probe.sql", narrowed);
-  await said(/Applied objects.03-projects.probe\.sql in .* served/);
-  expect((await ask("{ loopProbe }")).errors).toHaveLength(1);
-  expect(await loopProbe()).toMatchObject({ description: "A probe." });
-  await save("objects/03-projects/probe.sql", narrowed.replace(/^comment.*\n/m, ""));
-  await said(/Applied objects.03-projects.probe\.sql in .* served/);
-  expect((await loopProbe())?.description).not.toBe("A probe.");
+test("a function with other arguments or another result takes the place of the former one, and one that is gone is dropped; so are grants and comments that are gone, while others on the same object hold", async () => {
+  const named = (name: string, answer: string) => probe(answer).replaceAll("loop_probe", name);
+  const granted = named("loop_granted", "'granted'");
+  const commented = named("loop_commented", "'commented'");
+  const file = "objects/03-projects/probe.sql";
+  await save(
+    file,
+    [probe("'third'"), named("loop_times", "'once'"), named("loop_gone", "'here'"), granted, commented].join(
+      "",
+    ),
+  );
+  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
+  expect(await ask("{ loopProbe loopTimes loopGone loopGranted loopCommented }")).toMatchObject({
+    data: {
+      loopProbe: "third",
+      loopTimes: "once",
+      loopGone: "here",
+      loopGranted: "granted",
+      loopCommented: "commented",
+    },
+  });
+  await save(
+    file,
+    [
+      probe("3").replace("returns text", "returns int"),
+      named("loop_times", "n").replaceAll("loop_times()", "loop_times(n int)").replace("text", "int"),
+      granted.replace(", plat_anonymous", ""),
+      commented.replace(/^comment.*\n/m, ""),
+    ].join(""),
+  );
+  await said(/Applied objects\/03-projects\/probe\.sql in .* served/);
+  expect(await ask("{ loopProbe loopTimes(n: 4) loopCommented }")).toMatchObject({
+    data: { loopProbe: 3, loopTimes: 4, loopCommented: "commented" },
+  });
+  expect((await ask("{ loopGone }")).errors?.[0]?.message).toMatch(/Cannot query field "loopGone"/);
+  expect((await ask("{ loopGranted }")).errors).toHaveLength(1);
+  expect(await served("loopGranted")).toMatchObject({ description: "A probe." });
+  expect((await served("loopCommented"))?.description).not.toBe("A probe.");
 }, 60_000);
 
 test("what a statement had done that is gone is undone by the whole, and what comes of that is served as well", async () => {
@@ -141,8 +157,6 @@ create trigger loop_comment after insert on app_private.limits for each row when
   execute function app_private.loop_comment();
 insert into app_private.limits values ('${name}', 1, '1 hour', 'A limit of the loop.');
 `;
-  await save("objects/03-projects/probe.sql", probe("'limited'"));
-  await said(/Applied .* served/);
   await save("objects/02-accounts/loop.sql", limit("loop first"));
   await said(/Applied objects.02-accounts.loop\.sql in .* served/);
   const [, , , port] = (await readFile(join(dataDir.path, "postgres/data/postmaster.pid"), "utf8")).split(
@@ -162,7 +176,7 @@ insert into app_private.limits values ('${name}', 1, '1 hour', 'A limit of the l
   await said(/Schema, comment: 0 created, 1 replaced, 0 dropped\./);
   await said(/Brought the whole schema up to date in .* served/);
   expect(await limits()).toEqual([{ name: "loop second" }]);
-  expect(await loopProbe()).toMatchObject({ description: "A probe." });
+  expect(await served("loopProbe")).toMatchObject({ description: "A probe." });
   await sql("drop table app_private.by_hand");
   await save("objects/02-accounts/loop.sql", "");
   await said(/Schema, row: 0 created, 0 replaced, 1 dropped\./);

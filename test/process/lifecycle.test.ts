@@ -7,6 +7,7 @@ import {
   gone,
   isRunning,
   migratedFolder,
+  ownerOf,
   postmasterPid,
   runToExit,
   startService,
@@ -14,12 +15,13 @@ import {
   type Service,
 } from "../harness/service.ts";
 
-test("starts on an empty folder, keeps secrets for the owner, starts again on the same data, and leaves no process behind", async () => {
-  await using folder = await temporaryFolder();
+test("starts on an empty folder of mode 0700, whoever starts it, keeps secrets for the owner, starts again on the same data, and leaves no process behind", async () => {
+  await using folder = await temporaryFolder(0o700);
   const env = { DATA_DIR: folder.path };
   await using first = await startService({ env });
   const postmaster = await postmasterPid(folder.path);
   expect(await isRunning(postmaster)).toBe(true);
+  expect(ownerOf(postmaster)).not.toBe(0);
   expect(await first.get("/healthz")).toEqual({ status: 200, body: { status: "alive" } });
   expect(await first.get("/readyz")).toEqual({
     status: 200,
@@ -33,9 +35,12 @@ test("starts on an empty folder, keeps secrets for the owner, starts again on th
   expect(ended.stdout).not.toContain(password.trim());
   expect(await isRunning(postmaster)).toBe(false);
 
+  expect(await runToExit({ env, args: ["--migrate-only"] })).toMatchObject({ code: 0 });
   await using second = await startService({ env });
   expect(await readFile(join(folder.path, "postgres.password"), "utf8")).toBe(password);
   const next = await postmasterPid(folder.path);
+  expect(ownerOf(next)).not.toBe(0);
+  expect((await stat(folder.path)).mode & 0o777).toBe(0o700);
   expect(await second.stop("SIGINT")).toMatchObject({ code: 0, signal: null });
   expect(await isRunning(next)).toBe(false);
 }, 120_000);
@@ -100,10 +105,11 @@ describe("a service that runs", () => {
 
   test("a port that is taken is refused in a sentence, and the database is stopped again", async () => {
     const { baseUrl } = await running();
-    await using other = await migratedFolder();
+    await using other = await temporaryFolder();
     const refused = await runToExit({ env: { DATA_DIR: other.path, PORT: new URL(baseUrl).port } });
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(/^Port \d+ on 127\.0\.0\.1 is taken by another program/);
+    expect(refused.stdout).not.toContain("migration.run");
     await expect(postmasterPid(other.path)).rejects.toMatchObject({ code: "ENOENT" });
   });
 

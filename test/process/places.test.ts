@@ -1,9 +1,9 @@
 import { expect, test } from "@jest/globals";
 import { spawnSync } from "node:child_process";
-import { chown, cp, mkdir, readdir, rm, stat, symlink } from "node:fs/promises";
+import { chown, cp, mkdir, readdir, rm, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { canReach } from "../../src/database/systemUser.ts";
-import { isRunning, postmasterPid, runToExit, startService, temporaryFolder } from "../harness/service.ts";
+import { ownerOf, postmasterPid, runToExit, startService, temporaryFolder } from "../harness/service.ts";
 import { removeDataDir } from "../../src/database/dataDirs.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
@@ -22,32 +22,12 @@ async function cloneInto(folder: string, packages: "linked" | "copied"): Promise
   }
 }
 
-/** The uid that the process runs as. */
-function ownerOf(pid: number): number {
-  return Number(spawnSync("ps", ["-o", "uid=", "-p", String(pid)], { encoding: "utf8" }).stdout);
-}
-
 /** An account without rights: this one, or `nobody` when root runs the tests. */
 function ordinaryUser(): { uid: number; gid: number } {
   if (!isRoot) return { uid: process.getuid!(), gid: process.getgid!() };
   const id = (option: string) => Number(spawnSync("id", [option, "nobody"], { encoding: "utf8" }).stdout);
   return { uid: id("-u"), gid: id("-g") };
 }
-
-test("starts with a data folder of mode 0700, whoever starts it, and leaves its mode alone", async () => {
-  await using folder = await temporaryFolder(0o700);
-  const env = { DATA_DIR: folder.path };
-  // Creates the database and migrates it as every first start does.
-  expect(await runToExit({ env, args: ["--migrate-only"] })).toMatchObject({ code: 0 });
-  expect((await stat(folder.path)).mode & 0o777).toBe(0o700);
-  await using service = await startService({ env });
-  const postmaster = await postmasterPid(folder.path);
-  expect(ownerOf(postmaster)).not.toBe(0);
-  expect((await stat(folder.path)).mode & 0o777).toBe(0o700);
-  expect(await service.get("/readyz")).toMatchObject({ status: 200 });
-  expect(await service.stop()).toMatchObject({ code: 0 });
-  expect(await isRunning(postmaster)).toBe(false);
-});
 
 test("starts in a clone below a folder of mode 0700, data included, where npm skipped the install scripts that make the links between PostgreSQL's libraries", async () => {
   await using folder = await temporaryFolder(0o700, { onDisk: true });

@@ -137,6 +137,24 @@ describe("the sequence of an organization", () => {
     expect(last.reduce((a, b) => a + b) - before.flat().length).toBe(committed);
   }, 60_000);
 
+  test("holds nobody up: a transaction that has written thousands of events, and goes on, lets others commit theirs ahead", async () => {
+    const [long, short] = [await connect(), await connect()];
+    const { organization, project } = homes[0]!;
+    const before = (await sequences(organization)).length;
+    try {
+      await long.query("begin");
+      await long.query(insertLeads, [project, 3000]);
+      // Refused, not held up, where it has to wait.
+      await short.query("set lock_timeout = '1ms'");
+      for (let n = 0; n < 3; n += 1) await short.query(insertLeads, [project, 2]);
+      expect((await sequences(organization)).length).toBe(before + 6);
+      await long.query("commit");
+    } finally {
+      await Promise.all([long.end(), short.end()]);
+    }
+    expect(await sequences(organization)).toEqual(upTo(before + 3006));
+  });
+
   test("makes no deadlock of two transactions that write to two organizations in opposite order", async () => {
     const [a, b] = [await connect(), await connect()];
     const [north, south] = homes as [(typeof homes)[0], (typeof homes)[0]];

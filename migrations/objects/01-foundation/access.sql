@@ -161,29 +161,35 @@ comment on function app_private.access_of(uuid, uuid, text[]) is
   'access is null where it is too large to be handed on with each query.';
 grant execute on function app_private.access_of to plat_authenticator;
 
+create function app_private.token_holds(user_id uuid, session_id uuid, token_sha256 bytea) returns boolean
+language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  -- PERF: two statements, since each takes as long as all that it could have to read.
+  if session_id is not null then
+    return exists (select from app_public.users u
+      join app_private.sessions s on s.user_id = u.id
+      where u.id = token_holds.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+        and s.id = token_holds.session_id and s.ended_at is null and s.expires_at > now());
+  end if;
+  return exists (select from app_public.users u
+    join app_public.access_tokens t on t.user_id = u.id
+    join app_private.access_token_secrets k on k.token_id = t.id
+    where u.id = token_holds.user_id and u.status = 'ACTIVE' and u.deleted_at is null
+      and k.token_sha256 = token_holds.token_sha256 and t.revoked_at is null
+      and (t.expires_at is null or t.expires_at > now())
+      and (t.parent_id is null or app_private.token_ended(t.parent_id) is null));
+end $$;
+comment on function app_private.token_holds(uuid, uuid, bytea) is
+  'Whether the login token of a session, or the access token with a hash, still stands for the user.';
+
 create function app_private.stop_when_outdated(user_id uuid, session_id uuid, token_sha256 bytea, parties uuid[],
   version bigint) returns void
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
-declare
-  holds boolean;
 begin
-  -- PERF: two statements, since each takes as long as all that it could have to read.
-  if session_id is not null then
-    holds := exists (select from app_public.users u
-      join app_private.sessions s on s.user_id = u.id
-      where u.id = stop_when_outdated.user_id and u.status = 'ACTIVE' and u.deleted_at is null
-        and s.id = stop_when_outdated.session_id and s.ended_at is null and s.expires_at > now());
-  else
-    holds := exists (select from app_public.users u
-      join app_public.access_tokens t on t.user_id = u.id
-      join app_private.access_token_secrets k on k.token_id = t.id
-      where u.id = stop_when_outdated.user_id and u.status = 'ACTIVE' and u.deleted_at is null
-        and k.token_sha256 = stop_when_outdated.token_sha256 and t.revoked_at is null
-        and (t.expires_at is null or t.expires_at > now())
-        and (t.parent_id is null or app_private.token_ended(t.parent_id) is null));
-  end if;
-  if not holds
+  if not app_private.token_holds(stop_when_outdated.user_id, stop_when_outdated.session_id,
+      stop_when_outdated.token_sha256)
     or exists (select from app_public.organization_user_connections m
       where m.user_id = stop_when_outdated.user_id and m.second_factor_due_at <= now())
     or version <> (select coalesce(sum(v.version), 0) from app_private.access_versions v

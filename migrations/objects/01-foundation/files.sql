@@ -54,6 +54,7 @@ comment on function app_hidden.may_upload(text, jsonb) is
   'Tries an upload without its content and undoes it: what it would be refused for is refused before the file is read. '
   'The target is a table of files, or the operation of an import; the input is that of the operation. Answers the '
   'organization that the file counts for.';
+revoke execute on function app_hidden.may_upload from plat_anonymous;
 
 create function app_private.require_storage(organization_id uuid, user_id uuid, bytes bigint, quota bigint)
 returns void

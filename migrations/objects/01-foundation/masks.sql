@@ -116,7 +116,8 @@ begin
       table_name));
   execute format('create function app_hidden.masked(r %1$s) returns %1$s language sql stable as %2$L', relation,
     format(E'\n  select row(%s)::%s\n', of_row, relation));
-  execute format('grant execute on function app_hidden.masked(%s) to plat_user, plat_anonymous', relation);
+  -- For functions that run as their owner; viewers read the view.
+  execute format('revoke execute on function app_hidden.masked(%s) from plat_user, plat_anonymous', relation);
   execute format('comment on function app_hidden.masked(%s) is %L', relation,
     'The row with what the viewer may know of its masked columns: what a function that runs as its owner returns.');
   foreach role in array array['plat_user', 'plat_anonymous'] loop

@@ -586,6 +586,22 @@ end $$;
 comment on function app_hidden.delete_record(anyelement, text) is
   'Deletes the row as the viewer and returns it as it was.';
 
+create function app_hidden.seen_nodes(ids uuid[]) returns table(id uuid, table_name text)
+language plpgsql stable as $$
+declare
+  of_table record;
+begin
+  for of_table in
+    select n.table_name as name, array_agg(n.id) as ids from app_hidden.node_tables(ids) n group by n.table_name
+  loop
+    -- As the viewer.
+    return query execute format('select r.id, %1$L from app_public.%1$I r where r.id = any ($1)', of_table.name)
+      using of_table.ids;
+  end loop;
+end $$;
+comment on function app_hidden.seen_nodes(uuid[]) is
+  'Of which tables the records with these ids are, of those that the viewer sees.';
+
 -- What create, update and delete ask of a table is made for each, so that its statements are planned once a connection
 -- and nothing is looked up in the catalog for a record.
 create function app_private.make_record_functions() returns void
@@ -675,11 +691,25 @@ begin
   return result;
 end ', of_table.inserted, of_table.relation, of_table.column_list, of_table.value_list) end);
   end loop;
+  execute format('create or replace function app_hidden.node_tables(ids uuid[]) returns table(id uuid, table_name text)
+    language plpgsql stable security definer set search_path = pg_catalog, pg_temp as %L', format('
+begin
+  return query %s;
+end ', (select string_agg(format('select r.id, %L from %s r where r.id = any (ids)', c.relname, c.oid::regclass),
+      ' union all ' order by c.relname)
+    from pg_class c join pg_index i on i.indrelid = c.oid and i.indisprimary
+    join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0] and a.attname = 'id'
+      and a.atttypid = 'uuid'::regtype
+    where c.relkind = 'r' and c.relnamespace = 'app_public'::regnamespace
+      and has_any_column_privilege('plat_user', c.oid, 'select'))));
+  comment on function app_hidden.node_tables(uuid[]) is
+    E'@withoutViewer It gives the name of a table; seen_nodes gives it to those who see the record.\n\nOf which tables '
+    'the records with these ids are, whoever may see them.';
 end $$;
 comment on function app_private.make_record_functions() is
-  'Makes for each table that viewers write: clean_values, the members of an input that are columns, text trimmed, '
-  'empty text null, ids and slugs resolved to records that the viewer sees; read_record, the row with an id as far as '
-  'the viewer reads it; and insert_record, which inserts the given columns of a row.';
+  'Makes node_tables, and for each table that viewers write: clean_values, the members of an input that are columns, '
+  'text trimmed, empty text null, ids and slugs resolved to records that the viewer sees; read_record, the row with an '
+  'id as far as the viewer reads it; and insert_record, which inserts the given columns of a row.';
 
 create function app_private.make_record(table_name text, subject text, write_permission text default null,
   slug_from text default null, event_permission text default null, event_condition text default null,

@@ -20,7 +20,7 @@ comment on table app_hidden.import_columns is
   'The columns of an import, besides its name in the API under these spellings; type where it is not that of the '
   'table''s column of this name.';
 
-create function app_hidden.spelling(name text) returns text
+create function app_private.spelling(name text) returns text
 language sql stable strict parallel safe as $$
   -- Case, accents, spaces and points do not tell two headers apart.
   select regexp_replace(lower(public.unaccent(name)), '[^a-z0-9#%]', '', 'g')
@@ -63,7 +63,7 @@ begin
   select array_agg(c.column_name order by h.position) into columns
     from unnest(header) with ordinality as h (name, position)
     left join app_hidden.import_columns c on c.operation = open_import.operation
-      and app_hidden.spelling(h.name) = any (array(select app_hidden.spelling(s)
+      and app_private.spelling(h.name) = any (array(select app_private.spelling(s)
         from unnest(c.spellings || c.column_name) s));
   select array_agg(header[p]) into twice from generate_subscripts(columns, 1) p
     where columns[p] = (select c from unnest(columns) c where c is not null group by c having count(*) > 1 limit 1);
@@ -520,8 +520,22 @@ begin
   result.errors := app_private.import_errors();
 
   begin
+    update app_public.units u set title = r.title, subtitle = r.subtitle, description = r.description,
+      floor_plan_id = r.floor_plan_id, lot_id = r.lot_id,
+        building = r.building, level = r.level, phase = r.phase, status = r.status, price = r.price,
+          hoa_fee = r.hoa_fee, bedrooms = r.bedrooms,
+        baths = r.baths, half_baths = r.half_baths, garage = r.garage, sqft = r.sqft, orientation = r.orientation,
+          view = r.view, address = r.address,
+        model = r.model, is_spec = r.is_spec, is_bmr = r.is_bmr, is_furnished = r.is_furnished,
+          is_accessible = r.is_accessible, mls_id = r.mls_id,
+        construction_status = r.construction_status, listing_date = r.listing_date,
+          estimated_delivery_date = r.estimated_delivery_date
+      from pg_temp.import_ready r where u.id = r.existing_id;
+    get diagnostics result.updated_count = row_count;
     -- Complete, so that no row has to be completed by itself.
-    perform set_config('plat.numbers_at_once', 'on', true);
+    -- PERF: the last change of all numbers its events as it writes them, once; one that is undone numbers none. Who
+    -- writes to the organization waits for the last of it alone.
+    perform set_config('plat.numbers_at_once', case when dry_run then '' else 'on' end, true);
     insert into app_public.units (id, project_id, organization_id, currency, number, title, subtitle, description,
       floor_plan_id, lot_id, building, level,
         phase, status, price, hoa_fee, bedrooms, baths, half_baths, garage, sqft, orientation, view, address, model,
@@ -549,18 +563,6 @@ begin
       where r.existing_id is null order by r.row;
     get diagnostics result.created_count = row_count;
     perform set_config('plat.numbers_at_once', '', true);
-    update app_public.units u set title = r.title, subtitle = r.subtitle, description = r.description,
-      floor_plan_id = r.floor_plan_id, lot_id = r.lot_id,
-        building = r.building, level = r.level, phase = r.phase, status = r.status, price = r.price,
-          hoa_fee = r.hoa_fee, bedrooms = r.bedrooms,
-        baths = r.baths, half_baths = r.half_baths, garage = r.garage, sqft = r.sqft, orientation = r.orientation,
-          view = r.view, address = r.address,
-        model = r.model, is_spec = r.is_spec, is_bmr = r.is_bmr, is_furnished = r.is_furnished,
-          is_accessible = r.is_accessible, mls_id = r.mls_id,
-        construction_status = r.construction_status, listing_date = r.listing_date,
-          estimated_delivery_date = r.estimated_delivery_date
-      from pg_temp.import_ready r where u.id = r.existing_id;
-    get diagnostics result.updated_count = row_count;
     -- PERF: by id, and LIMIT makes it one look-up in that index for each, whatever the planner thinks of a table that
     -- just grew: among the indexes of a project's units it takes the wrong one.
     result.units := array(select u.record

@@ -204,7 +204,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_private.uses_of_lead_source(uuid) is
   'How many leads and purchases have a lead source that the viewer manages; null of others.';
-grant execute on function app_private.move_lead_source, app_private.uses_of_lead_source to plat_user, plat_anonymous;
+grant execute on function app_private.move_lead_source, app_private.uses_of_lead_source to plat_user;
 
 create function app_public.delete_lead_source(id uuid,
   reassign_to_id uuid default null) returns app_public.delete_lead_source_payload

@@ -78,7 +78,7 @@ create function app_private.lead_source_named(project_id uuid, source text) retu
 language sql stable as $$
   select s.id from app_public.lead_sources s
   where s.project_id = lead_source_named.project_id and s.deleted_at is null
-    and (s.code = upper(btrim(source)) or app_hidden.spelling(s.name) = app_hidden.spelling(source))
+    and (s.code = upper(btrim(source)) or app_private.spelling(s.name) = app_private.spelling(source))
   order by s.code = upper(btrim(source)) desc, s.active desc, s.id limit 1
 $$;
 comment on function app_private.lead_source_named(uuid, text) is

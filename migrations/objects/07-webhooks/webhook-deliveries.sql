@@ -196,24 +196,12 @@ comment on function app_private.fan_out_webhooks(int) is
 -- Sending: claim, send, settle.
 create function app_private.webhook_body(e app_public.events) returns text
 language sql stable as $$
-  select case when octet_length(whole.body::text) <= 262144 then whole.body::text
-    else json_build_object('id', e.id, 'type', e.name, 'timestamp', e.occurred_at,
-      'sequence', e.sequence::text, 'organizationId', e.organization_id, 'projectId', e.project_id, 'subjectType',
-        e.subject_type, 'subjectId', e.subject_id,
-      'truncated', true)::text end
-  from (select json_build_object('id', e.id, 'type', e.name, 'timestamp', e.occurred_at, 'sequence', e.sequence::text,
-    'organizationId', e.organization_id,
-    'projectId', e.project_id, 'subjectType', e.subject_type, 'subjectId', e.subject_id, 'actorId', e.actor_id,
-      'actorType', e.actor_type,
-    'channel', e.channel, 'requestId', e.request_id,
-    'changes', case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
-    'data', case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end) as body
-    -- Made once: without the offset each mention of it above would make it anew, masks included.
-    offset 0) whole
+  select app_hidden.event_message(e,
+    case when app_public.current_user_id() is null then e.changes else app_public.events_changes(e) end,
+    case when app_public.current_user_id() is null then e.data else app_public.events_data(e) end)
 $$;
 comment on function app_private.webhook_body(app_public.events) is
-  'What is sent of an event: of its record what the viewer may read. 256 KB at most: of a larger one all but the '
-  'record itself, which the receiver reads from the API.';
+  'What is sent of an event: of its record what the viewer may read.';
 
 create function app_private.free_webhook_deliveries() returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

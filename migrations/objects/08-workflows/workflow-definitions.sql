@@ -17,7 +17,7 @@ $$;
 comment on function app_private.record_columns(text) is
   'The columns of a table that events and workflows tell of, with their base types.';
 
-create function app_hidden.workflow_variables() returns table (root text, name text, type text, description text)
+create function app_private.workflow_variables() returns table (root text, name text, type text, description text)
 language sql stable as $$
   select r.root, c.name, case when c.type = 'timestamptz'::regtype then 'time' when c.type = 'date'::regtype then 'day'
       when c.type in ('numeric'::regtype, 'int'::regtype, 'bigint'::regtype, 'double precision'::regtype,
@@ -42,7 +42,7 @@ language sql stable as $$
     ('event', 'changes', 'JSON', 'The changed fields: event.changes.status.0 before, event.changes.status.1 after.'),
     ('event', 'data', 'JSON', 'The record after the change; decimals are texts there.')
 $$;
-comment on function app_hidden.workflow_variables() is 'What conditions and templates can read of each record.';
+comment on function app_private.workflow_variables() is 'What conditions and templates can read of each record.';
 
 create function app_private.subject_table(subject_type text) returns text
 language sql stable as $$ select r.table_name from app_hidden.record_types r where r.subject = lower(subject_type) $$;
@@ -99,7 +99,7 @@ begin
         then 'J' else '' end into type
         from app_private.record_columns(table_of) c join pg_type t on t.oid = c.type where c.name = path[2];
     else
-      select case v.type when 'JSON' then 'J' else 'S' end into type from app_hidden.workflow_variables() v
+      select case v.type when 'JSON' then 'J' else 'S' end into type from app_private.workflow_variables() v
         where v.root = known.root and v.name = path[2];
     end if;
     if type is null then

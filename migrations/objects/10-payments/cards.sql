@@ -95,6 +95,7 @@ begin
 end $$;
 comment on function app_hidden.begin_card(jsonb) is
   'Whether the viewer may add a card now, and who they are at the processor.';
+revoke execute on function app_hidden.begin_card from plat_anonymous;
 
 create function app_private.note_customer(user_id uuid, processor_id text) returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -251,6 +251,7 @@ end $$;
 comment on function app_hidden.begin_payment(text, jsonb, jsonb) is
   'Checks a payment as the viewer and writes it down, before the processor is asked. Under an idempotency key that it '
   'began with it goes on.';
+revoke execute on function app_hidden.begin_payment from plat_anonymous;
 
 -- What the processor answered.
 create function app_private.settle_charge(id uuid) returns void

@@ -161,6 +161,7 @@ begin
 end $$;
 comment on function app_hidden.begin_representative(text, jsonb, jsonb) is
   'Writes a representative down, before the processor is told.';
+revoke execute on function app_hidden.begin_representative from plat_anonymous;
 
 create function app_private.note_account(organization_id uuid, account jsonb) returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -148,6 +148,7 @@ end $$;
 comment on function app_hidden.begin_refund(jsonb, jsonb) is
   'Checks a refund as the viewer and writes it down, before the processor is asked: the charge has that much less to '
   'give from then on.';
+revoke execute on function app_hidden.begin_refund from plat_anonymous;
 
 create function app_private.apply_refund(charge app_public.processor_charges, state jsonb) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -242,6 +242,7 @@ $$;
 comment on function app_hidden.calendar_appointments() is
   'The appointments that the viewer hosts, works on or attends as a buyer, as far as they see them: of the last year '
   'and later, 2,000 at most.';
+revoke execute on function app_hidden.calendar_appointments from plat_anonymous;
 insert into app_public.integration_apps (key, name, description, category, scope, auth_type, oauth_scopes, available,
   connected_by, config_schema, credentials_schema) values
   ('calendar_feed', 'Calendar feed',
@@ -301,4 +302,4 @@ insert into app_public.integration_apps (key, name, description, category, scope
     '{openid,email,offline_access}', false, null, '{"type": "object", "properties": {}, "additionalProperties": false}',
       null);
 grant execute on function app_private.claim_webhook_deliveries, app_private.mail_account, app_private.note_synced,
-  app_private.are_event_names, app_private.workflow_mail_sender to plat_worker;
+  app_private.workflow_mail_sender to plat_worker;

@@ -109,6 +109,7 @@ begin
 end $$;
 comment on function app_hidden.offered_app(text, text, text, jsonb) is
   'An application that the viewer may connect, with the organization or for themselves.';
+revoke execute on function app_hidden.offered_app from plat_anonymous;
 
 create function app_hidden.begin_integration(of_scope text, owner_id uuid, app_key text, name text, config jsonb,
   request_key text) returns jsonb
@@ -154,6 +155,7 @@ begin
 end $$;
 comment on function app_hidden.begin_integration(text, uuid, text, text, jsonb, text) is
   'Makes an integration that waits to be connected.';
+revoke execute on function app_hidden.begin_integration from plat_anonymous;
 
 create function app_hidden.keep_credentials(of_scope text, id uuid, sealed text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -164,6 +166,7 @@ begin
 end $$;
 comment on function app_hidden.keep_credentials(text, uuid, text) is
   'Keeps what an integration that was just made is let in by: sealed for its id, and so after it.';
+revoke execute on function app_hidden.keep_credentials from plat_anonymous;
 
 create function app_hidden.integration_to_connect(of_scope text, id uuid, repeat jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -189,6 +192,7 @@ begin
 end $$;
 comment on function app_hidden.integration_to_connect(text, uuid, jsonb) is
   'An integration that the viewer may refresh or change.';
+revoke execute on function app_hidden.integration_to_connect from plat_anonymous;
 
 create function app_private.note_connected(of_scope text, id uuid, config jsonb, sealed text, lookup bytea,
   expires_at timestamptz, external_account text, pending text, extra jsonb)
@@ -502,4 +506,4 @@ comment on function app_hidden.answered(anyelement, jsonb) is
   'An integration as the operation that connects it gives it, with what is shown once.';
 grant execute on function app_hidden.answered to plat_user;
 grant execute on function app_private.due_integrations, app_private.integration_facts, app_private.note_connected,
-  app_private.note_failed, app_private.begin_consent to plat_worker;
+  app_private.note_failed to plat_worker;

@@ -91,6 +91,7 @@ end $$;
 comment on function app_hidden.open_export(uuid) is
   'Opens the cursor export_rows with the rows of an export, as its requester: for CSV and JSONL as lines, else the id '
   'and the cells as text. Tells the columns, how many rows there are, and how far the rights reach.';
+revoke execute on function app_hidden.open_export from plat_anonymous;
 
 -- Of several projects, budgets without their currency say nothing.
 

@@ -334,6 +334,7 @@ begin
 end $$;
 comment on function app_hidden.export_lines(int) is
   'The next lines of the cursor that open_export opened for CSV or JSONL, as one text.';
+revoke execute on function app_hidden.export_lines from plat_anonymous;
 
 create function app_hidden.floor_plan_pictures(floor_plan_ids uuid[], most int) returns table (floor_plan_id uuid,
   checksum text)
@@ -347,6 +348,7 @@ language sql stable as $$
 $$;
 comment on function app_hidden.floor_plan_pictures(uuid[], int) is
   'The contents of the first pictures of floor plans, drawings before others.';
+revoke execute on function app_hidden.floor_plan_pictures from plat_anonymous;
 
 create function app_private.note_export(id uuid, worker uuid, total int, permissions text[], rights text[]) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -91,6 +91,7 @@ begin
       null, array['org.owner', 'report.run']),
     'files', case when files then app_private.organization_file_plan(organization_id) end);
 end $$;
+revoke execute on function app_hidden.open_organization_archive from plat_anonymous;
 comment on function app_hidden.open_organization_archive(uuid, boolean) is
   'What an archive of an organization is made of, as the viewer sees it: for each kind of record how many, and the '
   'statement that gives them as JSON; the statement that gives its files, null where none are wanted.';
@@ -102,6 +103,7 @@ language sql stable as $$
 $$;
 comment on function app_hidden.open_organization_export(uuid) is
   'What the archive is made of that an export is for; see open_organization_archive.';
+revoke execute on function app_hidden.open_organization_export from plat_anonymous;
 
 create function app_public.export_organization(organization_id uuid, files boolean default true)
 returns app_public.exports

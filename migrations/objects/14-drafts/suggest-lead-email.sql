@@ -97,6 +97,7 @@ end $$;
 comment on function app_hidden.begin_lead_email(text, text, text, text, text, jsonb) is
   'Begins a draft for a lead that the viewer may write to: {id, status, facts, quotes, warnings, …}, or {id, status, '
   'known} of a repeated request.';
+revoke execute on function app_hidden.begin_lead_email from plat_anonymous;
 
 create function app_private.begin_lead_email_for(lead_id uuid, purpose text default null, tone text default null,
   language text default null,
@@ -123,6 +124,7 @@ create function app_hidden.generation_status(id uuid) returns text
 language sql stable as $$ select g.status from app_public.service_intelligence_generations g
   where g.id = generation_status.id $$;
 comment on function app_hidden.generation_status(uuid) is 'The status of a draft that the viewer sees.';
+revoke execute on function app_hidden.generation_status from plat_anonymous;
 
 create function app_private.fail_lead_email(id uuid, error text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -6,8 +6,9 @@ select app_private.make_event_masks();
 -- Who may see an event follows the policies of the tables of all records.
 select app_private.make_event_readers();
 
--- One policy, so that the record of an event is only asked for where the cheap answer is no. Of the records of which
--- there are most, the query looks for it itself, by its key; a function takes ten times as long for each event.
+-- One policy, so that the record of an event is only asked for where the cheap answer is no. Leads have most events:
+-- the query looks for them itself, by their key, in a thirtieth of the time that the function takes. Each further kind
+-- would make each page of events begin a tenth of a millisecond or two later, whether or not it has such events.
 create policy auditors_and_seers_of_subject on app_public.events for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('audit.read'))::uuid[])
     -- Outside of an organization, events are of the user alone: colleagues do not read when somebody signed in.
@@ -21,11 +22,6 @@ create policy auditors_and_seers_of_subject on app_public.events for select to p
         or organization_id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[]))
       and case subject_type
         when 'lead' then exists (select from app_public.leads r where r.id = subject_id)
-        when 'lead_note' then exists (select from app_public.lead_notes r where r.id = subject_id)
-        when 'task' then exists (select from app_public.tasks r where r.id = subject_id)
-        when 'unit' then exists (select from app_public.units r where r.id = subject_id
-          and (r.organization_id = any ((select app_hidden.viewer_organizations('inventory.read'))::uuid[])
-            or r.project_id = any ((select app_hidden.viewer_projects('inventory.read'))::uuid[])))
         else app_hidden.sees_subject(subject_type, subject_id) end));
 
 comment on policy auditors_and_seers_of_subject on app_public.events is

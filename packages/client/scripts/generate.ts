@@ -16,6 +16,7 @@ import {
   isAbstractType,
   isEnumType,
   isInputObjectType,
+  isInterfaceType,
   isLeafType,
   isListType,
   isNonNullType,
@@ -101,6 +102,8 @@ class Writer {
     return {
       "documents.js": [
         note,
+        // A sum of texts is kept by bundlers also where nobody uses it; a call that is marked is not.
+        'const text = (...parts) => parts.join("");\n',
         ...fragments.map(
           ([name, { text }]) =>
             `export const ${lower(name)}Fields = ${JSON.stringify(`fragment ${name}Fields on ${name}{${text}}`)};\n`,
@@ -138,7 +141,7 @@ class Writer {
         `${comment(argument.description, "  ")}  ${argument.name}${isRequiredArgument(argument) ? "" : "?"}: ${inputTs(argument.type)};\n`,
     );
     return {
-      js: `export const ${name} = ${parts.join("+")};\n`,
+      js: `export const ${name} = /* @__PURE__ */ text(${parts.join(", ")});\n`,
       types: `export interface ${upper(name)}Variables {\n${variables.join("")}}
 export interface ${upper(name)} {
 ${comment(field.description, "  ")}  ${field.name}: ${selected.type};
@@ -162,8 +165,9 @@ ${comment(field.description)}export declare const ${name}: TypedDocument<${upper
     if (isAbstractType(named)) {
       const kinds = this.#schema.getPossibleTypes(named).map(({ name }) => JSON.stringify(name));
       const ids = this.#schema.getPossibleTypes(named).map(({ name }) => `...on ${name}{id}`);
+      const id = isInterfaceType(named) && named.getFields()["id"] ? "id" : ids.join(" ");
       return {
-        text: `{__typename ${ids.join(" ")}}`,
+        text: `{__typename ${id}}`,
         type: outputTs(type, `{ __typename: ${kinds.join(" | ")}; id: string }`),
       };
     }

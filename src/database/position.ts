@@ -5,7 +5,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { CodedError } from "../errors.ts";
-import type { GraphQLRequest } from "./graphqlRequest.ts";
 
 /** The header that carries a position, of answers and of requests. */
 export const POSITION_HEADER = "Plat-Position";
@@ -66,7 +65,7 @@ export class Positions {
    * @throws CodedError BAD_USER_INPUT
    */
   asked(request: IncomingMessage & { body?: unknown }): string | undefined {
-    const { extensions } = (request.body ?? {}) as GraphQLRequest;
+    const { extensions } = (request.body ?? {}) as { extensions?: Record<string, unknown> | null };
     const inBody = extensions?.["position"];
     if (inBody != null) return this.read(inBody, "extensions.position");
     const header = request.headers["plat-position"];

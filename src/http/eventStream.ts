@@ -1,0 +1,121 @@
+/** GET /events/stream: the events of an organization as they are committed; POST /events/tickets: what opens a stream without a header. */
+import type { Request, RequestHandler } from "express";
+import type { Bearer } from "../auth/authenticate.ts";
+import { CodedError, errorBody } from "../errors.ts";
+import type { EventFilter } from "../live/batch.ts";
+import { EventStream } from "../live/eventStream.ts";
+import type { Live } from "../live/live.ts";
+import { sequenceOf } from "../live/sequence.ts";
+import { tellErrors } from "../messages/tellErrors.ts";
+import { type LanguageOfUser, viewerLanguage } from "../messages/viewerLanguage.ts";
+import { requestState } from "./requestState.ts";
+
+/** What a stream takes, in its address. */
+const parameters = [
+  "organizationId",
+  "after",
+  "names",
+  "projectId",
+  "subjectType",
+  "subjectId",
+  "ticket",
+] as const;
+type Parameters = Partial<Record<(typeof parameters)[number], string>>;
+
+/** Characters of a parameter. */
+const MOST_CHARACTERS = 2_000;
+
+const badInput = (message: string, field: string) => new CodedError("BAD_USER_INPUT", message, { field });
+
+function parametersOf(request: Request): Parameters {
+  const found: Parameters = {};
+  for (const [name, value] of Object.entries(request.query)) {
+    if (!parameters.includes(name as never))
+      throw badInput(
+        `A stream takes ${parameters.join(", ")}; there is another parameter.`,
+        name.slice(0, 100),
+      );
+    if (typeof value !== "string" || value.length > MOST_CHARACTERS)
+      throw badInput("Give each parameter once, several names with commas between them.", name);
+    if (value !== "") found[name as keyof Parameters] = value;
+  }
+  return found;
+}
+
+function filterOf({ names, subjectType, subjectId }: Parameters, projectId: string | undefined): EventFilter {
+  return {
+    names: names
+      ?.split(",")
+      .map((name) => name.trim())
+      .filter(Boolean)
+      .toSorted(),
+    projectId,
+    subjectType,
+    subjectId: subjectId?.toLowerCase(),
+  };
+}
+
+/** Whoever the header or the ticket stands for. */
+async function bearerOf(live: Live, request: Request, ticket: string | undefined): Promise<Bearer> {
+  const header = request.get("authorization");
+  if (header !== undefined && ticket !== undefined)
+    throw badInput("Give a token in the Authorization header, or a ticket, not both.", "ticket");
+  const bearer =
+    ticket === undefined ? await live.bearer(header, request.ip) : await live.redeem(ticket, request.ip);
+  if (!bearer)
+    throw new CodedError(
+      "UNAUTHENTICATED",
+      "Event streams take a token in the Authorization header, or a ticket of POST /events/tickets in the address.",
+    );
+  requestState(request).claims = bearer.claims;
+  return bearer;
+}
+
+export function eventStream(live: Live, languageOfUser?: LanguageOfUser): RequestHandler {
+  return async (request, response) => {
+    const { accept = "*/*" } = request.headers;
+    if (!/text\/event-stream|text\/\*|\*\/\*/i.test(accept))
+      throw new CodedError("BAD_USER_INPUT", "Events come as text/event-stream.", {}, { status: 406 });
+    const given = parametersOf(request);
+    const { organizationId: organization, ticket } = given;
+    if (organization === undefined)
+      throw badInput("A stream is of one organization: give its id or slug.", "organizationId");
+    const bearer = await bearerOf(live, request, ticket);
+    const { organizationId, projectId, head } = await live.begin(
+      bearer.claims,
+      organization,
+      given.projectId,
+    );
+    // A client that comes back says where it is, whatever its address says.
+    const after = sequenceOf(request.get("last-event-id") || given.after, head, "after");
+    const release = live.take({ userId: bearer.claims.userId!, organizationId, ip: request.ip });
+    response.once("close", release);
+    if (response.closed) return release();
+
+    const state = requestState(request);
+    const language = await viewerLanguage(request, languageOfUser);
+    const stream = new EventStream(response, {
+      filter: filterOf(given, projectId),
+      position: after ?? head,
+      tell: (error) => {
+        const [told] = errorBody(error, state.id).errors;
+        tellErrors([told!], language);
+        state.errorCodes.add(error.code);
+        return JSON.stringify({ message: told!.message, ...told!.extensions });
+      },
+    });
+    const close = await live.open(stream, bearer, organizationId);
+    stream.begin();
+    response.once("close", close);
+    if (response.closed) close();
+  };
+}
+
+export function streamTickets(live: Live): RequestHandler {
+  return async (request, response) => {
+    const bearer = await bearerOf(live, request, undefined);
+    const ticket = await live.issue(bearer);
+    response.setHeader("Cache-Control", "no-store");
+    response.status(201).json(ticket);
+  };
+}

@@ -1,0 +1,146 @@
+/**
+ * `Node`: the interface of all records that are rows of a table, whose ids are unique over all of them, and `node(id:)`, `nodes(ids:)`, which
+ * caches of clients ask for a record whose type they know only afterwards. Rows of views have the ids of other records, and are no nodes.
+ *
+ * app_hidden.seen_nodes finds the table of an id, and only that of a record which the viewer sees: nothing is read for others, so the
+ * answer is the same, with the same cost, as for an id that does not exist.
+ */
+import { context, each, type ExecutableStep, get, lambda, loadOne, object } from "postgraphile/grafast";
+import { TYPES } from "postgraphile/@dataplan/pg";
+import { CodedError } from "../errors.ts";
+import { recordTables, tableName, type AnyResource } from "./tables.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      RecordNodesPlugin: true;
+    }
+  }
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** Ids that `nodes` takes at once. */
+const MOST_IDS = 100;
+
+/** The tables whose rows are nodes, by the names of their types. */
+function nodeTables(build: GraphileBuild.Build): Map<string, AnyResource> {
+  return new Map(
+    recordTables(build)
+      .filter(
+        ({ codec }) =>
+          codec.extensions?.tags?.primaryKey === undefined && codec.attributes.id.codec === TYPES.uuid,
+      )
+      .map((resource) => [build.inflection.tableType(resource.codec), resource]),
+  );
+}
+
+/** Names of tables by ids, of records that the viewer sees; what is no id is refused. */
+const tablesOfIds = {
+  name: "tablesOfIds",
+  shared: () => context() as any,
+  async load(ids: readonly unknown[], { shared }: { shared: any }): Promise<(string | null)[]> {
+    if (!ids.every((id) => typeof id === "string" && uuid.test(id)))
+      throw new CodedError("BAD_USER_INPUT", "Not a valid id; use the id that the API returned, a UUID.", {
+        field: "id",
+      });
+    const { rows } = await shared.withPgClient(shared.pgSettings, (client: any) =>
+      client.query({
+        text: "select id, table_name from app_hidden.seen_nodes($1)",
+        values: [ids],
+      }),
+    );
+    const found = new Map(rows.map(({ id, table_name: table }: Record<string, string>) => [id, table]));
+    return ids.map((id) => found.get(String(id).toLowerCase()) ?? null) as (string | null)[];
+  },
+};
+
+export const RecordNodesPlugin: GraphileConfig.Plugin = {
+  name: "RecordNodesPlugin",
+  version: "1.0.0",
+  schema: {
+    hooks: {
+      init: {
+        after: ["PgCodecs"],
+        callback(_, build) {
+          const { GraphQLID, GraphQLNonNull } = build.graphql;
+          build.registerInterfaceType(
+            "Node",
+            {},
+            () => {
+              const tables = nodeTables(build);
+              return {
+                description: "A record by an id that no record of another type has.",
+                fields: () => ({
+                  id: {
+                    type: new GraphQLNonNull(GraphQLID),
+                    description: "The id; sorts by time of creation.",
+                  },
+                }),
+                planType: ($node: any) => ({
+                  $__typename: get($node, "type") as ExecutableStep,
+                  planForType: (type: any) =>
+                    tables.get(type.name)!.get({ id: get($node, "id") as ExecutableStep }) as any,
+                }),
+              };
+            },
+            "RecordNodesPlugin",
+          );
+          return _;
+        },
+      },
+      GraphQLObjectType_interfaces(list, build, { scope }) {
+        const { pgCodec, isPgClassType } = scope as { pgCodec?: unknown; isPgClassType?: boolean };
+        const isNode =
+          isPgClassType && [...nodeTables(build).values()].some(({ codec }) => codec === pgCodec);
+        const type = isNode ? build.getTypeByName("Node") : undefined;
+        return build.graphql.isInterfaceType(type) ? [...list, type] : list;
+      },
+      GraphQLObjectType_fields(fields, build, { scope, fieldWithHooks }) {
+        if (!scope.isRootQuery) return fields;
+        const { GraphQLID, GraphQLList, GraphQLNonNull } = build.graphql;
+        const typeNames = new Map(
+          [...nodeTables(build)].map(([name, resource]) => [tableName(resource)[1], name]),
+        );
+        const nodeOf = ($id: ExecutableStep) =>
+          object({
+            type: lambda(
+              loadOne($id, tablesOfIds) as ExecutableStep,
+              (table) => typeNames.get(String(table)) ?? null,
+            ),
+            id: $id,
+          });
+        return build.extend(
+          fields,
+          {
+            node: fieldWithHooks({ fieldName: "node", isNodeField: true } as any, () => ({
+              type: build.getOutputTypeByName("Node") as any,
+              description:
+                "A record by its id, of whatever type; null when there is none or the viewer may not see it.",
+              args: { id: { description: "The id.", type: new GraphQLNonNull(GraphQLID) } },
+              plan: (_$root: unknown, fieldArgs: any) => nodeOf(fieldArgs.getRaw("id")) as any,
+            })),
+            nodes: fieldWithHooks({ fieldName: "nodes", isNodeField: true } as any, () => ({
+              type: new GraphQLNonNull(new GraphQLList(build.getOutputTypeByName("Node") as any)),
+              description: `Records by their ids, ${MOST_IDS} at most, in this order; null in the place of one that does not exist or that the viewer may not see.`,
+              args: {
+                ids: {
+                  description: "The ids.",
+                  type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(GraphQLID))),
+                },
+              },
+              plan: (_$root: unknown, fieldArgs: any) =>
+                each(lambda(fieldArgs.getRaw("ids"), checkedIds) as any, nodeOf as any) as any,
+            })),
+          },
+          "RecordNodesPlugin",
+        );
+      },
+    },
+  },
+};
+
+function checkedIds(ids: unknown): unknown {
+  if ((ids as unknown[]).length > MOST_IDS)
+    throw new CodedError("BAD_USER_INPUT", `Give ${MOST_IDS} ids at most.`, { field: "ids" });
+  return ids;
+}

@@ -1,0 +1,46 @@
+/** A data folder with the demo, its pictures included, which a run loads once: to copy it takes a twentieth of loading. */
+import { existsSync } from "node:fs";
+import { cp, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { copyDataDir } from "../../src/database/dataDirs.ts";
+import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { loadDemo } from "../../src/demo/index.ts";
+import { incomingFolder } from "../../src/files/incoming.ts";
+import { createFileStore } from "../../src/providers/files/index.ts";
+import { whileLocked } from "./database.ts";
+import { migratedFolder } from "./service.ts";
+
+/** Held by the process that makes it. */
+const lock = 7_528_000_004n;
+const logger = { info() {}, warn: console.warn };
+
+/** Like one that an earlier run of the service has loaded the demo into. */
+export async function demoFolder(): ReturnType<typeof migratedFolder> {
+  const loaded = await loadedFolder();
+  const folder = await migratedFolder(loaded);
+  await cp(join(loaded, "files"), join(folder.path, "files"), { recursive: true });
+  return folder;
+}
+
+/** @returns the folder, from which `copyDataDir` copies; nobody starts it. */
+export async function loadedFolder(): Promise<string> {
+  const { PLAT_TEST_MIGRATED: migrated, PLAT_TEST_DEMO: dataDir } = process.env;
+  if (!migrated || !dataDir)
+    throw new Error("There is no folder for the demo: start the tests through `npm test`.");
+  await whileLocked(lock, async () => {
+    const isLoaded = join(dataDir, "loaded");
+    if (existsSync(isLoaded)) return;
+    await copyDataDir(migrated, dataDir);
+    const postgres = await startEmbeddedPostgres({ dataDir, fast: true, logger });
+    try {
+      await loadDemo(postgres.connectionString, {
+        store: createFileStore({ dataDir }),
+        incomingFolder: incomingFolder(dataDir),
+      });
+    } finally {
+      await postgres.stop();
+    }
+    await writeFile(isLoaded, "");
+  });
+  return dataDir;
+}
