@@ -1,2 +1,3 @@
 
-update app_public.step_run_status_values set description = 'Omitted, since the step did not apply.' where value = 'SKIPPED';
+update app_public.step_run_status_values set description = 'Omitted, since the step did not apply.'
+  where value = 'SKIPPED';

@@ -105,7 +105,10 @@ test("is deleted in 30 days, not before --yes, not while others rely on it, and 
   ]);
   await query(`insert into app_public.organizations (name, slug) values ('Closing Homes', 'closing-homes')`);
   const tried = await run("delete", "closing-homes");
-  expect([tried.code, tried.stdout + tried.stderr]).toEqual([0, expect.stringContaining("Nothing is changed: add --yes")]);
+  expect([tried.code, tried.stdout + tried.stderr]).toEqual([
+    0,
+    expect.stringContaining("Nothing is changed: add --yes"),
+  ]);
   expect(await state()).toEqual([]);
   const done = await run("delete", "closing-homes", "--yes", "--reason", "The contract has ended.");
   expect([done.code, done.stderr]).toEqual([0, ""]);
