@@ -9,6 +9,7 @@ import {
   isPlatError,
   type TypedDocument,
 } from "../../packages/client/src/index.ts";
+import { followEvents } from "../../packages/client/src/events.ts";
 import { testCertificate } from "../harness/certificate.ts";
 import { picture } from "../harness/upload.ts";
 import { startWorld, type World } from "../harness/world.ts";
@@ -246,4 +247,104 @@ test("registered documents are asked for by their ids", async () => {
   const id = `sha256:${createHash("sha256").update(text).digest("hex")}`;
   await world.owner.query("select app_private.register_document($1, $2)", [id, text]);
   expect(await plat.request(document(text))).toEqual({ viewer: { id: world.owen.id, firstName: "Owen" } });
+});
+
+/** A stream whose connection is lost after so many messages. */
+const cut =
+  (messages: number): typeof fetch =>
+  async (to, init) => {
+    const response = await fetch(to, init);
+    let left = messages;
+    const cutting = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        if (left-- > 0) controller.enqueue(chunk);
+        else controller.error(new TypeError("terminated"));
+      },
+    });
+    return new Response(response.body!.pipeThrough(cutting), response);
+  };
+
+test("events come once and in their order, through lost connections", async () => {
+  const before = await world.owner.query(
+    "select last_sequence from app_private.event_counters where stream_id = $1",
+    [world.harbour.id],
+  );
+  const plat = clientOf();
+  const wanted: string[] = [];
+  const enter = async () => {
+    const { createLead } = await plat.request(create, lead());
+    wanted.push(createLead.id);
+  };
+  for (let n = 0; n < 3; n++) await enter();
+  const completed: string[] = [];
+  // The address says where to go on.
+  const asked: (string | null)[] = [];
+  const script = [cut(2), refusal(503, "", { "retry-after": "0" }), cut(3)];
+  const losing: typeof fetch = (to, init) => {
+    asked.push(new URL(String(to)).searchParams.get("after"));
+    return (script.shift() ?? fetch)(to, init);
+  };
+  const leaving = new AbortController();
+  const found: string[] = [];
+  const sequences: bigint[] = [];
+  for await (const event of clientOf({ fetch: losing }).events({
+    organizationId: world.harbour.slug,
+    after: before.rows[0].last_sequence,
+    names: ["lead.created"],
+    signal: leaving.signal,
+    onComplete: (sequence) => completed.push(sequence),
+  })) {
+    found.push(event.subjectId);
+    sequences.push(BigInt(event.sequence));
+    if (found.length < 6) await enter();
+    if (found.length === wanted.length) leaving.abort();
+  }
+  expect(found).toEqual(wanted);
+  expect(sequences).toEqual([...new Set(sequences)].toSorted((a, b) => (a < b ? -1 : 1)));
+  expect(asked.length).toBeGreaterThanOrEqual(3);
+  expect(asked[0]).toBe(before.rows[0].last_sequence);
+  expect(completed.length).toBeGreaterThan(0);
+});
+
+test("who may not follow an organization is told so, and a token that ended is asked for once more", async () => {
+  const follow = (options: Partial<ClientOptions>) =>
+    clientOf(options).events({ organizationId: world.harbour.id }).next();
+  await expect(follow({ token: world.olga.token })).rejects.toMatchObject({ code: "NOT_FOUND", status: 404 });
+  await expect(follow({ token: "bad.and.fixed" })).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+  const asked: boolean[] = [];
+  const leaving = new AbortController();
+  const events = clientOf({
+    token: ({ refused }) => {
+      asked.push(refused);
+      return refused ? world.owen.token : "bad.at.first";
+    },
+  }).events({ organizationId: world.harbour.id, signal: leaving.signal, onComplete: () => leaving.abort() });
+  expect(await events.next()).toEqual({ done: true, value: undefined });
+  expect(asked).toEqual([false, true]);
+});
+
+test("a connection on which nothing comes any more is given up, and opened again", async () => {
+  let connections = 0;
+  const silentFirst: typeof fetch = (to, init) => {
+    connections += 1;
+    if (connections > 1) return fetch(to, init);
+    const silent = new ReadableStream<Uint8Array>({
+      start: (controller) =>
+        init!.signal!.addEventListener("abort", () => controller.error(init!.signal!.reason)),
+    });
+    return Promise.resolve(new Response(silent));
+  };
+  const leaving = new AbortController();
+  const events = followEvents(
+    { organizationId: world.harbour.id, signal: leaving.signal, onComplete: () => leaving.abort() },
+    {
+      url: url.replace("/graphql", "/events/stream"),
+      headers: {},
+      fetch: silentFirst,
+      silenceMs: 50,
+      token: () => Promise.resolve(world.owen.token),
+    },
+  );
+  expect(await events.next()).toEqual({ done: true, value: undefined });
+  expect(connections).toBeGreaterThan(1);
 });

@@ -81,6 +81,7 @@ test("the examples compile, and do what they say", async () => {
       "1",
       "100 %",
       "lobby.png",
+      "lead.updated [ null, 'Bright Side' ]",
       "",
     ]);
   } finally {

@@ -17,6 +17,8 @@ export interface Rolling {
   /** At least so many requests, of so many callers. */
   requests: number;
   callers: number;
+  /** Milliseconds that each rests between two requests; none where omitted. */
+  restMs?: number;
   /** Which of the two are started again, one after the other. */
   restarted: number[];
 }
@@ -67,6 +69,7 @@ export async function rollingRestart(options: Rolling): Promise<Map<string, numb
     while (state.on) {
       const outcome = await ask();
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+      if (options.restMs) await pause(options.restMs);
     }
   });
   const more = async (amount: number) => {

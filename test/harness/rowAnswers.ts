@@ -17,6 +17,8 @@ export interface Answering {
   byStatus: boolean;
   /** Itself and the functions it calls, be it through others. */
   uses: ReadonlySet<string>;
+  /** The function of the schema `rows` that makes the call, without the name of the role. */
+  asks: string;
 }
 
 const functionsQuery = `
@@ -60,10 +62,20 @@ export async function startAnswers(client: Client, world: RowWorld): Promise<Ans
     const byStatus = [...uses].some((one) => /\bstatus\b/.test(sources.get(one) ?? ""));
     return [{ name, table: about, byStatus, uses, call: `${name}(${given})` }];
   });
-  return listed.filter(
-    ({ name, uses }) =>
-      asking.test(sources.get(name)!) || !listed.some((other) => other.name !== name && uses.has(other.name)),
+  const kept = listed
+    .filter(
+      ({ name, uses }) =>
+        asking.test(sources.get(name)!) ||
+        !listed.some((other) => other.name !== name && uses.has(other.name)),
+    )
+    .map((one, n) => ({ ...one, asks: `answers_${n}` }));
+  const { rows: made } = await client.query<{ create: string }>(
+    `select rows.answers_function(a.name || '_' || role, a.call, a.relation::regclass) as create
+     from unnest($1::text[], $2::text[], $3::text[]) a (name, call, relation), unnest(array['user', 'anonymous']) role`,
+    [kept.map(({ asks }) => asks), kept.map(({ call }) => call), kept.map(({ table }) => table)],
   );
+  for (const { create } of made) await client.query(create);
+  return kept;
 }
 
 /** The table of whose rows a function takes the id, by the name of the argument or of the function. */
@@ -87,25 +99,27 @@ create view rows.projects as select id, organization_id, title from app_public.p
 create view rows.permissions as select distinct permission from app_private.role_permissions;
 grant select on rows.projects, rows.permissions to plat_user, plat_anonymous;
 -- The rows of a table of which a call gives something: no null, no empty list, no "no". A refusal gives nothing.
-create function rows.answers(call text, relation regclass, tried text[]) returns text[] language plpgsql volatile as $body$
+-- PERF: one function for each call and role, which keeps its plans from viewer to viewer: one that has the body of a function in it does not
+-- ask again who may call that.
+create function rows.answers_function(name text, call text, relation regclass) returns text language sql stable as $outer$
+  select format($text$
+create function rows.%1$s(tried text[]) returns text[] language plpgsql volatile as $body$
+#variable_conflict use_column
 declare
-  told constant text := format('select coalesce(array_agg(c.label order by c.label), ''{}'') from rows.candidates(%s, $1) c
-    where coalesce((select jsonb_agg(to_jsonb(r)) from %s r where r is not null), ''[]'') not in (''[]'', ''[[]]'', ''[false]'')',
-    relation::oid, call);
   result text[];
-  label text;
+  tried_label text;
   one text[];
 begin
   begin
-    execute told into result using tried;
+    %2$s into result from rows.candidates(%3$s, tried) c %4$s;
     return result;
   exception when sqlstate 'PLAT0' or data_exception then null;
   end;
   -- Some are refused.
   result := '{}';
-  for label in select c.label from rows.candidates(relation, tried) c loop
+  for tried_label in select c.label from rows.candidates(%3$s, tried) c loop
     begin
-      execute told into one using array[label];
+      %2$s into one from rows.candidates(%3$s, array[tried_label]) c %4$s;
       result := result || one;
     exception when sqlstate 'PLAT0' or data_exception then null;
     end;
@@ -113,7 +127,10 @@ begin
   return (select coalesce(array_agg(r order by r), '{}') from unnest(result) r);
 exception when insufficient_privilege then
   return null;
-end $body$;
+end $body$$text$,
+    name, $$select coalesce(array_agg(c.label order by c.label), '{}')$$, relation::oid,
+    format($$where coalesce((select jsonb_agg(to_jsonb(r)) from %s r where r is not null), '[]') not in ('[]', '[[]]', '[false]')$$, call))
+$outer$;
 -- The same lists, of the labels of rows rather than their ids.
 create function rows.named(relation regclass, lists jsonb) returns jsonb language sql stable security definer as $body$
   select jsonb_object_agg(key, coalesce((select jsonb_agg(l.label order by l.label) from rows.labels l
@@ -149,23 +166,19 @@ export const rowsAsked = (
 export async function answersOf(client: Client, world: RowWorld, asked: Answering[]): Promise<Reach> {
   const found: Reach = new Map(asked.map(({ name }) => [name, new Map()]));
   if (asked.length === 0) return found;
-  const { rows: oids } = await client.query<{ name: string; oid: number }>(
-    "select name, name::regclass::oid as oid from unnest($1::text[]) name",
-    [[...new Set(asked.map(({ table }) => table))]],
-  );
-  const oidOf = new Map(oids.map(({ name, oid }) => [name, oid]));
-  const questions = (rowsOf: (one: Answering) => Iterable<string>) =>
+  const questions = (role: string, rowsOf: (one: Answering) => Iterable<string>) =>
     asked
       .map((one) => {
         const labels = [...rowsOf(one)].map((label) => escapeLiteral(label));
-        return `select '${one.name}' as what, rows.answers(${escapeLiteral(one.call)}, ${oidOf.get(one.table)!}, array[${labels.join(", ")}]::text[]) as told`;
+        return `select '${one.name}' as what, rows.${one.asks}_${role}(array[${labels.join(", ")}]::text[]) as told`;
       })
       .join(" union all ");
-  const byPeople = questions((one) => rowsAsked(world, one, {}));
-  const byTokens = questions((one) => rowsAsked(world, one, { settings: {} }));
-  await asEverybody(client, world, async ({ name, settings }) => {
+  const byPeople = questions("user", (one) => rowsAsked(world, one, {}));
+  const byVisitors = questions("anonymous", (one) => rowsAsked(world, one, {}));
+  const byTokens = questions("user", (one) => rowsAsked(world, one, { settings: {} }));
+  await asEverybody(client, world, async ({ name, user, settings }) => {
     const { rows } = await client.query<{ what: string; told: string[] | null }>(
-      settings ? byTokens : byPeople,
+      settings ? byTokens : user ? byPeople : byVisitors,
     );
     for (const { what, told } of rows) found.get(what)!.set(name, told);
   });

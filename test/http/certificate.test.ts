@@ -21,7 +21,14 @@ beforeEach(async () => {
 afterEach(() => rm(dataDir, { recursive: true }));
 
 const config = (more: Partial<Config> = {}) =>
-  ({ dataDir, host: "127.0.0.1", port: 0, trustProxy: false, ...more }) as Config;
+  ({
+    dataDir,
+    host: "127.0.0.1",
+    port: 0,
+    trustProxy: false,
+    streamLimits: { total: 10, ofOrganization: 10, ofViewer: 10, ofAddress: 10 },
+    ...more,
+  }) as Config;
 const names = ({ cert }: { cert: string }) => new X509Certificate(cert).subjectAltName!.split(", ").sort();
 
 test("without one, a certificate is made for this machine's names and kept, its key for the service alone", async () => {

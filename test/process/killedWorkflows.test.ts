@@ -16,7 +16,7 @@ import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { createWorkflow } from "../workflows/world.ts";
 import { long } from "../harness/seeds.ts";
 
-const committed = long ? 1000 : 60;
+const committed = long ? 1000 : 30;
 const rolledBack = committed / 5;
 const kills = long ? 5 : 2;
 /** A service starts in between. */

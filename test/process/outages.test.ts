@@ -184,6 +184,7 @@ describe("a service with a database of its own", () => {
       stopDelay: 1,
       requests: 400,
       callers: 8,
+      restMs: 30,
       restarted: [0],
     });
     expect([...outcomes.keys()]).toEqual(["200"]);

@@ -1,5 +1,6 @@
 import { mayChange, textOf, type TypedDocument } from "./document.ts";
 import { type AnsweredError, type ErrorCode, PlatError } from "./errors.ts";
+import { type EventsOptions, followEvents, type LiveEvent } from "./events.ts";
 import { type Item, pagesOf } from "./pages.ts";
 import { type Refusal, retryAfterMs, type RetryOptions, withRetries } from "./retries.ts";
 import { filesApart, multipart, type Progress, sendForm } from "./uploads.ts";
@@ -91,6 +92,12 @@ export interface Client {
     document: TypedDocument<Result, Variables>,
     ...rest: Rest<Variables>
   ): AsyncGenerator<Item<Result>[], void, undefined>;
+  /**
+   * The events of an organization as they are committed, each once and in their order, through lost connections; behind `after`, else
+   * from the present on. Ends with its signal, or when the loop is left.
+   * @throws PlatError where the viewer may not follow them, or the token has ended and `token` gives no other
+   */
+  events(options: EventsOptions): AsyncGenerator<LiveEvent, void, undefined>;
   /** The items of a list or connection, read page by page. */
   items<Result extends object, Variables>(
     document: TypedDocument<Result, Variables>,
@@ -98,6 +105,8 @@ export interface Client {
   ): AsyncGenerator<Item<Result>, void, undefined>;
 }
 
+/** A stream says something every 15 seconds. */
+const SILENCE_MS = 45_000;
 const ACCEPT = "application/graphql-response+json, application/json;q=0.9";
 /** Statuses that say that the request was not carried out, or that nobody knows. */
 const PASSING = new Set([408, 429, 502, 503, 504]);
@@ -129,9 +138,7 @@ export function createClient(options: ClientOptions): Client {
     if (token) headers["authorization"] = `Bearer ${token}`;
     if (asked.notBefore !== undefined) headers["plat-position"] = asked.notBefore;
     if (key !== undefined) headers["idempotency-key"] = key;
-    if (options.clientName) headers["apollographql-client-name"] = options.clientName;
-    if (options.clientVersion) headers["apollographql-client-version"] = options.clientVersion;
-    Object.assign(headers, options.headers, asked.headers);
+    Object.assign(headers, programOf(options), options.headers, asked.headers);
     const apart = filesApart(variables);
     const document = options.registered ? { documentId: await idOf(text) } : { query: text };
     const operation = { ...document, variables: apart.variables, operationName };
@@ -239,8 +246,23 @@ export function createClient(options: ClientOptions): Client {
     for await (const page of pages(document, variables, asked)) yield* page;
   }
 
-  return { request, execute, pages, items } as unknown as Client;
+  const events = (asked: EventsOptions) =>
+    followEvents(asked, {
+      url: String(new URL("events/stream", options.url)),
+      headers: { ...programOf(options), ...options.headers },
+      fetch: fetchIt,
+      silenceMs: SILENCE_MS,
+      token: tokenOf,
+    });
+
+  return { request, execute, pages, items, events } as unknown as Client;
 }
+
+/** Headers that name the program. */
+const programOf = ({ clientName, clientVersion }: ClientOptions): Record<string, string> => ({
+  ...(clientName !== undefined && { "apollographql-client-name": clientName }),
+  ...(clientVersion !== undefined && { "apollographql-client-version": clientVersion }),
+});
 
 function fail(error: Error): never {
   throw error;

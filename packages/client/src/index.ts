@@ -3,6 +3,7 @@ export type { Answer, Client, ClientOptions, RequestOptions, Rest, Token } from 
 export type { DocumentTree, TypedDocument } from "./document.ts";
 export { isPlatError, PlatError } from "./errors.ts";
 export type { AnsweredError, BadField, ErrorCode, ErrorDetails } from "./errors.ts";
+export type { EventsOptions, LiveEvent } from "./events.ts";
 export type { Item } from "./pages.ts";
 export type { RetryOptions } from "./retries.ts";
 export type { Progress } from "./uploads.ts";
