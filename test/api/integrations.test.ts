@@ -401,7 +401,15 @@ test("mail goes out from the user's own account, and visibly from the service's 
     await world.owner.query("select app_private.send_generation($1, $2)", [draft.id, max.id]);
     await jobs();
   };
+  await world.owner.query("update app_public.user_integrations set last_sync_at = null where id = $1", [
+    made.id,
+  ]);
   await sent();
+  const { rows: synced } = await world.owner.query(
+    "select from app_public.user_integrations where id = $1 and last_sync_at is not null",
+    [made.id],
+  );
+  expect(synced).toHaveLength(1);
   expect(smtp.mails).toHaveLength(1);
   expect(smtp.mails[0]).toMatchObject({
     user: "max",

@@ -175,6 +175,10 @@ describe("representatives", () => {
     await run(world.owen, "removeOrganizationPaymentsRepresentative", { id: rows[0].id });
     await world.settle();
     expect((await organization()).paymentsRepresentatives).toHaveLength(1);
+    const kept = await world.owner.query(
+      "select from app_private.sandbox_objects where kind = 'person' and data ->> 'email' = 'eve@harbour.example'",
+    );
+    expect(kept.rowCount).toBe(0);
   });
 });
 
@@ -368,6 +372,23 @@ describe("payments", () => {
       name: "charge.created",
       subject: { __typename: "ProcessorCharge", id: second.id },
     });
+  });
+
+  test("what the processor does not take at all never came to be", async () => {
+    const id = await deposit("50.00");
+    const gone = await run(world.bea, "createProcessorCard", { token: "tok_visa" });
+    await world.owner.query(
+      "delete from app_private.sandbox_objects where id = (select processor_id from app_public.processor_cards where id = $1)",
+      [gone.id],
+    );
+    expect(
+      await refused(world.bea, "createPaymentIntent", { depositId: id, amount: "50", cardId: gone.id }),
+    ).toMatchObject({ code: "BAD_USER_INPUT" });
+    const { rows } = await world.owner.query(
+      "select status::text, failure_code from app_public.processor_charges where deposit_id = $1",
+      [id],
+    );
+    expect(rows).toEqual([{ status: "CANCELLED", failure_code: "resource_missing" }]);
   });
 
   test("what the bank refuses is a charge that failed; the deposit waits for another", async () => {

@@ -24,7 +24,7 @@ export interface Payments extends Portfolio {
   calls: Map<string, number>;
   /** What the processor told is taken and worked on. */
   settle(): Promise<void>;
-  /** Runs the job that finds out about what was begun. */
+  /** Runs the job that finds out about what was begun; throws where it fails, or fails at one of them. */
   reconcile(): Promise<void>;
   /** Reads and removes the mails that jobs have sent since the last time. */
   mails: Outbox["take"];
@@ -94,6 +94,7 @@ export async function startPayments(from?: TestDatabase, options: HostOptions = 
   const work = async () => {
     const lines = await runJobs(database.ownerUrl, outbox.provider, undefined, processor);
     if (process.env.TEST_LOG) console.log(lines.join("\n"));
+    return lines;
   };
 
   const [{ person: bea, purchase }, { person: ben }] = await Promise.all([
@@ -130,8 +131,12 @@ export async function startPayments(from?: TestDatabase, options: HostOptions = 
     },
     async reconcile() {
       await world.owner.query("select app_private.add_job('payments__reconcile')");
-      await work();
-      await work();
+      const lines = [...(await work()), ...(await work())];
+      // What fails here is often made up for by what the processor tells later.
+      const failed = lines.filter(
+        (line) => /^(warning|error)/.test(line) && /processor|reconcile/.test(line),
+      );
+      if (failed.length > 0) throw new Error(failed.join("\n"));
     },
     async stop() {
       await world.stop();

@@ -334,6 +334,21 @@ describe("what is seen first is asked again by what acts on it", () => {
       call: "app_private.add_report_columns('LEADS', '{nothing}', '{}', '{}')",
       says: "there is no column or function nothing",
     },
+    "a report of more rows than a file of the format can have": {
+      as: "demo",
+      given: `create or replace function app_hidden.most_rows_of_export(subject text, format text) returns int language sql immutable as 'select 1';
+        insert into app_public.custom_reports (id, organization_id, name, subject, columns, created_by_id)
+          select nothing, home, 'Leads', 'LEADS', '["name"]', u.user_id from refusals.ids, app_hidden.user_identities u where u.email = 'demo@plat.example'`,
+      call: "app_public.export_custom_report(nothing, 'PDF')",
+      says: "These are more than 1 rows",
+    },
+    "tables that refer to each other have no order in which they can be emptied": {
+      given: `create table app_private.hens (id uuid primary key, organization_id uuid, egg_id uuid);
+        create table app_private.eggs (id uuid primary key, organization_id uuid, hen_id uuid references app_private.hens);
+        alter table app_private.hens add foreign key (egg_id) references app_private.eggs`,
+      call: "app_private.organization_relations()",
+      says: "These tables refer to each other",
+    },
     "an export of an organization whose maker left": {
       as: "demo",
       call: "app_hidden.open_organization_export(nothing)",
@@ -633,6 +648,13 @@ describe("executions of workflows", () => {
         "update app_public.workflows w set project_id = i.project from refusals.ids i where w.id = i.workflow; update app_public.projects set archived_at = now()",
       call: "app_public.create_workflow_execution(workflow, lead)",
       says: "The project of this workflow is archived",
+    },
+    "none is started for more subjects than a batch can have": {
+      as: "demo",
+      given:
+        "create or replace function app_hidden.most_subjects_of_batch() returns int language sql immutable parallel safe as 'select 1'",
+      call: "app_public.batch_workflow(workflow, array[lead, other_lead]::text[]::app_public.id_or_slug[])",
+      says: "A batch is for 500,000 subjects at most.",
     },
     "nobody is tagged where there is no lead": {
       given: aboutNobody,

@@ -178,12 +178,16 @@ comment on function app_private.begin_batch(uuid, uuid[], jsonb) is
   'Starts a workflow for all of the subjects, which the caller was seen to see.';
 grant execute on function app_private.begin_batch(uuid, uuid[], jsonb) to plat_user;
 
+create function app_hidden.most_subjects_of_batch() returns int
+language sql immutable parallel safe as $$ select 500000 $$;
+comment on function app_hidden.most_subjects_of_batch() is 'How many subjects a batch of a workflow can have.';
+
 create function app_public.batch_workflow(id uuid, subject_ids app_public.id_or_slug[] default null,
   leads_filter app_public.leads_filter default null)
 returns app_public.workflows
 language plpgsql volatile as $$
 declare
-  most constant int := 500000;
+  most constant int := app_hidden.most_subjects_of_batch();
   workflow app_public.workflows := app_private.require_enabled_workflow(batch_workflow.id, 'id');
   given uuid[];
   targets uuid[];

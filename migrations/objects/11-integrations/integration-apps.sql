@@ -302,4 +302,4 @@ insert into app_public.integration_apps (key, name, description, category, scope
     '{openid,email,offline_access}', false, null, '{"type": "object", "properties": {}, "additionalProperties": false}',
       null);
 grant execute on function app_private.claim_webhook_deliveries, app_private.mail_account, app_private.note_synced,
-  app_private.are_event_names, app_private.workflow_mail_sender to plat_worker;
+  app_private.workflow_mail_sender to plat_worker;

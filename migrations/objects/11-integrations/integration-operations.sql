@@ -506,4 +506,4 @@ comment on function app_hidden.answered(anyelement, jsonb) is
   'An integration as the operation that connects it gives it, with what is shown once.';
 grant execute on function app_hidden.answered to plat_user;
 grant execute on function app_private.due_integrations, app_private.integration_facts, app_private.note_connected,
-  app_private.note_failed, app_private.begin_consent to plat_worker;
+  app_private.note_failed to plat_worker;

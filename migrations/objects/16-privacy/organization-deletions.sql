@@ -115,21 +115,22 @@ declare
   ready regclass[];
 begin
   place := 0;
-  while left_over <> '{}' loop
+  loop
     place := place + 1;
     -- Before the tables that they refer to; a purchase and its reservation refer to each other.
     ready := array(select t from unnest(left_over) t where not exists (select from pg_constraint k
       where k.contype = 'f' and k.confrelid = t and k.conrelid = any (left_over) and k.conrelid <> t
         and k.confdeltype in ('a', 'r', 'c')
         and (k.conrelid, t) <> ('app_public.buyers'::regclass, 'app_public.reservations'::regclass)));
-    if ready = '{}' then
-      raise exception 'These tables refer to each other: %', left_over;
-    end if;
+    exit when ready = '{}';
     left_over := array(select t from unnest(left_over) t where t <> all (ready));
     foreach relation in array ready loop
       return next;
     end loop;
   end loop;
+  if left_over <> '{}' then
+    raise exception 'These tables refer to each other: %', left_over;
+  end if;
 end $$;
 comment on function app_private.organization_relations() is
   'The tables whose rows belong to an organization, in an order in which they can be emptied. What has no column '
