@@ -1,5 +1,5 @@
 import { accessSync, constants } from "node:fs";
-import type { StreamLimits } from "./limits/streamLimits.ts";
+import type { StreamLimits } from "./providerOptions.ts";
 import { bareAddress } from "./mailAddress.ts";
 import type { DraftOptions, OauthClientOptions, S3Options, TwilioAccount } from "./providerOptions.ts";
 import { readSetting, type JwtKey, type SettingName } from "./settings.ts";

@@ -26,7 +26,7 @@ import type { Logger } from "./log.ts";
 import type { Request } from "express";
 import { createLive, type Live } from "./live/live.ts";
 import { subscriptions } from "./live/subscriptions.ts";
-import type { StreamLimits } from "./limits/streamLimits.ts";
+import type { StreamLimits } from "./providerOptions.ts";
 import { inSpan } from "./tracing/spans.ts";
 import { createPreset, settingsOf, viewerSettings, type PresetOptions } from "./preset.ts";
 import { documentLookups, findCompiled, keptDocuments } from "./plugins/QueryLimitsPlugin.ts";

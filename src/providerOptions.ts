@@ -1,4 +1,4 @@
-/** What the settings say about each outside provider. */
+/** What the settings say about outside providers and live streams, for those who are handed it. */
 
 /** Where the operator has registered the service. */
 export interface OauthClientOptions {
@@ -40,4 +40,16 @@ export interface RemoteOptions {
 /** Who writes drafts. */
 export interface DraftOptions extends RemoteOptions {
   provider: "openai" | "anthropic";
+}
+
+/** How many streams there may be in a process, and how they are shared. */
+export interface StreamLimits {
+  /** Of the process. */
+  readonly total: number;
+  readonly ofOrganization: number;
+  readonly ofViewer: number;
+  /** Of one address, or of one network where it is IPv6; proxies that are trusted speak for many, and tell for whom. */
+  readonly ofAddress: number;
+  /** Milliseconds that a stream waits for its reader before it is dropped; ten seconds where omitted. */
+  readonly readWithinMs?: number;
 }

@@ -1,17 +1,7 @@
 /** How many streams there may be in a process, and how they are shared. */
 import { networkOf } from "../auth/network.ts";
 import { CodedError } from "../errors.ts";
-
-export interface StreamLimits {
-  /** Of the process. */
-  readonly total: number;
-  readonly ofOrganization: number;
-  readonly ofViewer: number;
-  /** Of one address, or of one network where it is IPv6; proxies that are trusted speak for many, and tell for whom. */
-  readonly ofAddress: number;
-  /** Milliseconds that a stream waits for its reader before it is dropped; ten seconds where omitted. */
-  readonly readWithinMs?: number;
-}
+import type { StreamLimits } from "../providerOptions.ts";
 
 /** Seconds after which a refused stream may be tried again. */
 const RETRY_S = 10;

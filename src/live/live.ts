@@ -6,7 +6,8 @@ import { CodedError } from "../errors.ts";
 import type { Subscriber } from "./feed.ts";
 import { createHub, type Hub, type HubOptions } from "./hub.ts";
 import type { LiveNumbers } from "./numbers.ts";
-import { StreamCounts, type StreamLimits, type StreamOwner } from "../limits/streamLimits.ts";
+import { StreamCounts, type StreamOwner } from "../limits/streamLimits.ts";
+import type { StreamLimits } from "../providerOptions.ts";
 
 export interface LiveOptions extends Omit<HubOptions, "authenticator"> {
   authenticator: Authenticator;
