@@ -86,7 +86,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
 function withoutRecord(scope: GraphileBuild.ScopeObjectFieldsField, description = ""): string {
   const { pgRelationDetails: details, fieldName } = scope as any;
   const relation = details?.registry.pgRelations[details.codec.name]?.[details.relationName];
-  if (!relation || relation.isReferencee || /\bnull\b/.test(description)) return description;
+  if (!relation || relation.isReferencee || /\bnull\b/i.test(description)) return description;
   const hasOne = relation.localAttributes.every(
     (name: string) =>
       details.codec.attributes[name].notNull || details.codec.attributes[name].extensions?.tags?.notNull,

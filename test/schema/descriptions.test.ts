@@ -64,7 +64,7 @@ test("where a record beside another one may be null, it is said when", async () 
       // A record with its id beside it.
       if (!isObjectType(field.type) || !field.type.getFields()["id"] || !type.getFields()[`${field.name}Id`])
         continue;
-      if (!/\bnull\b/.test(field.description ?? "")) silent.push(`${type.name}.${field.name}`);
+      if (!/\bnull\b/i.test(field.description ?? "")) silent.push(`${type.name}.${field.name}`);
     }
   }
   expect(silent).toEqual([]);
