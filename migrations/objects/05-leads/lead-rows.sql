@@ -335,7 +335,8 @@ begin
         and w.email = r.email));
   create temp table import_same on commit drop as select null::int as row where false;
   execute format('insert into pg_temp.import_same select r.row from pg_temp.import_ready r
-    join pg_temp.import_existing l on l.id = r.existing_id where row(r.address, %s) is not distinct from row(l.address, %s)',
+    join pg_temp.import_existing l on l.id = r.existing_id
+    where row(r.address, %s) is not distinct from row(l.address, %s)',
     (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k),
     (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k));
   perform app_private.check_import_states('lead');
