@@ -23,7 +23,9 @@ import { isMultipart } from "./http/uploads.ts";
 import { uploadPlaces } from "./http/uploadPlaces.ts";
 import * as admission from "./limits/admission.ts";
 import type { Logger } from "./log.ts";
+import type { Request } from "express";
 import { createLive, type Live } from "./live/live.ts";
+import { subscriptions } from "./live/subscriptions.ts";
 import type { StreamLimits } from "./limits/streamLimits.ts";
 import { inSpan } from "./tracing/spans.ts";
 import { createPreset, settingsOf, viewerSettings, type PresetOptions } from "./preset.ts";
@@ -237,6 +239,17 @@ export async function startGraphql({
         paymentTransforms: paymentTransforms(payments, pool),
         draftTransforms: draftTransforms(drafts, compute, log),
         integrationTransforms: integrationTransforms(integrations),
+        subscriptionsOf: (request) =>
+          subscriptions(live, {
+            bearer: () => live.bearer(request.headers.authorization, (request as Request).ip),
+            ip: (request as Request).ip,
+            ended: (error) => (requestState(request).subscriptionError = error),
+            opened: (close) => {
+              const { res: response } = request as Request;
+              if (response!.closed) close();
+              else response!.once("close", close);
+            },
+          }),
         viewerPlace: createViewerPlace(pool, location, log, connections),
         adaptor: fused,
       }),

@@ -50,6 +50,8 @@ import { RecordByIdPlugin } from "./plugins/RecordByIdPlugin.ts";
 import { RecordNodesPlugin } from "./plugins/RecordNodesPlugin.ts";
 import { ScalarsPlugin } from "./plugins/ScalarsPlugin.ts";
 import { SearchPlugin } from "./plugins/SearchPlugin.ts";
+import { SubscriptionsPlugin } from "./plugins/SubscriptionsPlugin.ts";
+import type { Subscriptions } from "./live/subscriptions.ts";
 import { SignedTextsPlugin } from "./plugins/SignedTextsPlugin.ts";
 import { SignInPlugin } from "./plugins/SignInPlugin.ts";
 import { ToldTextsPlugin } from "./plugins/ToldTextsPlugin.ts";
@@ -109,6 +111,8 @@ export interface PresetOptions {
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where omitted. */
   viewerPlace?: ViewerPlace;
+  /** What opens subscriptions for a request; there are none where omitted. */
+  subscriptionsOf?: (request: IncomingMessage) => Subscriptions;
 }
 
 /** Settings of a transaction that acts for the viewer of a request. */
@@ -164,6 +168,7 @@ export function createPreset({
   onMismatch,
   adaptor = makeFusedAdaptor({ deadlines: settledDeadlines, ...(connections && { connections }) }),
   viewerPlace,
+  subscriptionsOf,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =
     (transform: (value: string, context: TransformContext) => Promise<string>): ArgumentTransform =>
@@ -217,6 +222,7 @@ export function createPreset({
       SearchPlugin,
       ToldTextsPlugin,
       PublicQueriesPlugin,
+      SubscriptionsPlugin,
     ],
     disablePlugins: [
       // Ids are plain: RecordNodesPlugin takes its place.
@@ -258,6 +264,7 @@ export function createPreset({
           userAgent: request.headers["user-agent"],
           argumentTransforms,
           viewerPlace,
+          live: subscriptionsOf?.(request),
           repeats: repeatFacts(request),
           sentFiles: requestState(request).sentFiles,
           language: requestState(request).language,

@@ -23,7 +23,11 @@ export interface Running {
 
 export interface Contestant {
   name: string;
-  start(database: { ownerUrl: string; authenticatorUrl: string }): Promise<Running>;
+  /** @param settings of the service, for those that have some */
+  start(
+    database: { ownerUrl: string; authenticatorUrl: string },
+    settings?: NodeJS.ProcessEnv,
+  ): Promise<Running>;
   /** Documents for servers whose schema is made of the tables; that of the work where omitted, null where it cannot be asked. */
   documents?: Readonly<Record<string, string | null>>;
   /** Variables, where they differ. */
@@ -39,7 +43,7 @@ export const keys: readonly LoginTokenKey[] = [{ kid: "bench", secret }];
 
 /** The service, in a process as `npm start -- --api-only` has it. */
 const plat = (env: NodeJS.ProcessEnv = {}): Contestant["start"] => {
-  return async ({ ownerUrl, authenticatorUrl }) => {
+  return async ({ ownerUrl, authenticatorUrl }, settings) => {
     const dataDir = await scratchFolder("peers");
     const start = startScript(repository);
     const child = startChild([...start.options, join(repository, "src/server.ts"), "--api-only"], {
@@ -59,6 +63,7 @@ const plat = (env: NodeJS.ProcessEnv = {}): Contestant["start"] => {
         SECRET_KEYS: `bench:${secret}`,
         POOL_SIZE: `${POOL_SIZE}`,
         ...env,
+        ...settings,
       },
     });
     let said = "";

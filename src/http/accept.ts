@@ -1,6 +1,7 @@
 import type { RequestHandler } from "express";
 import { CodedError } from "../errors.ts";
 import { parseMediaType } from "./mediaType.ts";
+import { requestState } from "./requestState.ts";
 
 const GRAPHQL = "application/graphql-response+json";
 const JSON_TYPE = "application/json";
@@ -43,13 +44,18 @@ export function negotiate(header: string | undefined): string | undefined {
 /** The media type of a refusal: the one that was asked for, `application/json` where that is neither. */
 export const refusalType = (header: string | undefined): string => negotiate(header) ?? JSON_TYPE;
 
+const EVENTS = /(^|,)\s*text\/event-stream\s*(;|,|$)/i;
+
 /** Settles the answer's media type and puts the one choice into the header, where the GraphQL server reads it. */
 export const acceptJson: RequestHandler = (request, _response, next) => {
-  const chosen = negotiate(request.headers.accept);
-  if (chosen === undefined) {
+  const { accept } = request.headers;
+  const chosen = negotiate(accept);
+  if (accept !== undefined && EVENTS.test(accept))
+    requestState(request).takesEvents = chosen === undefined ? "only" : "also";
+  else if (chosen === undefined) {
     const message = `Answers come as ${GRAPHQL} or ${JSON_TYPE}; the Accept header names neither.`;
     return next(new CodedError("BAD_USER_INPUT", message, {}, { status: 406 }));
   }
-  request.headers.accept = chosen;
+  request.headers.accept = chosen ?? GRAPHQL;
   next();
 };

@@ -10,7 +10,7 @@ export interface ConnectionLimits {
 }
 
 /** A connection over TLS takes about 100 KB, so this many stay below half a gigabyte. */
-const most = 4_096;
+const usual = 4_096;
 /** What those have that are no event streams. */
 const leastOthers = 1_024;
 
@@ -26,7 +26,7 @@ function descriptorLimit(): number {
 }
 
 /**
- * Half of the descriptors at most; one address has a quarter of that, so that it takes several to keep others out.
+ * Half of the descriptors at most, and of the rest another quarter for event streams, which need no other file; one address has a quarter of that, so that it takes several to keep others out.
  * @param processes among which the connections of an address are spread
  * @param streams event streams that there may be
  */
@@ -35,8 +35,9 @@ export function connectionLimits(
   processes = 1,
   streams = 0,
 ): ConnectionLimits {
-  const wanted = Math.max(most, streams + leastOthers);
-  const total = Math.max(16, Math.min(wanted, Math.floor(descriptors / 2)));
+  const wanted = Math.max(usual, streams + leastOthers);
+  const most = Math.floor(descriptors / 2) + Math.min(streams, Math.floor(descriptors / 4));
+  const total = Math.max(16, Math.min(wanted, most));
   return { total, ofAddress: Math.max(8, Math.ceil(Math.min(1_024, Math.floor(total / 4)) / processes)) };
 }
 

@@ -5,6 +5,7 @@ import { CodedError, errorBody } from "../errors.ts";
 import type { EventFilter } from "../live/batch.ts";
 import { EventStream } from "../live/eventStream.ts";
 import type { Live } from "../live/live.ts";
+import { sequenceOf } from "../live/sequence.ts";
 import { tellErrors } from "../messages/tellErrors.ts";
 import { type LanguageOfUser, viewerLanguage } from "../messages/viewerLanguage.ts";
 import { requestState } from "./requestState.ts";
@@ -39,14 +40,6 @@ function parametersOf(request: Request): Parameters {
     if (value !== "") found[name as keyof Parameters] = value;
   }
   return found;
-}
-
-/** The number behind which a stream begins; undefined: with the present. A header of a client that comes back counts first. */
-function sequenceOf(request: Request, { after }: Parameters): number | undefined {
-  const given = request.get("last-event-id") || after;
-  if (given === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(given)) throw badInput("A sequence is a whole number as text.", "after");
-  return Number(given);
 }
 
 function filterOf({ names, subjectType, subjectId }: Parameters, projectId: string | undefined): EventFilter {
@@ -84,7 +77,6 @@ export function eventStream(live: Live, languageOfUser?: LanguageOfUser): Reques
     if (!/text\/event-stream|text\/\*|\*\/\*/i.test(accept))
       throw new CodedError("BAD_USER_INPUT", "Events come as text/event-stream.", {}, { status: 406 });
     const given = parametersOf(request);
-    const after = sequenceOf(request, given);
     const { organizationId: organization, ticket } = given;
     if (organization === undefined)
       throw badInput("A stream is of one organization: give its id or slug.", "organizationId");
@@ -94,8 +86,8 @@ export function eventStream(live: Live, languageOfUser?: LanguageOfUser): Reques
       organization,
       given.projectId,
     );
-    if (after !== undefined && after > head)
-      throw badInput("There is no event with this sequence yet.", "after");
+    // A client that comes back says where it is, whatever its address says.
+    const after = sequenceOf(request.get("last-event-id") || given.after, head, "after");
     const release = live.take({ userId: bearer.claims.userId!, organizationId, ip: request.ip });
     response.once("close", release);
     if (response.closed) return release();
@@ -113,6 +105,7 @@ export function eventStream(live: Live, languageOfUser?: LanguageOfUser): Reques
       },
     });
     const close = await live.open(stream, bearer, organizationId);
+    stream.begin();
     response.once("close", close);
     if (response.closed) close();
   };

@@ -13,6 +13,7 @@ import { POSITION_HEADER, type Positions } from "../database/position.ts";
 import { turnOf } from "./inTurn.ts";
 import type { Grafserv } from "./grafserv.ts";
 import { requestState, type RequestState } from "./requestState.ts";
+import { answerOnce, writeSubscription } from "./subscription.ts";
 
 interface Answer {
   data?: Record<string, unknown> | null;
@@ -117,7 +118,7 @@ async function answerOperation(
   work: OperationWork,
 ): Promise<void> {
   const state = requestState(request);
-  const compiled = await answerCompiled?.(request, work);
+  const compiled = state.takesEvents === "only" ? undefined : await answerCompiled?.(request, work);
   if (compiled !== undefined) {
     work.end();
     tellPosition(response, positions, work);
@@ -127,6 +128,16 @@ async function answerOperation(
   const language = (state.language = viewerLanguageOnce(request, languageOfUser));
   const result = await grafserv.answerOperation(request, response);
   if (!tellsNothing(result)) await state.tokenCheck?.complete();
+  if (state.subscription) {
+    // It goes on for as long as somebody reads, and takes a part of the connections alone.
+    work.end();
+    return writeSubscription(response, state.subscription, {
+      state,
+      work,
+      positions,
+      language: await language(),
+    });
+  }
   if (result?.type === "json") {
     const answer = result.json as Answer;
     if (answer.errors) {
@@ -139,6 +150,7 @@ async function answerOperation(
     const text = await written(answer, state, work);
     // A slow reader keeps nobody waiting.
     work.end();
+    if (state.takesEvents === "only") return answerOnce(response, text);
     const type = contentType.replace(";charset", "; charset");
     await send(request, response, work, { text, status: result.statusCode, type });
   } else if (result?.type === "buffer") {

@@ -168,7 +168,7 @@ export function createMetrics(): Metrics {
   const methods = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
   const labelOf = operationLabels();
   const observeOperation = (state: RequestState, seconds: number) => {
-    if (state.operationType === undefined) return;
+    if (state.operationType === undefined || state.operationType === "subscription") return;
     const operation = labelOf({
       name: state.operationName,
       isRegistered: state.isRegistered,
@@ -189,7 +189,8 @@ export function createMetrics(): Metrics {
       response.once("close", () => {
         const seconds = Number(process.hrtime.bigint() - state.startedAt) / 1e9;
         requests.inc({ route, method, status: String(response.statusCode) });
-        if (!endless.has(route) || response.statusCode !== 200) durations.observe({ route }, seconds);
+        const isEndless = endless.has(route) || state.operationType === "subscription";
+        if (!isEndless || response.statusCode !== 200) durations.observe({ route }, seconds);
         observeOperation(state, seconds);
         for (const code of state.errorCodes) errors.inc({ code });
       });

@@ -39,6 +39,9 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       sentFiles: [],
       isDrained: false,
       language: undefined,
+      takesEvents: "no",
+      subscription: undefined,
+      subscriptionError: undefined,
       running: undefined,
     });
     workContext.run(context, () =>

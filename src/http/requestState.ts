@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { TokenCheck } from "../auth/tokenCheck.ts";
+import type { CodedError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import type { OperationWork } from "../limits/operationWork.ts";
@@ -13,6 +14,13 @@ export interface Claims {
   readonly readOnly?: boolean;
   /** Whether organizations of the viewer refuse them because they have no second factor. */
   readonly secondFactorWithholds?: "SOME" | "ALL";
+}
+
+/** One answer of a subscription. */
+export interface SubscriptionResult {
+  data?: Record<string, unknown> | null;
+  errors?: readonly { message: string; extensions?: Record<string, unknown> }[];
+  extensions?: object;
 }
 
 /** What the middlewares learn about one request on its way, for its answer, its log line and the GraphQL layer. */
@@ -44,6 +52,11 @@ export interface RequestState {
   isDrained: boolean;
   /** The language of what the answer says, found once, when it is first asked for. */
   language: (() => Language | Promise<Language>) | undefined;
+  /** Whether the caller takes server-sent events, and nothing but them. */
+  takesEvents: "no" | "also" | "only";
+  /** What a subscription answers, once it is open; and why it ended by itself. */
+  subscription: AsyncIterableIterator<SubscriptionResult> | undefined;
+  subscriptionError: CodedError | undefined;
   /** The operation, once it is being carried out, which goes on when its caller has gone. */
   running: Promise<unknown> | undefined;
 }

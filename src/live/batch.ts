@@ -44,14 +44,17 @@ export interface EventFilter {
   readonly projectId?: string | undefined;
   readonly subjectType?: string | undefined;
   readonly subjectId?: string | undefined;
+  /** One of these. */
+  readonly subjectIds?: ReadonlySet<string>;
 }
 
 /** Whether an event matches a filter, as it would that of eventsConnection. */
 export function matches(event: LiveEvent, filter: EventFilter): boolean {
-  const { names, projectId, subjectType, subjectId } = filter;
+  const { names, projectId, subjectType, subjectId, subjectIds } = filter;
   if (projectId !== undefined && event.projectId !== projectId) return false;
   if (subjectType !== undefined && event.subjectType !== subjectType) return false;
   if (subjectId !== undefined && event.subjectId !== subjectId) return false;
+  if (subjectIds && !subjectIds.has(event.subjectId)) return false;
   if (names === undefined) return true;
   const family = `${event.name.split(".", 1)[0]}.*`;
   return names.includes(event.name) || names.includes(family) || names.includes("*");

@@ -13,6 +13,12 @@ const HEARTBEAT_MS = 15_000;
 /** How long the end of a stream may take to be read (ms). */
 const LINGER_MS = 2_000;
 
+/** Bytes that are written at once: what is on its way is a copy of each connection's own, encrypted; the rest is shared by all. */
+const PART = 16_384;
+/** Bytes on their way on all streams of the process; streams that have some of them are not served meanwhile, and catch up. */
+const ALL_HIGH_WATER = 64_000_000;
+let waiting = 0;
+
 const HEARTBEAT = Buffer.from(":\n\n");
 
 /** The message of one event. JSON has no line breaks outside of its strings, and none in them. */
@@ -40,6 +46,10 @@ export class EventStream implements Subscriber {
   /** When it was last written to, and since when its reader is waited for. */
   #wroteAt = performance.now();
   #waitsSince: number | undefined;
+  /** What is to be written, and its bytes. */
+  readonly #queue: Buffer[] = [];
+  #queued = 0;
+  #isWriting = false;
   /** Called when it takes more again. */
   onReady = (): void => {};
 
@@ -57,10 +67,6 @@ export class EventStream implements Subscriber {
     this.position = options.position;
     this.#told = options.position;
     this.#language = options.tell;
-    response.on("drain", () => {
-      this.#waitsSince = undefined;
-      this.onReady();
-    });
   }
 
   /** Answers the request; anything written does. */
@@ -76,7 +82,9 @@ export class EventStream implements Subscriber {
   }
 
   isReady(): boolean {
-    return this.#waitsSince === undefined;
+    if (this.#waitsSince !== undefined) return false;
+    // Who has read all of it does not wait for those that have not.
+    return waiting < (this.#isWriting ? ALL_HIGH_WATER : 4 * ALL_HIGH_WATER);
   }
 
   take(batch: Batch): void {
@@ -108,18 +116,12 @@ export class EventStream implements Subscriber {
     this.#write(Buffer.from(markText(this.position)));
   }
 
-  /** To be called about once a second: says how far it is, or that it lives, or gives a reader up. */
-  tick(now: number, readWithinMs = READ_WITHIN_MS): void {
-    if (this.#waitsSince !== undefined) {
-      if (now - this.#waitsSince > readWithinMs)
-        this.end(
-          new CodedError(
-            "LIMIT_EXCEEDED",
-            "The stream was not read fast enough; connect again, and it goes on behind the last event that was read.",
-          ),
-        );
-    } else if (this.#isCaughtUp && this.#told < this.position) this.#mark();
+  /** To be called about once a second: says how far it is, or that it lives; false: its reader is too slow. */
+  tick(now: number, readWithinMs = READ_WITHIN_MS): boolean {
+    if (this.#waitsSince !== undefined) return now - this.#waitsSince <= readWithinMs;
+    if (this.#isCaughtUp && this.#told < this.position) this.#mark();
     else if (now - this.#wroteAt > HEARTBEAT_MS) this.#write(HEARTBEAT);
+    return true;
   }
 
   end(error: CodedError): void {
@@ -138,7 +140,33 @@ export class EventStream implements Subscriber {
     if (response.writableEnded || response.destroyed) return;
     this.begin();
     this.#wroteAt = performance.now();
-    // What was not taken yet may be some; only a reader who leaves much of it unread is waited for.
-    if (!response.write(bytes) && response.writableLength > HIGH_WATER) this.#waitsSince ??= this.#wroteAt;
+    this.#queue.push(bytes);
+    this.#queued += bytes.length;
+    if (!this.#isWriting) this.#pump();
+    if (this.#queued > HIGH_WATER) this.#waitsSince ??= this.#wroteAt;
+  }
+
+  /** Writes the next part of what waits, once the one before was taken. */
+  #pump(): void {
+    const [first] = this.#queue;
+    if (!first || this.#response.writableEnded || this.#response.destroyed) {
+      this.#isWriting = false;
+      if (this.#waitsSince === undefined) return;
+      this.#waitsSince = undefined;
+      this.onReady();
+      return;
+    }
+    const part = first.subarray(0, PART);
+    if (part.length === first.length) this.#queue.shift();
+    else this.#queue[0] = first.subarray(PART);
+    this.#queued -= part.length;
+    this.#isWriting = true;
+    waiting += PART;
+    this.#response.write(part, () => {
+      waiting -= PART;
+      // Slow is no fault, as long as it goes on.
+      if (this.#waitsSince !== undefined) this.#waitsSince = performance.now();
+      this.#pump();
+    });
   }
 }

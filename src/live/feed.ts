@@ -44,6 +44,9 @@ export class Feed {
   readonly #behind = new Set<Subscriber>();
   /** Up to where those that are up to date were told. */
   #position = 0;
+  /** There is something up to here; and whether it is read once in any case. */
+  #wanted = 0;
+  #isForced = false;
   readonly #reader: ReturnType<typeof onCall>;
   readonly #catcher: ReturnType<typeof onCall>;
 
@@ -76,8 +79,10 @@ export class Feed {
     this.#behind.delete(subscriber);
   }
 
-  /** There may be new events, or less that the viewer may read. */
-  call(): void {
+  /** There are events up to a sequence; without one, there may be less that the viewer may read. */
+  call(upTo?: number): void {
+    if (upTo === undefined) this.#isForced = true;
+    else this.#wanted = Math.max(this.#wanted, upTo);
     if (this.#live.size > 0) this.#reader.call();
     if (this.#behind.size > 0) this.#catcher.call();
   }
@@ -88,7 +93,8 @@ export class Feed {
   }
 
   async #readLive(): Promise<void> {
-    while (this.#live.size > 0) {
+    while (this.#live.size > 0 && (this.#isForced || this.#position < this.#wanted)) {
+      this.#isForced = false;
       const after = this.#position;
       const batch = await this.#options.read(after, PAGE, "live");
       if (!batch) return this.#options.lost();
@@ -106,7 +112,7 @@ export class Feed {
           this.#behind.add(subscriber);
         }
       if (batch.events.length > 0) this.#options.told?.(batch, told);
-      if (batch.upto >= batch.head) return;
+      this.#wanted = Math.max(this.#wanted, batch.head);
     }
   }
 
@@ -142,6 +148,6 @@ export class Feed {
     this.#live.add(subscriber);
     subscriber.caughtUp();
     // What was committed since the page was read.
-    this.#reader.call();
+    if (this.#position < this.#wanted) this.#reader.call();
   }
 }

@@ -247,8 +247,9 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
       listensOnly: true,
       listen: {
         channel: "plat_events",
-        called: (organizationId) => {
-          for (const feed of feeds.get(organizationId ?? "")?.values() ?? []) feed.call();
+        called: (payload = "") => {
+          const [organizationId = "", sequence] = payload.split(" ");
+          for (const feed of feeds.get(organizationId)?.values() ?? []) feed.call(Number(sequence));
         },
       },
       connected: async ({ query }) => {
@@ -322,7 +323,9 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
       text: "select app_private.moved_streams($1, $2) as id",
       values: [followed.map(({ id }) => id), followed.map(({ position }) => position)],
     });
-    for (const { id } of moved.rows) for (const feed of feeds.get(id)?.values() ?? []) feed.call();
+    const positions = new Map(followed.map(({ id, position }) => [id, position]));
+    for (const { id } of moved.rows)
+      for (const feed of feeds.get(id)?.values() ?? []) feed.call(positions.get(id)! + 1);
     // Those whose last page could not be read.
     for (const ofOrganization of feeds.values()) for (const feed of ofOrganization.values()) feed.resume();
   }

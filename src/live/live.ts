@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Pool } from "pg";
 import type { Authenticator, Bearer } from "../auth/authenticate.ts";
 import { CodedError } from "../errors.ts";
-import type { EventStream } from "./eventStream.ts";
+import type { Subscriber } from "./feed.ts";
 import { createHub, type Hub, type HubOptions } from "./hub.ts";
 import type { LiveNumbers } from "./numbers.ts";
 import { StreamCounts, type StreamLimits, type StreamOwner } from "../limits/streamLimits.ts";
@@ -13,6 +13,14 @@ export interface LiveOptions extends Omit<HubOptions, "authenticator"> {
   /** Connections of plat_authenticator. */
   pool: Pick<Pool, "query">;
   limits: StreamLimits;
+}
+
+/** What is filled with events. */
+export interface Filled extends Subscriber {
+  /** Called when it takes more again. */
+  onReady: () => void;
+  /** To be called about once a second; false: its reader is too slow. */
+  tick(now: number, readWithinMs?: number): boolean;
 }
 
 export interface Live extends Pick<Hub, "begin" | "drain" | "stop"> {
@@ -26,7 +34,7 @@ export interface Live extends Pick<Hub, "begin" | "drain" | "stop"> {
   /** A place among the streams. @throws CodedError RATE_LIMITED, UNAVAILABLE */
   take(owner: StreamOwner): () => void;
   /** Fills a stream until what it gives is called. @throws CodedError UNAVAILABLE */
-  open(stream: EventStream, bearer: Bearer, organizationId: string): Promise<() => void>;
+  open(stream: Filled, bearer: Bearer, organizationId: string): Promise<() => void>;
 }
 
 const TICK_MS = 1_000;
@@ -44,12 +52,19 @@ interface TicketRow {
 export function createLive({ authenticator, pool, limits, ...options }: LiveOptions): Live {
   const hub = createHub({ ...options, authenticator });
   const counts = new StreamCounts(limits);
-  const streams = new Set<EventStream>();
+  const streams = new Set<Filled>();
   let ticking: NodeJS.Timeout | undefined;
 
   const tick = () => {
     const now = performance.now();
-    for (const stream of streams) stream.tick(now, limits.readWithinMs);
+    for (const stream of [...streams])
+      if (!stream.tick(now, limits.readWithinMs))
+        stream.end(
+          new CodedError(
+            "LIMIT_EXCEEDED",
+            "The stream was not read fast enough; connect again, and it goes on behind the last event that was read.",
+          ),
+        );
   };
 
   const checked = (bearer: Bearer): Bearer => {
@@ -97,7 +112,6 @@ export function createLive({ authenticator, pool, limits, ...options }: LiveOpti
     take: (owner) => counts.take(owner),
     async open(stream, bearer, organizationId) {
       const subscription = await hub.add(stream, bearer, organizationId);
-      stream.begin();
       stream.onReady = subscription.resume;
       streams.add(stream);
       ticking ??= setInterval(tick, TICK_MS).unref();

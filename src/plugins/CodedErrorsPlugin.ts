@@ -1,9 +1,9 @@
 import type { execute } from "postgraphile/grafast";
 import { getOperationAST, GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
-import { internalMessage, isErrorCode } from "../errors.ts";
+import { CodedError, internalMessage, isErrorCode } from "../errors.ts";
 import { withheld } from "../http/withheld.ts";
 import { executionError, validationError } from "../http/graphqlErrors.ts";
-import { findRequestState } from "../http/requestState.ts";
+import { findRequestState, type RequestState, type SubscriptionResult } from "../http/requestState.ts";
 import { inSpan } from "../tracing/spans.ts";
 import { operationLabel } from "../operations/operationLabel.ts";
 
@@ -18,6 +18,25 @@ export function maskError(error: GraphQLError): GraphQLError | GraphQLFormattedE
     nodes: error.nodes,
     extensions: { code: "INTERNAL" },
   });
+}
+
+const notAsEvents = () =>
+  new CodedError(
+    "BAD_USER_INPUT",
+    "Subscriptions are answered as server-sent events: send the header Accept with text/event-stream.",
+  );
+
+/** The answers of a subscription with their errors coded, as those of other operations. */
+async function* codedResults(
+  results: AsyncIterable<SubscriptionResult>,
+  state: RequestState,
+  args: Parameters<typeof execute>[0],
+): AsyncGenerator<SubscriptionResult, undefined> {
+  for await (const { data, errors } of results)
+    yield {
+      ...(data !== undefined && { data }),
+      ...(errors?.length && { errors: errors.map((error) => executionError(error, state, undefined, args)) }),
+    };
 }
 
 /** What the context function threw, by the arguments it was to complete. */
@@ -57,6 +76,8 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
                   state.context.operation = operation ? operationLabel(operation) : undefined;
                   state.context.role = state.claims?.userId == null ? "plat_anonymous" : "plat_user";
                 }
+                if (operation?.operation === "subscription" && (!state || state.takesEvents === "no"))
+                  return { errors: [executionError(notAsEvents(), state)] };
                 const result = await inSpan(
                   {
                     name: operation?.operation ?? "operation",
@@ -67,7 +88,16 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
                   },
                   async () => config.execute(args),
                 );
-                if (Symbol.asyncIterator in result) return result;
+                if (Symbol.asyncIterator in result) {
+                  // The application writes it; grafserv would as multipart.
+                  if (state)
+                    state.subscription = codedResults(
+                      result as AsyncIterable<SubscriptionResult>,
+                      state,
+                      args,
+                    );
+                  return { data: null };
+                }
                 const errors = [...(result.errors ?? [])];
                 if (operation?.operation === "query" && result.data) {
                   const refused = new Set(errors.map(({ path }) => path?.[0]));

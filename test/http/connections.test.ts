@@ -195,6 +195,9 @@ test("one address has so many connections, a proxy as many as it needs, and all 
 test("limits follow from the descriptors that the process may have", () => {
   expect(connectionLimits(1_048_576)).toEqual({ total: 4_096, ofAddress: 1_024 });
   expect(connectionLimits(1_024)).toEqual({ total: 512, ofAddress: 128 });
+  // Event streams need no other file.
+  expect(connectionLimits(20_000, 1, 10_000)).toEqual({ total: 11_024, ofAddress: 1_024 });
+  expect(connectionLimits(1_024, 1, 2_000)).toEqual({ total: 768, ofAddress: 192 });
   expect(connectionLimits(20)).toEqual({ total: 16, ofAddress: 8 });
   const { take } = countByAddress(1, () => false);
   const back = take("2001:db8::1")!;

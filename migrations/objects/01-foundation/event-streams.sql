@@ -15,7 +15,8 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   select pg_advisory_lock_shared(7528005, app_private.stream_lock(organization_id))
 $$;
 comment on function app_private.listen_to_events(uuid) is
-  'Has commits with events of the organization notify plat_events, as long as the connection lasts.';
+  'Has commits with events of the organization notify plat_events, with its id and the last sequence, as long as the '
+  'connection lasts.';
 create function app_private.unlisten_to_events(organization_id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select pg_advisory_unlock_shared(7528005, app_private.stream_lock(organization_id))
@@ -32,7 +33,7 @@ begin
   if pg_try_advisory_lock(7528005, number) then
     perform pg_advisory_unlock(7528005, number);
   else
-    perform pg_notify('plat_events', new.stream_id::text);
+    perform pg_notify('plat_events', format('%s %s', new.stream_id, app_private.last_sequence(new.stream_id)));
   end if;
   return null;
 end $$;
@@ -99,16 +100,16 @@ language sql stable rows 200 as $$
     from told t
   )
   select m.sequence, m.name, m.project_id, m.subject_type, m.subject_id, m.occurred_at, m.message, null::bigint
-    from measured m where m.bytes_before < 2000000
+    from measured m where m.bytes_before < 500000
   union all
-  select coalesce((select min(m.sequence) - 1 from measured m where m.bytes_before >= 2000000), s.upto),
+  select coalesce((select min(m.sequence) - 1 from measured m where m.bytes_before >= 500000), s.upto),
       null, null, null, null, null, null, s.head
     from span s
   order by 1, 8 nulls first
 $$;
 comment on function app_hidden.read_events(uuid, bigint, int) is
   'The events of an organization after a sequence that the viewer may read, as the policy of events says: of at most '
-  'so many numbers, 2 MB or one event. The last row has no event but the head: up to its number that is all. '
+  'so many numbers, 500 kB or one event. The last row has no event but the head: up to its number that is all. '
   'Nothing where the viewer has no part in the organization.';
 
 create function app_hidden.begin_stream(organization text, project text, out organization_id uuid,

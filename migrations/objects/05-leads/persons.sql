@@ -78,24 +78,19 @@ comment on function app_private.rename_person(uuid, text) is
 
 -- Who has another address than before is the same person, unless the address is known as that of another one, or
 -- another lead or purchase of the person keeps the former one.
-create function app_private.tg_leads__person() returns trigger
+create function app_private.other_person(before app_public.leads, after app_public.leads) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  if tg_op = 'UPDATE' and (new.email is null or (
-    not exists (select from app_public.leads l where l.person_id = old.person_id and l.id <> old.id
-      and l.email is not distinct from old.email)
-    and not exists (select from app_public.buyers b where b.person_id = old.person_id and b.lead_id is null
-      and b.email is not distinct from old.email)
-    and app_private.rename_person(old.person_id, new.email))) then
-    return new;
+  if after.email is null or (
+    not exists (select from app_public.leads l where l.person_id = before.person_id and l.id <> before.id
+      and l.email is not distinct from before.email)
+    and not exists (select from app_public.buyers b where b.person_id = before.person_id and b.lead_id is null
+      and b.email is not distinct from before.email)
+    and app_private.rename_person(before.person_id, after.email)) then
+    return null;
   end if;
-  new.person_id := app_private.person_of(new.organization_id, new.email);
-  return new;
+  return app_private.person_of(after.organization_id, after.email);
 end $$;
-create trigger _210_person_first before insert on app_public.leads for each row when (new.person_id is null)
-  execute function app_private.tg_leads__person();
-create trigger _210_person before update of email on app_public.leads for each row
-  when (old.email is distinct from new.email) execute function app_private.tg_leads__person();
 
 create function app_private.tg_leads__person_of_purchases() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -128,7 +123,8 @@ create trigger _210_person_first before insert on app_public.buyers for each row
 create trigger _210_person before update of email, lead_id on app_public.buyers for each row
   when (row(old.email, old.lead_id) is distinct from row(new.email, new.lead_id))
     execute function app_private.tg_buyers__person();
-comment on function app_private.tg_leads__person() is 'Says who a lead is, by its e-mail address.';
+comment on function app_private.other_person(app_public.leads, app_public.leads) is
+  'Who else a lead is whose e-mail address has changed; null where it is the same person as before.';
 comment on function app_private.tg_leads__person_of_purchases() is
   'The purchases of a lead are of the person that the lead is.';
 comment on function app_private.tg_buyers__person() is

@@ -244,8 +244,11 @@ begin
     -- Who sees own deals only keeps the purchase they bring.
     if new.assignee_id is null and app_public.current_user_id() is not null
       and not coalesce(app_hidden.is_service(), false) then
-      if new.project_id = any ((select app_hidden.viewer_own_projects('buyer.write'))::uuid[]) then
-        new.assignee_id := app_public.current_user_id();
+      -- PERF: as for leads.
+      if new.organization_id <> all (app_hidden.viewer_organizations('buyer.write')) then
+        if new.project_id = any ((select app_hidden.viewer_own_projects('buyer.write'))::uuid[]) then
+          new.assignee_id := app_public.current_user_id();
+        end if;
       end if;
     end if;
   end if;

@@ -1,0 +1,81 @@
+/** Answers a subscription as server-sent events: the protocol of graphql-sse, in its mode of distinct connections. */
+import { once } from "node:events";
+import type { Response } from "express";
+import type { Positions } from "../database/position.ts";
+import { errorBody } from "../errors.ts";
+import type { OperationWork } from "../limits/operationWork.ts";
+import { queryLimits } from "../limits/queryLimits.ts";
+import type { Language } from "../messages/catalogue.ts";
+import { tellErrors } from "../messages/tellErrors.ts";
+import type { RequestState, SubscriptionResult } from "./requestState.ts";
+
+/** Silence after which a comment says that the stream lives (ms). */
+const HEARTBEAT_MS = 15_000;
+
+const next = (text: string) => `event: next\ndata: ${text}\n\n`;
+const COMPLETE = "event: complete\ndata:\n\n";
+
+/** Begins an answer in events. */
+export function beginEvents(response: Response): void {
+  response.writeHead(200, {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-store",
+    "X-Accel-Buffering": "no",
+  });
+}
+
+/** The answer of an operation that is none of many, to who takes nothing but events. @param text JSON */
+export function answerOnce(response: Response, text: string): void {
+  beginEvents(response);
+  response.end(next(text) + COMPLETE);
+}
+
+/** Writes what a subscription answers until it ends, or its reader has gone. */
+export async function writeSubscription(
+  response: Response,
+  results: AsyncIterableIterator<SubscriptionResult>,
+  {
+    state,
+    work,
+    positions,
+    language,
+  }: {
+    state: RequestState;
+    work: OperationWork;
+    positions: Positions | undefined;
+    language: Language;
+  },
+): Promise<void> {
+  beginEvents(response);
+  response.write(":\n\n");
+  const heartbeat = setInterval(() => response.write(":\n\n"), HEARTBEAT_MS);
+  const gone = new AbortController();
+  response.once("close", () => {
+    gone.abort();
+    clearInterval(heartbeat);
+  });
+  const write = async (result: SubscriptionResult) => {
+    if (result.errors) tellErrors(result.errors as never, language);
+    const text = JSON.stringify(result);
+    if (!response.write(next(text))) await once(response, "drain", { signal: gone.signal }).catch(() => {});
+  };
+  const refusal = (error: Parameters<typeof errorBody>[0]) => {
+    state.errorCodes.add(error.code);
+    return { errors: errorBody(error, state.id).errors };
+  };
+  for await (const result of results) {
+    if (gone.signal.aborted) return;
+    const { position } = work;
+    const isTooLarge = work.bytesRead > queryLimits.bytes;
+    await write({
+      ...(isTooLarge ? refusal(work.tooLarge()) : result),
+      ...(positions && position !== undefined && { extensions: { position: positions.write(position) } }),
+    });
+    // Each answer has the bounds of an operation.
+    work.bytesRead = 0;
+    work.position = undefined;
+  }
+  if (gone.signal.aborted) return;
+  if (state.subscriptionError) await write(refusal(state.subscriptionError));
+  response.end(COMPLETE);
+}

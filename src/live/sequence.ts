@@ -1,0 +1,15 @@
+import { CodedError } from "../errors.ts";
+
+const badInput = (message: string, field: string) => new CodedError("BAD_USER_INPUT", message, { field });
+
+/**
+ * The number that a sequence is as text; undefined: none was given.
+ * @param head the last one that there is
+ * @throws CodedError BAD_USER_INPUT
+ */
+export function sequenceOf(text: string | undefined, head: number, field: string): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(text)) throw badInput("A sequence is a whole number as text.", field);
+  if (Number(text) > head) throw badInput("There is no event with this sequence yet.", field);
+  return Number(text);
+}

@@ -1,0 +1,114 @@
+/** Live events as an asynchronous iterator, for subscriptions of GraphQL: which events there are, in pages, and up to where that is all. */
+import type { CodedError } from "../errors.ts";
+import { type Batch, type EventFilter, type LiveEvent, matches } from "./batch.ts";
+import type { Subscriber } from "./feed.ts";
+
+/** What there is since the update before. */
+export interface Update {
+  readonly organizationId: string;
+  /** In the order of their sequence. */
+  readonly events: readonly Pick<LiveEvent, "sequence" | "subjectId">[];
+  /** All of what was asked for up to this sequence has been told. */
+  readonly upTo: number;
+}
+
+/** Events of an update. */
+const PAGE = 100;
+/** Events that wait for their reader above which no more are taken. */
+const HIGH_WATER = 500;
+/** How long they may wait unless told otherwise (ms). */
+const READ_WITHIN_MS = 10_000;
+
+export class Updates implements Subscriber, AsyncIterableIterator<Update, undefined> {
+  position: number;
+  /** Why it ended, where it did so by itself. */
+  error: CodedError | undefined;
+  onReady = (): void => {};
+  onClose = (): void => {};
+  readonly #organizationId: string;
+  readonly #filter: EventFilter;
+  readonly #waiting: LiveEvent[] = [];
+  #told: number;
+  #isDue = false;
+  #isOver = false;
+  #takenAt = performance.now();
+  #next: ((result: IteratorResult<Update, undefined>) => void) | undefined;
+
+  constructor(organizationId: string, options: { filter: EventFilter; position: number }) {
+    this.#organizationId = organizationId;
+    this.#filter = options.filter;
+    this.position = options.position;
+    this.#told = options.position;
+  }
+
+  isReady(): boolean {
+    return this.#waiting.length < HIGH_WATER;
+  }
+
+  take(batch: Batch): void {
+    for (const event of batch.events)
+      if (event.sequence > this.position && matches(event, this.#filter)) this.#waiting.push(event);
+    this.position = batch.upto;
+    this.#flush();
+  }
+
+  /** The first update says that all there was is told, whether that was something or not. */
+  caughtUp(): void {
+    this.#isDue = true;
+    this.#flush();
+  }
+
+  tick(now: number, readWithinMs = READ_WITHIN_MS): boolean {
+    if (this.#told < this.position) {
+      this.#isDue = true;
+      this.#flush();
+    }
+    return this.isReady() || now - this.#takenAt <= readWithinMs;
+  }
+
+  end(error: CodedError): void {
+    this.error ??= error;
+    this.#finish();
+  }
+
+  #flush(): void {
+    const next = this.#next;
+    if (!next || (this.#waiting.length === 0 && !this.#isDue)) return;
+    this.#next = undefined;
+    next({ value: this.#page(), done: false });
+  }
+
+  #page(): Update {
+    const wasReady = this.isReady();
+    const events = this.#waiting.splice(0, PAGE);
+    const upTo = this.#waiting.length > 0 ? events.at(-1)!.sequence : this.position;
+    this.#told = upTo;
+    this.#isDue = false;
+    this.#takenAt = performance.now();
+    if (!wasReady && this.isReady()) setImmediate(() => this.onReady());
+    return { organizationId: this.#organizationId, events, upTo };
+  }
+
+  #finish(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.onClose();
+    this.#next?.({ value: undefined, done: true });
+    this.#next = undefined;
+  }
+
+  async next(): Promise<IteratorResult<Update, undefined>> {
+    if (this.#isOver) return { value: undefined, done: true };
+    if (this.#waiting.length > 0 || this.#isDue) return { value: this.#page(), done: false };
+    return new Promise((resolve) => (this.#next = resolve));
+  }
+
+  async return(): Promise<IteratorResult<Update, undefined>> {
+    this.#finish();
+    return { value: undefined, done: true };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}

@@ -1,0 +1,206 @@
+/**
+ * Subscriptions: events of an organization as they are committed, and which of some records have changed. Which events there are, and that the
+ * viewer may read them, says src/live; what of them is asked for is read here, in one statement for each update.
+ */
+import { context, lambda, listen, type ExecutableStep } from "postgraphile/grafast";
+import { listOfCodec, pgSelect, TYPES } from "postgraphile/@dataplan/pg";
+import { sql } from "postgraphile/pg-sql2";
+import { extendSchema, gql } from "postgraphile/utils";
+import type { Subscriptions } from "../live/subscriptions.ts";
+import type { Update } from "../live/updates.ts";
+import type { AnyResource } from "./tables.ts";
+
+declare global {
+  namespace Grafast {
+    interface Context {
+      /** Opens subscriptions in the name of the request's token. */
+      live?: Subscriptions | undefined;
+    }
+  }
+  namespace GraphileConfig {
+    interface Plugins {
+      SubscriptionsPlugin: true;
+    }
+  }
+}
+
+const subscribeTo = (kind: "events" | "changed", args: Record<string, ExecutableStep>) => {
+  const names = Object.keys(args);
+  const $topic = lambda(Object.values(args), (values) => ({
+    kind,
+    ...Object.fromEntries(names.map((name, i) => [name, (values as unknown[])[i]])),
+  }));
+  return listen(context().get("live") as never, $topic as never);
+};
+
+export const SubscriptionsPlugin: GraphileConfig.Plugin = {
+  ...extendSchema((build) => {
+    const events = build.pgResources.events as unknown as AnyResource;
+    return {
+      typeDefs: gql`
+        """
+        Which events a subscription is about: those that match all that is given.
+        """
+        input EventSubscriptionFilter {
+          """
+          Names such as lead.created, lead.* or *.
+          """
+          names: [String!]
+
+          """
+          The organization whose events they are, by id or slug.
+          """
+          organizationId: ID!
+
+          """
+          The project of the record, by id or slug.
+          """
+          projectId: ID
+
+          """
+          The record that changed.
+          """
+          subjectId: ID
+
+          """
+          The kind of record that changed, such as lead.
+          """
+          subjectType: String
+        }
+
+        """
+        Events that were committed since the update before.
+        """
+        type EventsUpdate {
+          """
+          The events, in the order of their sequence; empty where there are none up to the sequence.
+          """
+          events: [Event!]!
+
+          """
+          The organization.
+          """
+          organizationId: ID!
+
+          """
+          All events that were asked for up to this sequence have been told: subscribe after it to go on.
+          """
+          upToSequence: String!
+        }
+
+        """
+        Records that have changed since the update before.
+        """
+        type ChangedUpdate {
+          """
+          The records, as far as the viewer may see their events.
+          """
+          ids: [ID!]!
+
+          """
+          The organization.
+          """
+          organizationId: ID!
+
+          """
+          What is read from now on has all changes up to this sequence.
+          """
+          upToSequence: String!
+        }
+
+        extend type Subscription {
+          """
+          Which of some records have changed, so that a program reads them again; 100 records of one organization at most.
+          """
+          changed(
+            """
+            The records.
+            """
+            ids: [ID!]!
+
+            """
+            The organization, by id or slug.
+            """
+            organizationId: ID!
+          ): ChangedUpdate!
+
+          """
+          Events of an organization as they are committed, each once, in the order of their sequence.
+          """
+          events(
+            """
+            Only events behind this sequence; those from now on where omitted.
+            """
+            afterSequence: String
+
+            """
+            Only events that match all fields of the filter.
+            """
+            filter: EventSubscriptionFilter!
+          ): EventsUpdate!
+        }
+      `,
+      objects: {
+        Subscription: {
+          plans: {
+            events: {
+              subscribePlan: (_$root: unknown, args: any) =>
+                subscribeTo("events", {
+                  filter: args.getRaw("filter"),
+                  afterSequence: args.getRaw("afterSequence"),
+                }),
+              plan: ($update: ExecutableStep) => $update,
+            },
+            changed: {
+              subscribePlan: (_$root: unknown, args: any) =>
+                subscribeTo("changed", {
+                  ids: args.getRaw("ids"),
+                  organizationId: args.getRaw("organizationId"),
+                }),
+              plan: ($update: ExecutableStep) => $update,
+            },
+          },
+        },
+        EventsUpdate: {
+          plans: {
+            organizationId: ($update: ExecutableStep) =>
+              lambda($update, (update) => (update as Update).organizationId),
+            upToSequence: ($update: ExecutableStep) =>
+              lambda($update, (update) => String((update as Update).upTo)),
+            events($update: ExecutableStep) {
+              const $organizationId = lambda($update, (update) => (update as Update).organizationId);
+              const $sequences = lambda($update, (update) =>
+                (update as Update).events.map(({ sequence }) => String(sequence)),
+              );
+              const $select = pgSelect({ resource: events, identifiers: [], mode: "normal" }) as any;
+              const { alias } = $select;
+              const organizationId = $select.placeholder($organizationId, TYPES.uuid);
+              const sequences = $select.placeholder($sequences, listOfCodec(TYPES.bigint));
+              $select.where(sql`${alias}.organization_id = ${organizationId}`);
+              $select.where(sql`${alias}.sequence = any (${sequences})`);
+              $select.orderBy({
+                fragment: sql`${$select.alias}.sequence`,
+                codec: events.codec.attributes.sequence!.codec,
+                direction: "ASC",
+              });
+              return $select;
+            },
+          },
+        },
+        ChangedUpdate: {
+          plans: {
+            organizationId: ($update: ExecutableStep) =>
+              lambda($update, (update) => (update as Update).organizationId),
+            upToSequence: ($update: ExecutableStep) =>
+              lambda($update, (update) => String((update as Update).upTo)),
+            ids: ($update: ExecutableStep) =>
+              lambda($update, (update) => [
+                ...new Set((update as Update).events.map(({ subjectId }) => subjectId)),
+              ]),
+          },
+        },
+      },
+    } as never;
+  }),
+  name: "SubscriptionsPlugin",
+};
