@@ -158,9 +158,9 @@ test("keys are those of the settings, or ones of our own that are kept", async (
 const accessRow = { access: "a", classes: ["one", "two"], parties: [sub], version: "7" };
 
 /** With a look-up of access too, and what was asked by the names of functions. */
-function carrying(rows: unknown[] = [row], access: unknown[] | Error = [accessRow]) {
+function carrying(rows: unknown[] = [row], found: unknown[] | Error = [accessRow]) {
   const given = { rows };
-  const { pool, asked } = scripted([[/access_of/, access]]);
+  const { pool, asked } = scripted([[/access_of/, found]]);
   const find = createAuthenticator({
     pool: {
       query: async (statement: { text: string; values: unknown[] }) =>

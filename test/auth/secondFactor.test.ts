@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import { argon2Parameters, provePassword, type TransformContext } from "../../src/auth/passwords.ts";
 import { freshTotpSecret, proveSecondFactor } from "../../src/auth/secondFactor.ts";
 import { newTotpSecret, totpCode, totpStep } from "../../src/auth/totp.ts";
-import { createSeal, secretOfSecondFactor } from "../../src/seal.ts";
+import { createSeal, SealFault, secretOfSecondFactor } from "../../src/seal.ts";
 import { scripted } from "../http/scripted.ts";
 
 const seal = createSeal([{ kid: "k", secret: "s".repeat(40) }]);
@@ -96,14 +96,15 @@ test("a code of another time proves nothing, and counts", async () => {
   expect(asked).toHaveLength(2);
 });
 
-test("beside a password that was not right nothing is asked, so that nothing is learned", async () => {
-  for (const input of [{ password: "x", username: "ada" }, { currentPassword: "x" }]) {
-    const operation = "password" in input ? "login" : "updatePassword";
-    expect(await prove(totpCode(secret, now()), { operation, input }, { given: "" })).toEqual({
-      proof: "wrong",
-      asked: [],
-    });
-  }
+test("beside a password that was not right, or not looked at, nothing is asked, so that nothing is learned", async () => {
+  for (const given of ["", "a wrong password"])
+    for (const input of [{ password: "x", username: "ada" }, { currentPassword: "x" }]) {
+      const operation = "password" in input ? "login" : "updatePassword";
+      expect(await prove(totpCode(secret, now()), { operation, input }, { given })).toEqual({
+        proof: "wrong",
+        asked: [],
+      });
+    }
 });
 
 test("beside the right password the account that signs in is asked about", async () => {
@@ -148,7 +149,7 @@ test("a fresh secret is sealed for the viewer alone; a visitor gets none", async
   const made = fresh(viewer);
   expect(seal.open(made.sealed, secretOfSecondFactor("u1"))).toBe(made.secret);
   expect(made.secret).toMatch(/^[A-Z2-7]{32}$/);
-  expect(() => seal.open(made.sealed, secretOfSecondFactor("u2"))).toThrow();
+  expect(() => seal.open(made.sealed, secretOfSecondFactor("u2"))).toThrow(SealFault);
   expect(fresh(viewer).secret).not.toBe(made.secret);
   expect(fresh(nobody)).toEqual({});
 });
