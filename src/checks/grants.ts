@@ -4,18 +4,18 @@ import type { Rule } from "./rule.ts";
 export const grantRules: Rule[] = [
   {
     name: "table-grant",
-    why: "A table of app_public that nobody may read is neither a type nor a list of the API.",
+    why: "A table or view of app_public that nobody may read is neither a type nor a list of the API. Of a view that visitors come to they read no rows, rather than get an error.",
     query: `
-      select t.object, format('Write \`grant select on %s to plat_user, plat_anonymous;\`, or create it in app_private.', t.object) as write
-      from tables t
-      where t.schema = 'app_public'
-        and not exists (select from granted g where g.table_oid = t.oid and g.role = 'plat_user' and g.command = 'select')`,
+      select distinct c.oid::regclass::text as object,
+        format('Write \`grant select on %s to plat_user, plat_anonymous;\`, or create it in app_private.', c.oid::regclass) as write
+      from pg_class c cross join unnest(array['plat_user', 'plat_anonymous']) r (name)
+      where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition
+        and (c.relkind = 'v' or r.name = 'plat_user') and not has_any_column_privilege(r.name, c.oid, 'select')`,
   },
   {
     name: "policy-missing",
     why: "A grant without a policy reads no rows and refuses every write.",
-    // Visitors hold SELECT everywhere, so that they read no rows rather than get an error. An INSERT or UPDATE
-    // that is granted for the members of an operation's input is carried out by that operation: a function with that input.
+    // Visitors hold SELECT everywhere, so that they read no rows rather than get an error. An INSERT or UPDATE that is granted for the members of an operation's input is carried out by that operation: a function with that input.
     query: `
       select g.object || ' ' || g.command as object,
         format('Write \`create policy … on %s for %s to %s %s (…);\`, or take the grant away.', g.object, g.command, g.role,

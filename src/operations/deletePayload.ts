@@ -67,7 +67,7 @@ export function registerDeletePayload(build: GraphileBuild.Build, resource: AnyR
               relationName,
             } as any);
             fields[fieldName] = {
-              description: "The record that it belonged to.",
+              description: "The record that it belonged to; null where the viewer may not see it.",
               type: build.getGraphQLTypeByPgCodec(relation.remoteResource.codec, "output"),
               plan: ($payload: any) => {
                 const $record = $payload.get("record");

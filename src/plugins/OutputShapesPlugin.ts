@@ -1,6 +1,6 @@
 /**
  * Nullability of outputs: elements of array columns are never null, those of the keys of a group may be, and @notNull on a function makes its field so.
- * Descriptions that every table shares are written here once.
+ * Descriptions that every table shares are written here once, and that of a record beside others says when it is null.
  */
 import type { GraphQLOutputType } from "postgraphile/graphql";
 
@@ -60,7 +60,11 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
               description ??
               (fieldName.endsWith("Id") ? `The id of the ${words(fieldName.slice(0, -2))}.` : undefined);
           }
-          return { ...field, type, description };
+          return {
+            ...field,
+            type,
+            description: required ? description : withoutRecord(context.scope, description),
+          };
         },
       },
       GraphQLInputObjectType_fields_field(field, build, context) {
@@ -77,6 +81,24 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
     },
   },
 };
+
+/** The description of a field that leads to one record by a foreign key, with what its null means. */
+function withoutRecord(scope: GraphileBuild.ScopeObjectFieldsField, description = ""): string {
+  const { pgRelationDetails: details, fieldName } = scope as any;
+  const relation = details?.registry.pgRelations[details.codec.name]?.[details.relationName];
+  if (!relation || relation.isReferencee || /\bnull\b/i.test(description)) return description;
+  const hasOne = relation.localAttributes.every(
+    (name: string) =>
+      details.codec.attributes[name].notNull || details.codec.attributes[name].extensions?.tags?.notNull,
+  );
+  const when = hasOne
+    ? "null where the viewer may not see it"
+    : "null where there is none, or the viewer may not see it";
+  const told = /^Reads a single/.test(description) ? `The ${words(fieldName)}.` : description;
+  return /^[^.]*\.$/.test(told)
+    ? `${told.slice(0, -1)}; ${when}.`
+    : `${told} ${when[0]!.toUpperCase()}${when.slice(1)}.`;
+}
 
 function words(name: string): string {
   return name.replace(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`).trim();

@@ -415,7 +415,7 @@ test("a reader that stops reading is dropped with a code, and goes on where it w
   slow.pause();
   // More than what the system keeps for a connection.
   const size = 80_000;
-  const many = 200;
+  const many = 100;
   for (let i = 0; i < many; i++)
     await world.owner.query(
       "update app_public.leads set metadata = jsonb_build_object('text', repeat(chr(97 + $2 % 26), $3)) where id = $1",

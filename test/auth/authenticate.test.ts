@@ -154,3 +154,156 @@ test("keys are those of the settings, or ones of our own that are kept", async (
     await rm(dataDir, { recursive: true });
   }
 });
+
+const accessRow = { access: "a", classes: ["one", "two"], parties: [sub], version: "7" };
+
+/** With a look-up of access too, and what was asked by the names of functions. */
+function carrying(rows: unknown[] = [row], found: unknown[] | Error = [accessRow]) {
+  const given = { rows };
+  const { pool, asked } = scripted([[/access_of/, found]]);
+  const find = createAuthenticator({
+    pool: {
+      query: async (statement: { text: string; values: unknown[] }) =>
+        statement.text.includes("access_of")
+          ? pool.query(statement)
+          : (asked.push([statement.text, ...statement.values]), { rows: given.rows }),
+    } as never,
+    keys,
+  });
+  const calls = () => asked.splice(0).map(([text]) => /app_private\.(\w+)/.exec(text)![1]);
+  return { find, asked, calls, given };
+}
+const carriedBy = (check: { carried: any }) => {
+  const values: unknown[] = [];
+  check.carried.expression((value: unknown) => `$${values.push(value)}`);
+  return { values, settings: check.carried.settings };
+};
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test("a token that comes again within the minute is checked by the statements that it comes with", async () => {
+  const { find, calls, asked } = carrying();
+  const header = `Bearer ${login}`;
+  expect(await find(header, "192.0.2.1", true)).not.toHaveProperty("check");
+  expect(calls()).toEqual(["authenticate_session"]);
+  const second = await find(header, "192.0.2.1", true);
+  expect(second.claims).toEqual({ userId: sub, readOnly: false, sessionId: sid });
+  expect(carriedBy(second.check!)).toEqual({ values: [sub, sid, null, null, null], settings: {} });
+  expect(asked.map(([text]) => text)).toEqual([
+    "select access, classes, parties, version from app_private.access_of($1, $2, $3)",
+  ]);
+  expect(asked[0]!.slice(1)).toEqual([sub, null, null]);
+  asked.length = 0;
+  await settled();
+  const third = await find(header, "192.0.2.1", true);
+  expect(carriedBy(third.check!)).toEqual({
+    values: [sub, sid, null, [sub], "7"],
+    settings: {
+      "plat.access": "a",
+      "plat.access_": "{}|{}|{}|{}|{}",
+      "plat.access_1": "one",
+      "plat.access_2": "two",
+    },
+  });
+  expect(calls()).toEqual([]);
+  // Whoever does not carry the check has it looked up.
+  expect(await find(header, "192.0.2.1")).not.toHaveProperty("check");
+  expect(calls()).toEqual(["authenticate_session"]);
+});
+
+test("access tokens are asked about with what they are restricted to", async () => {
+  const restricted = { ...row, token_id: "t1", organization_id: "o1", scopes: ["lead.read"] };
+  const { find, asked } = carrying([restricted], [{ ...accessRow, classes: null }]);
+  await find(`Bearer ${access}`, undefined, true);
+  asked.length = 0;
+  const { check } = await find(`Bearer ${access}`, undefined, true);
+  const sha256 = createHash("sha256").update(access).digest();
+  expect(carriedBy(check!).values).toEqual([sub, null, sha256, null, null]);
+  expect(asked[0]!.slice(1)).toEqual([sub, "o1", ["lead.read"]]);
+  await settled();
+  const again = await find(`Bearer ${access}`, undefined, true);
+  expect(carriedBy(again.check!).settings).toEqual({ "plat.access": "a", "plat.access_": "{}|{}|{}|{}|{}" });
+});
+
+test("access that is too much to hand on, or cannot be found, is not handed on", async () => {
+  const large = carrying([row], [{ ...accessRow, access: null }]);
+  const failing = carrying([row], new Error("gone"));
+  for (const { find, calls } of [large, failing]) {
+    await find(`Bearer ${login}`, undefined, true);
+    await find(`Bearer ${login}`, undefined, true);
+    await settled();
+    calls();
+    expect(carriedBy((await find(`Bearer ${login}`, undefined, true)).check!).settings).toEqual({});
+  }
+  // What failed is tried again; what is too much is so for the minute.
+  expect([large.calls(), failing.calls()]).toEqual([[], ["access_of"]]);
+});
+
+test("what withholds something, or has no row of its own, is looked up each time", async () => {
+  const withheld = carrying([{ ...row, second_factor_withholds: "SOME" }]);
+  for (let n = 0; n < 2; n++)
+    expect(await withheld.find(`Bearer ${login}`, undefined, true)).toEqual({
+      claims: { userId: sub, readOnly: false, sessionId: sid, secondFactorWithholds: "SOME" },
+    });
+  expect(withheld.calls()).toEqual(["authenticate_session", "authenticate_session"]);
+  // Known before, and withheld from now on.
+  const later = carrying();
+  await later.find(`Bearer ${login}`, undefined, true);
+  later.given.rows = [{ ...row, second_factor_withholds: "ALL" }];
+  await later.find(`Bearer ${login}`);
+  later.calls();
+  expect(await later.find(`Bearer ${login}`, undefined, true)).not.toHaveProperty("check");
+  expect(later.calls()).toEqual(["authenticate_session"]);
+});
+
+test("a statement that was refused has the token looked up, and what is known of it forgotten", async () => {
+  const { find, calls, given } = carrying();
+  const header = `Bearer ${login}`;
+  await find(header, undefined, true);
+  const { check } = await find(header, undefined, true);
+  await settled();
+  calls();
+  // A look-up ahead says nothing of the access.
+  await check!.complete();
+  expect(calls()).toEqual(["authenticate_session"]);
+  const kept = await find(header, undefined, true);
+  expect(carriedBy(kept.check!).settings).toHaveProperty(["plat.access"], "a");
+  await kept.check!.renew();
+  calls();
+  const renewed = await find(header, undefined, true);
+  expect(carriedBy(renewed.check!).settings).toEqual({});
+  await settled();
+  calls();
+  given.rows = [];
+  const ended = "The token has ended: it is unknown, expired or revoked. Sign in again.";
+  await expect((await find(header, undefined, true)).check!.renew()).rejects.toThrow(ended);
+  await expect(find(header, undefined, true)).rejects.toThrow(ended);
+});
+
+test("what goes on for longer than a request is looked up again without the text of its token", async () => {
+  const { find, asked, calls, given } = carrying();
+  expect(await find.bearer(undefined, undefined)).toBeUndefined();
+  const bearer = await find.bearer(`Bearer ${login}`, "192.0.2.1");
+  expect(bearer).toEqual({
+    claims: { userId: sub, readOnly: false, sessionId: sid },
+    facts: { userId: sub, sessionId: sid, tokenSha256: null },
+    expiresAt: now + 60,
+  });
+  asked.length = 0;
+  expect(await find.again(bearer!.facts, "192.0.2.1")).toEqual(bearer!.claims);
+  expect(asked.map(([, ...values]) => values)).toEqual([[sub, 0, sid, true, "192.0.2.1", null]]);
+  asked.length = 0;
+  const tokenSha256 = Buffer.from("hash");
+  given.rows = [{ ...row, token_id: "t1" }];
+  expect(await find.again({ userId: sub, sessionId: null, tokenSha256 })).toEqual({
+    userId: sub,
+    readOnly: false,
+    tokenId: "t1",
+  });
+  expect(asked).toEqual([["select * from app_private.authenticate_access_token($1)", tokenSha256]]);
+  expect(calls()).toEqual(["authenticate_access_token"]);
+});
+
+test.each(["57014", "55P03"])("a look-up that takes too long (%s) is tried again later", async (code) => {
+  const slow = authenticator(Object.assign(new Error("canceled"), { code, severity: "ERROR" }));
+  expect((await refusal(slow.authenticate(`Bearer ${login}`))).slice(0, 2)).toEqual(["UNAVAILABLE", 503]);
+});

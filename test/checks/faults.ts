@@ -142,6 +142,12 @@ export const faults: Fault[] = [
     says: /`grant select on app_public\.jetties to plat_user, plat_anonymous;`/,
   },
   {
+    rule: "table-grant",
+    sql: "revoke select on app_public.price_changes from plat_anonymous",
+    object: "app_public.price_changes",
+    says: /`grant select on app_public\.price_changes to plat_user, plat_anonymous;`/,
+  },
+  {
     rule: "worker-table",
     table: "quays",
     sql: `grant select on app_public.quays to plat_worker;
@@ -213,6 +219,7 @@ export const faults: Fault[] = [
     rule: "view-invoker",
     table: "panels",
     sql: `create view app_public.all_panels as select id from app_public.panels;
+      grant select on app_public.all_panels to plat_user, plat_anonymous;
       comment on view app_public.all_panels is 'All panels.'`,
     object: "app_public.all_panels",
     says: /`with \(security_invoker = true\)`/,
@@ -222,6 +229,7 @@ export const faults: Fault[] = [
     table: "quarries",
     sql: `create view app_public.some_quarries with (security_invoker = true) as
         select id from app_public.quarries where name <> 'secret';
+      grant select on app_public.some_quarries to plat_user, plat_anonymous;
       comment on view app_public.some_quarries is 'Some quarries.'`,
     object: "app_public.some_quarries",
     says: /security_barrier = true/,
@@ -562,7 +570,7 @@ export const faults: Fault[] = [
     table: "nails",
     sql: `${mask("nails")};
       create view app_public.long_nails with (security_invoker = true, security_barrier = true) as select id, name from app_public.nails;
-      grant select on app_public.long_nails to plat_user;
+      grant select on app_public.long_nails to plat_user, plat_anonymous;
       comment on view app_public.long_nails is 'A long one.';
       comment on column app_public.long_nails.name is 'What it is called.'`,
     object: "app_public.long_nails",

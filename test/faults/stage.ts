@@ -126,6 +126,9 @@ export async function startStage(env: NodeJS.ProcessEnv = {}): Promise<Stage> {
       await owner.query("select pg_reload_conf()");
     };
     const crowd: Client[] = [];
+    /** The balancer is told, however long the machine takes for it. */
+    const isTold = ({ red }: { red: readonly string[] }) =>
+      red.includes("database") && red.includes("writes");
     const refused = (outcome: { writers: Record<string, number> }) =>
       Object.keys(outcome.writers).some((said) => said.includes("UNAVAILABLE"));
     return {
@@ -150,7 +153,8 @@ export async function startStage(env: NodeJS.ProcessEnv = {}): Promise<Stage> {
           name: "The server is stopped (SIGSTOP)",
           begin: () => signalServer(folder, "SIGSTOP"),
           end: () => signalServer(folder, "SIGCONT"),
-          lastsMs: 2_500,
+          lastsMs: 500,
+          seen: isTold,
         },
         full: {
           name: "The disk is full",
@@ -169,12 +173,14 @@ export async function startStage(env: NodeJS.ProcessEnv = {}): Promise<Stage> {
           begin: () => database.shut(),
           end: () => database.open(),
           lastsMs: 1_000,
+          seen: isTold,
         },
         silent: {
           name: "Packets are swallowed",
           begin: () => database.hush(),
           end: () => database.open(),
           lastsMs: 1_000,
+          seen: isTold,
         },
         slow: {
           name: "500 ms of latency",

@@ -1,5 +1,5 @@
 /**
- * Grants on functions taken away, tried by the rules over the catalog: those of a role in a schema at once, since each finding names its
+ * Grants on functions, and to read tables and views, taken away, tried by the rules over the catalog: those of a role in a schema at once, since each finding names its
  * function, and what a role may call in one schema decides nothing about another function of the same.
  */
 import { Client } from "pg";
@@ -17,13 +17,14 @@ export interface GrantResult {
   equivalent?: string | undefined;
 }
 
-const revoked = /^revoke EXECUTE on function (?<signature>((?<schema>\w+)\..*)) from (?<role>\w+)$/;
+const revoked =
+  /^revoke (?:EXECUTE on function|SELECT on table) (?<signature>((?<schema>\w+)\..*)) from (?<role>\w+)$/;
 const partsOf = ({ sql }: Mutant) =>
   revoked.exec(sql)?.groups as { signature: string; schema: string; role: string };
 
 /**
  * @param databaseUrl a migrated database of its own, as superuser
- * @param mutants grants; those on tables are omitted
+ * @param mutants grants; those to write are omitted
  * @throws Error where a rule finds something without a mutant
  */
 export async function tryGrants(databaseUrl: string, mutants: readonly Mutant[]): Promise<GrantResult[]> {
@@ -49,8 +50,8 @@ export async function tryGrants(databaseUrl: string, mutants: readonly Mutant[])
     );
     const afterSignIn = new Set(kept.map(({ signature }) => signature));
     const results: GrantResult[] = [];
-    const ofFunctions = mutants.filter((mutant) => revoked.test(mutant.sql));
-    for (const group of Map.groupBy(ofFunctions, (mutant) => {
+    const known = mutants.filter((mutant) => revoked.test(mutant.sql));
+    for (const group of Map.groupBy(known, (mutant) => {
       const { role, schema } = partsOf(mutant);
       return `${role} ${schema}`;
     }).values()) {

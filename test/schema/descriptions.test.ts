@@ -53,3 +53,19 @@ test("what they say is a sentence, not a name spelled out", async () => {
   };
   expect(named(found, spelledOut)).toEqual([]);
 });
+
+test("where a record beside another one may be null, it is said when", async () => {
+  const file = join(import.meta.dirname, "../../schema.graphql");
+  const schema = buildSchema(await readFile(file, "utf8"));
+  const silent = [];
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (!isObjectType(type) || type.name.startsWith("__")) continue;
+    for (const field of Object.values(type.getFields())) {
+      // A record with its id beside it.
+      if (!isObjectType(field.type) || !field.type.getFields()["id"] || !type.getFields()[`${field.name}Id`])
+        continue;
+      if (!/\bnull\b/i.test(field.description ?? "")) silent.push(`${type.name}.${field.name}`);
+    }
+  }
+  expect(silent).toEqual([]);
+});

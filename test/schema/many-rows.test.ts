@@ -376,6 +376,93 @@ test("a batch of deadlines reads itself, not all that are due at that moment or 
   expect(read).toBeLessThan(1_000);
 });
 
+test("an import reads the leads and units that it is about, not those of everybody", async () => {
+  const [home, other] = homes as [(typeof homes)[0], (typeof homes)[0]];
+  await client.query("set local session_replication_role = replica");
+  await client.query(
+    `insert into app_public.leads (organization_id, project_id, name, first_name, last_name, email)
+       select h.organization::uuid, h.project::uuid, 'Ann Archer', 'Ann', 'Archer', 'ann' || n || '@example.com'
+         from generate_series(1, 10000) n cross join (values ($1, $2), ($3, $4)) h (organization, project)`,
+    [home.organization, home.project, other.organization, other.project],
+  );
+  await client.query(
+    `insert into app_public.units (organization_id, project_id, currency, title, number)
+       select $1, $2, 'CAD', 'Unit ' || n, 'N' || n from generate_series(1, 10000) n`,
+    [other.organization, other.project],
+  );
+  await client.query(
+    `insert into app_public.units (organization_id, project_id, currency, title, number) values ($1, $2, 'CAD', 'Unit', 'N1')`,
+    [home.organization, home.project],
+  );
+  await client.query(
+    "set local session_replication_role = origin; analyze app_public.leads, app_public.units",
+  );
+  const ada = (
+    await client.query(
+      "select user_id from app_public.organization_user_connections where organization_id = $1",
+      [home.organization],
+    )
+  ).rows[0].user_id;
+  await client.query(
+    "select set_config('role', 'plat_user', true), set_config('plat.user_id', $1, true), set_config('plat.channel', 'API', true)",
+    [ada],
+  );
+  const tuplesRead = async (table: string) =>
+    Number(
+      (
+        await client.query(
+          `select sum(pg_stat_get_xact_tuples_returned(r.oid) + pg_stat_get_xact_tuples_fetched(r.oid)) as n
+             from (select $1::regclass::oid as oid
+               union all select i.indexrelid from pg_index i where i.indrelid = $1::regclass) r`,
+          [table],
+        )
+      ).rows[0].n,
+    );
+  const imported = async (
+    operation: string,
+    header: string[],
+    columns: string[],
+    rows: string[][],
+    call: string,
+  ) => {
+    await client.query("discard temp");
+    await client.query("select app_hidden.begin_import($1, $2, $3)", [operation, home.project, header]);
+    await client.query("select app_hidden.add_import_rows($1, $2, $3)", [
+      operation,
+      columns,
+      JSON.stringify(rows.map((row, i) => [i + 2, null, ...row])),
+    ]);
+    return (await client.query(`select (r).* from (select ${call} as r) x`, [home.project])).rows[0];
+  };
+
+  const leadsBefore = await tuplesRead("app_public.leads");
+  expect(
+    await imported(
+      "importLeads",
+      ["Name", "E-mail"],
+      ["name", "email"],
+      [
+        ["Bea Baker", "ann7@example.com"],
+        ["Cy Cook", "cy@example.com"],
+      ],
+      "app_public.import_leads($1, null, update_existing => true)",
+    ),
+  ).toMatchObject({ created_count: 1, failed_count: 0 });
+  expect((await tuplesRead("app_public.leads")) - leadsBefore).toBeLessThan(500);
+
+  const unitsBefore = await tuplesRead("app_public.units");
+  expect(
+    await imported(
+      "importUnits",
+      ["Number", "Title"],
+      ["number", "title"],
+      [["N1", "Renamed"]],
+      "app_public.import_units($1, null, update_existing => true)",
+    ),
+  ).toMatchObject({ updated_count: 1, failed_count: 0 });
+  expect((await tuplesRead("app_public.units")) - unitsBefore).toBeLessThan(500);
+});
+
 test("what is written to a record is not looked up in the catalog", async () => {
   const { project, organization } = homes[0]!;
   const { rows } = await client.query(

@@ -508,7 +508,7 @@ test("successes are noted together, and an event is made out once for all webhoo
     expect(claimed).toHaveLength(6);
     expect(new Set(claimed.map(({ body }) => body)).size).toBe(3);
     const { rows: calls } = await client.query(
-      "select pg_stat_get_xact_function_calls('app_private.webhook_body(app_public.events)'::regprocedure)::int as n",
+      "select pg_stat_get_xact_function_calls('app_hidden.event_message(app_public.events, jsonb, jsonb)'::regprocedure)::int as n",
     );
     expect(calls).toEqual([{ n: 3 }]);
     await client.query("commit");

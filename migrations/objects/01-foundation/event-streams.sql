@@ -123,6 +123,7 @@ comment on function app_hidden.begin_stream(text, text) is
   'has no part in the organization.';
 grant execute on function app_hidden.event_head, app_hidden.event_message, app_hidden.read_events,
   app_hidden.begin_stream to plat_user;
+revoke execute on function app_hidden.read_events, app_hidden.begin_stream from plat_anonymous;
 
 -- What runs is looked at twice a second by each process, in one statement for all of its streams.
 create function app_private.moved_streams(organization_ids uuid[], sequences bigint[]) returns setof uuid

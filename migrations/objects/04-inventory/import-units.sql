@@ -390,6 +390,7 @@ language plpgsql volatile security definer set search_path = pg_catalog,
 declare
   project app_public.projects;
   digits int;
+  existing uuid[];
   result app_public.import_units_payload;
 begin
   project := app_private.start_import('importUnits', project_id);
@@ -469,13 +470,15 @@ begin
     left join app_public.units u on u.project_id = project.id and u.deleted_at is null
       and lower(u.number) = lower(r.number)
     order by r.row;
+  -- PERF: as a list, units are looked up by key; a join would read all units of everybody.
+  existing := array(select r.existing_id from pg_temp.import_ready r where r.existing_id is not null);
   if not coalesce(update_existing, false) then
     delete from pg_temp.import_ready r where r.existing_id is not null
       and not exists (select from pg_temp.import_errors e where e.row = r.row);
     get diagnostics result.skipped_count = row_count;
     delete from pg_temp.import_ready r where r.existing_id is not null;
   else
-    delete from pg_temp.import_ready r using app_public.units u where u.id = r.existing_id and
+    delete from pg_temp.import_ready r using app_public.units u where u.id = r.existing_id and u.id = any (existing) and
       row(r.title, r.subtitle, r.description, r.floor_plan_id, r.lot_id, r.building, r.level, r.phase, r.status,
         r.price, r.hoa_fee, r.bedrooms, r.baths,
         r.half_baths, r.garage, r.sqft, r.orientation, r.view, r.address, r.model, r.is_spec, r.is_bmr, r.is_furnished,
@@ -493,12 +496,13 @@ begin
   -- locks them too.
   perform from app_public.floor_plans f where f.id in (select r.floor_plan_id from pg_temp.import_ready r)
     order by f.id for share;
-  perform from app_public.units u where u.id in (select r.existing_id from pg_temp.import_ready r)
+  existing := array(select r.existing_id from pg_temp.import_ready r where r.existing_id is not null);
+  perform from app_public.units u where u.id = any (existing)
     order by u.id for no key update;
   insert into pg_temp.import_errors
     select r.row, null, 'CONFLICT', 'Somebody else changed this unit at the same moment; import the row again.',
       r.number
-    from pg_temp.import_ready r join app_public.units u on u.id = r.existing_id
+    from pg_temp.import_ready r join app_public.units u on u.id = r.existing_id and u.id = any (existing)
     where u.version <> r.version_before or u.deleted_at is not null;
 
   insert into pg_temp.import_errors
@@ -512,7 +516,8 @@ begin
       case when r.status <> r.status_before then 'INVENTORY_UNAVAILABLE' else 'CONFLICT' end,
       case when r.status <> r.status_before then 'This unit is claimed.' else 'A claimed unit stays on its lot.' end,
         null
-    from pg_temp.import_ready r join app_hidden.claims c on c.unit_id = r.existing_id and c.released_at is null
+    from pg_temp.import_ready r join app_hidden.claims c on c.unit_id = r.existing_id
+      and c.unit_id = any (existing) and c.released_at is null
     where ((r.status <> r.status_before and not app_hidden.claim_is_over(c)) or r.lot_id is distinct from r.lot_before)
       and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name in ('status', 'lot'));
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
@@ -530,7 +535,7 @@ begin
           is_accessible = r.is_accessible, mls_id = r.mls_id,
         construction_status = r.construction_status, listing_date = r.listing_date,
           estimated_delivery_date = r.estimated_delivery_date
-      from pg_temp.import_ready r where u.id = r.existing_id;
+      from pg_temp.import_ready r where u.id = r.existing_id and u.id = any (existing);
     get diagnostics result.updated_count = row_count;
     -- Complete, so that no row has to be completed by itself.
     -- PERF: the last change of all numbers its events as it writes them, once; one that is undone numbers none. Who

@@ -220,13 +220,22 @@ begin
         where o.lead_id = l.id and o.organization_id = party and o.system = judge_lead_rows.system) as has_other,
       case when by_id.lead_id is not null then 'SET' else on_duplicate end as mode
     from pg_temp.import_rows r
-    left join app_private.lead_external_ids by_id on by_id.organization_id = party
-      and by_id.system = judge_lead_rows.system and by_id.external_id = r.external_id
-    left join app_public.leads by_email on by_id.lead_id is null and by_email.project_id = project.id
-      and by_email.email = lower(r.email) and by_email.deleted_at is null
-      and by_email.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED')
-    left join app_public.leads l on l.id = coalesce(by_id.lead_id, by_email.id) and l.deleted_at is null;
+    -- PERF: by their keys, and LIMIT makes each one look-up in its index: a join would read all leads of everybody.
+    -- OFFSET fences the address in, so that its index finds them and not one of the project, which looks short.
+    left join lateral (select x.lead_id, x.project_id from app_private.lead_external_ids x
+      where x.organization_id = party and x.system = judge_lead_rows.system and x.external_id = r.external_id
+      limit 1) by_id on true
+    left join lateral (select x.id from (select e.id, e.project_id, e.status from app_public.leads e
+        where e.email = lower(r.email) and e.deleted_at is null offset 0) x
+      where by_id.lead_id is null and x.project_id = project.id
+        and x.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') limit 1) by_email on true
+    left join lateral (select x.id, x.assignee_id from app_public.leads x
+      where x.id = coalesce(by_id.lead_id, by_email.id) and x.deleted_at is null limit 1) l on true;
   analyze pg_temp.import_leads;
+  create temp table import_existing on commit drop as
+    select l.* from (select distinct i.id from pg_temp.import_leads i) m
+    cross join lateral (select x.* from app_public.leads x where x.id = m.id limit 1) l;
+  analyze pg_temp.import_existing;
   insert into pg_temp.import_errors
     select m.row, case when m.is_linked then 'external_id' else 'email' end, 'CONFLICT', case
         when m.is_elsewhere then 'The lead with this external id is in another project.'
@@ -280,7 +289,7 @@ begin
       join pg_temp.import_leads m using (row)
       left join (select k.row, array_agg(k.column_name) as names from pg_temp.import_cleared k group by k.row) c
         on c.row = m.row
-      left join app_public.leads l on l.id = m.id $build$,
+      left join pg_temp.import_existing l on l.id = m.id $build$,
     (select string_agg(case
         when k.required then format('case when m.id is not null and m.mode in (''MERGE'', ''RETURN_EXISTING'') then '
           'l.%1$I else coalesce(r.%1$I::%2$s, l.%1$I%3$s) end as %1$I', k.name, k.type, case k.name
@@ -313,20 +322,21 @@ begin
   -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
   update pg_temp.import_ready r
     set (first_name, last_name) = (select s.given, s.family from app_hidden.split_name(r.name) s)
-    from app_public.leads l
+    from pg_temp.import_existing l
     where l.id = r.existing_id and l.name <> r.name
       and row(r.first_name, r.last_name)::text = row(l.first_name, l.last_name)::text
       and row(l.first_name, l.last_name)::text = app_hidden.split_name(l.name)::text;
   -- Who withdrew from marketing mail is not entered anew by a list.
   update pg_temp.import_ready r set subscribed = false, warnings = array['The lead has unsubscribed from marketing '
       'mail, and a list does not undo that: subscribed was ignored.']
-    where r.subscribed and (exists (select from app_public.leads l where l.id = r.existing_id
+    where r.subscribed and (exists (select from pg_temp.import_existing l where l.id = r.existing_id
         and l.unsubscribed_at is not null)
       or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id
         and w.email = r.email));
   create temp table import_same on commit drop as select null::int as row where false;
   execute format('insert into pg_temp.import_same select r.row from pg_temp.import_ready r
-    join app_public.leads l on l.id = r.existing_id where row(r.address, %s) is not distinct from row(l.address, %s)',
+    join pg_temp.import_existing l on l.id = r.existing_id
+    where row(r.address, %s) is not distinct from row(l.address, %s)',
     (select string_agg(format('r.%I', k.name), ', ') from app_private.lead_row_columns() k),
     (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k));
   perform app_private.check_import_states('lead');
@@ -335,8 +345,11 @@ begin
     from pg_temp.import_ready r where r.budget_max < r.budget_min;
   insert into pg_temp.import_errors
     select r.row, 'email', 'CONFLICT', 'There is an open lead with this e-mail address in the project already.', r.email
-    from pg_temp.import_ready r join app_public.leads l on l.project_id = project.id and l.email = r.email
-      and l.deleted_at is null and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
+    from pg_temp.import_ready r
+    cross join lateral (select from (select e.id, e.project_id, e.status from app_public.leads e
+        where e.email = r.email and e.deleted_at is null offset 0) l
+      where l.project_id = project.id and l.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED') and l.id <> r.existing_id
+      limit 1) other
     where r.is_linked and r.status not in ('LOST', 'UNQUALIFIED', 'CONVERTED');
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   if own_only then

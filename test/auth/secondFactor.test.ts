@@ -1,0 +1,155 @@
+/** Codes of second factors on their way to the database: who is asked about, what proves a code, and when a wrong one counts. */
+import { createHash } from "node:crypto";
+import { hash } from "@node-rs/argon2";
+import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
+import { argon2Parameters, provePassword, type TransformContext } from "../../src/auth/passwords.ts";
+import { freshTotpSecret, proveSecondFactor } from "../../src/auth/secondFactor.ts";
+import { newTotpSecret, totpCode, totpStep } from "../../src/auth/totp.ts";
+import { createSeal, SealFault, secretOfSecondFactor } from "../../src/seal.ts";
+import { scripted } from "../http/scripted.ts";
+
+const seal = createSeal([{ kid: "k", secret: "s".repeat(40) }]);
+const secret = newTotpSecret();
+const factor = { user_id: "u1", sealed: seal.seal(secret, secretOfSecondFactor("u1")) };
+const viewer = { userId: "u1", readOnly: false };
+const nobody = { userId: null, readOnly: false };
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+const password = "correct horse battery staple";
+
+beforeEach(
+  () => void jest.useFakeTimers({ now: 1_780_000_000_000, doNotFake: ["nextTick", "setImmediate"] }),
+);
+afterEach(() => void jest.useRealTimers());
+
+async function prove(
+  code: string,
+  more: Partial<TransformContext> = {},
+  { factors = [factor] as unknown[], given = password } = {},
+) {
+  const stored = await hash(password, argon2Parameters);
+  const { pool, asked } = scripted([
+    [/begin_second_factor/, factors],
+    [/begin_login|begin_confirmation/, [{ hash: stored }]],
+  ]);
+  const context: TransformContext = {
+    pool,
+    claims: viewer,
+    member: "code",
+    operation: "disableSecondFactor",
+    input: {},
+    ...more,
+  };
+  if (given && ("password" in context.input || "currentPassword" in context.input))
+    await provePassword(given, { ...context, member: "password" });
+  asked.length = 0;
+  return { proof: await proveSecondFactor(seal)(code, context), asked };
+}
+
+const now = () => totpStep();
+const step = () => `step:${now()}:${sha256(factor.sealed)}`;
+
+test("a code of the authenticator app is proved by its step and what it was computed with", async () => {
+  const { proof, asked } = await prove(totpCode(secret, now()));
+  expect(proof).toBe(step());
+  expect(asked).toEqual([
+    ["select * from app_private.begin_second_factor($1, $2)", "VIEWER", "u1"],
+    ["select app_private.settle_second_factor($1, $2, $3)", "VIEWER", "u1", proof],
+  ]);
+});
+
+test("spaces and hyphens do not matter", async () => {
+  const code = totpCode(secret, now());
+  expect((await prove(` ${code.slice(0, 3)} ${code.slice(3, 4)}-${code.slice(4)} `)).proof).toBe(step());
+});
+
+test.each([
+  ["0123-4567-89ab-cdef", "0123456789abcdef"],
+  ["GHJK MNPQ RSTV WXYZ", "ghjkmnpqrstvwxyz"],
+  ["ooOO-iIlL-0000-0000", "0000111100000000"],
+])("the recovery code %s is known by its hash, however it is spelled", async (given, kept) => {
+  expect((await prove(given)).proof).toBe(`code:${sha256(kept)}`);
+});
+
+test.each([
+  "",
+  "12345",
+  "1234567",
+  "12345a",
+  "u123456789abcdef",
+  "0123456789abcde",
+  "0123456789abcdef0",
+  "!0123456789abcdef",
+])("%j proves nothing, and counts", async (wrong) => {
+  const { proof, asked } = await prove(wrong);
+  expect(proof).toBe("wrong");
+  expect(asked.at(-1)).toEqual([
+    "select app_private.settle_second_factor($1, $2, $3)",
+    "VIEWER",
+    "u1",
+    "wrong",
+  ]);
+});
+
+test("a code of another time proves nothing, and counts", async () => {
+  const { proof, asked } = await prove(totpCode(secret, now() + 1000));
+  expect(proof).toBe("wrong");
+  expect(asked).toHaveLength(2);
+});
+
+test("beside a password that was not right, or not looked at, nothing is asked, so that nothing is learned", async () => {
+  for (const given of ["", "a wrong password"])
+    for (const input of [{ password: "x", username: "ada" }, { currentPassword: "x" }]) {
+      const operation = "password" in input ? "login" : "updatePassword";
+      expect(await prove(totpCode(secret, now()), { operation, input }, { given })).toEqual({
+        proof: "wrong",
+        asked: [],
+      });
+    }
+});
+
+test("beside the right password the account that signs in is asked about", async () => {
+  const input = { username: "ada", password };
+  const { proof, asked } = await prove(totpCode(secret, now()), {
+    claims: nobody,
+    operation: "login",
+    input,
+  });
+  expect(proof).toBe(step());
+  expect(asked.map(([, ...values]) => values)).toEqual([
+    ["LOGIN", "ada"],
+    ["LOGIN", "ada", proof],
+  ]);
+  const confirmed = await prove(totpCode(secret, now()), {
+    operation: "updatePassword",
+    input: { currentPassword: password },
+  });
+  expect(confirmed.asked[0]!.slice(1)).toEqual(["VIEWER", "u1"]);
+});
+
+test("whoever resets a password proves themselves by the token of the mail, not by the new password", async () => {
+  const { proof, asked } = await prove(
+    totpCode(secret, now()),
+    { claims: nobody, operation: "resetPassword", input: { token: 7, password: "new" } },
+    { given: "" },
+  );
+  expect(proof).toBe(step());
+  expect(asked[0]!.slice(1)).toEqual(["RESET", "7"]);
+});
+
+test("nobody is asked about a visitor, and no code settled where there is no second factor", async () => {
+  expect(await prove(totpCode(secret, now()), { claims: nobody })).toEqual({ proof: "wrong", asked: [] });
+  const { proof, asked } = await prove(totpCode(secret, now()), {}, { factors: [] });
+  expect(proof).toBe("wrong");
+  expect(asked).toHaveLength(1);
+});
+
+test("a fresh secret is sealed for the viewer alone; a visitor gets none", async () => {
+  const fresh = (claims: typeof viewer | typeof nobody) =>
+    freshTotpSecret(seal)(undefined, { context: { claims } } as never) as { secret: string; sealed: string };
+  const made = fresh(viewer);
+  expect(seal.open(made.sealed, secretOfSecondFactor("u1"))).toBe(made.secret);
+  expect(made.secret).toMatch(/^[A-Z2-7]{32}$/);
+  expect(() => seal.open(made.sealed, secretOfSecondFactor("u2"))).toThrow(SealFault);
+  expect(fresh(viewer).secret).not.toBe(made.secret);
+  expect(fresh(nobody)).toEqual({});
+});

@@ -1,0 +1,92 @@
+/** The check that goes along with statements: what it asks, and when the token is looked up after all, once. */
+import { expect, test } from "@jest/globals";
+import { checkOf, TokenCheck, withCheck } from "../../src/auth/tokenCheck.ts";
+
+const facts = { userId: "u1", sessionId: "s1", tokenSha256: Buffer.from("t") };
+const access = { settings: { "plat.access": "x" }, parties: ["u1", "o1"], version: "7" };
+const claims = { userId: "u1", readOnly: true };
+
+function checked(given: typeof access | undefined = access) {
+  const lookUps: boolean[] = [];
+  const renewed: unknown[] = [];
+  const check = new TokenCheck(facts, given, async (refused) => {
+    lookUps.push(refused);
+    return claims;
+  });
+  check.onRenewed = (found) => renewed.push(found);
+  return { check, lookUps, renewed };
+}
+
+/** The expression, and what its parameters stand for. */
+function carriedBy(check: TokenCheck) {
+  const values: unknown[] = [];
+  const expression = check.carried!.expression((value) => `$${values.push(value)}`);
+  return { expression, values, settings: check.carried!.settings };
+}
+
+test("statements carry what the token and its access were found with", () => {
+  expect(carriedBy(checked().check)).toEqual({
+    expression: "app_private.stop_when_outdated($1, $2, $3, $4, $5)",
+    values: ["u1", "s1", facts.tokenSha256, access.parties, "7"],
+    settings: access.settings,
+  });
+  const without = new TokenCheck(facts, undefined, async () => claims);
+  expect(carriedBy(without)).toMatchObject({
+    values: ["u1", "s1", facts.tokenSha256, null, null],
+    settings: {},
+  });
+});
+
+test("a token that was refused is looked up once for the request, and carried no more", async () => {
+  const { check, lookUps, renewed } = checked();
+  await Promise.all([check.renew(), check.renew()]);
+  await check.renew();
+  await check.complete();
+  expect(lookUps).toEqual([true]);
+  expect(renewed).toEqual([claims]);
+  expect(check.carried).toBeUndefined();
+});
+
+test("at the end of an operation somebody has asked: a statement that went through, or a look-up", async () => {
+  const asked = checked();
+  asked.check.passed();
+  await asked.check.complete();
+  expect(asked.lookUps).toEqual([]);
+  expect(asked.check.carried).toBeDefined();
+
+  const unasked = checked();
+  await unasked.check.complete();
+  await unasked.check.complete();
+  expect(unasked.lookUps).toEqual([false]);
+  expect(unasked.check.carried).toBeUndefined();
+
+  // One that was refused after another had gone through is waited for.
+  let end!: (found: typeof claims) => void;
+  const slow = new TokenCheck(facts, access, () => new Promise((resolve) => (end = resolve)));
+  slow.passed();
+  const renewal = slow.renew();
+  let isComplete = false;
+  const completion = slow.complete().then(() => (isComplete = true));
+  await Promise.resolve();
+  expect(isComplete).toBe(false);
+  end(claims);
+  await Promise.all([renewal, completion]);
+});
+
+test("a look-up that fails fails all who wait for it", async () => {
+  const failure = new Error("The token has ended.");
+  const check = new TokenCheck(facts, access, () => Promise.reject(failure));
+  await expect(check.renew()).rejects.toBe(failure);
+  await expect(check.complete()).rejects.toBe(failure);
+});
+
+test("settings know the check, and are the same without one", () => {
+  const { check } = checked();
+  const settings = { role: "plat_user" };
+  expect(withCheck(settings, undefined)).toBe(settings);
+  expect(checkOf(settings)).toBeUndefined();
+  const known = withCheck(settings, check);
+  expect(checkOf(known)).toBe(check);
+  expect(Object.keys(known)).toEqual(["role"]);
+  expect([checkOf(null), checkOf(undefined)]).toEqual([undefined, undefined]);
+});
