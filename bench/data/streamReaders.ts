@@ -33,16 +33,25 @@ function open({ organizationId, token }: ReadersData["readers"][number], n: numb
     sockets.push(socket);
     socket.once("error", failed);
     let rest = "";
+    let ended = "";
+    let previous = "";
+    socket.once("end", () => {
+      // Such as a reader that had no time to read: what it misses would be waited for in vain.
+      throw new Error(`A stream ended: ${ended}`);
+    });
     let isOpen = false;
     let last = 0;
     socket.setEncoding("latin1").on("data", (text: string) => {
       const at = now();
       const lines = (rest + text).split("\n");
       rest = lines.pop()!;
-      for (const [i, line] of lines.entries()) {
+      for (const line of lines) {
+        const before = previous;
+        previous = line;
         if (!isOpen && line.startsWith("HTTP/1.1") && !line.includes(" 200 ")) failed(new Error(line));
+        if (before === "event: end") ended = line;
         if (!line.startsWith("id: ")) continue;
-        if (lines[i - 1] === "event: complete") {
+        if (before === "event: complete") {
           isOpen = true;
           opened();
           continue;
@@ -56,8 +65,9 @@ function open({ organizationId, token }: ReadersData["readers"][number], n: numb
         else arrivals.set(key, [at]);
       }
     });
+    // Of that version, so that the answer is not divided into chunks.
     socket.write(
-      `GET /events/stream?organizationId=${organizationId} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+      `GET /events/stream?organizationId=${organizationId} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`,
     );
   });
 }

@@ -200,17 +200,19 @@ begin
     left join app_public.units u on u.project_id = project.id and u.deleted_at is null
       and lower(u.number) = lower(r.unit)
     left join app_public.lots l on l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot)
-    -- PERF: each kind of key along its own index.
-    left join app_public.buyers of_unit on of_unit.unit_id = u.id and of_unit.deleted_at is null
-      and of_unit.status <> 'CANCELLED'
-    left join app_public.buyers of_lot on of_lot.lot_id = l.id and of_lot.unit_id is null and of_lot.deleted_at is null
-      and of_lot.status <> 'CANCELLED'
+    -- PERF: each kind of key along its own index, and LIMIT makes it one look-up for each row: a join would read all
+    -- buyers of everybody.
+    left join lateral (select x.id from app_public.buyers x where x.unit_id = u.id and x.deleted_at is null
+      and x.status <> 'CANCELLED' limit 1) of_unit on true
+    left join lateral (select x.id from app_public.buyers x where x.lot_id = l.id and x.unit_id is null
+      and x.deleted_at is null and x.status <> 'CANCELLED' limit 1) of_lot on true
     left join lateral (
       select x.id from app_public.buyers x
       where r.unit is null and r.lot is null and x.project_id = project.id and x.email = lower(r.email)
         and x.deleted_at is null and x.status <> 'CANCELLED' and x.unit_id is null and x.lot_id is null
       order by x.id limit 1) of_email on true
-    left join app_public.buyers b on b.id = coalesce(of_unit.id, of_lot.id, of_email.id);
+    left join lateral (select x.* from app_public.buyers x
+      where x.id = coalesce(of_unit.id, of_lot.id, of_email.id) limit 1) b on true;
   insert into pg_temp.import_errors
     select r.row, case when r.unit_id is not null then 'unit' else 'lot' end, 'INVENTORY_UNAVAILABLE',
       'Somebody else with another e-mail address buys it.', null
@@ -219,7 +221,9 @@ begin
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
   -- What the purchase has already is nothing to do.
   delete from pg_temp.import_ready r using app_public.buyers b
-    where b.id = r.existing_id and (not coalesce(update_existing, false)
+    where b.id = r.existing_id
+      and b.id = any (array(select e.existing_id from pg_temp.import_ready e where e.existing_id is not null))
+      and (not coalesce(update_existing, false)
       or to_jsonb(jsonb_populate_record(b, r.entry)) = to_jsonb(b));
   get diagnostics result.skipped_count = row_count;
   perform set_config('enable_nestloop', 'on', true);
