@@ -1,7 +1,7 @@
-import type { Config, JwtKey } from "../config.ts";
+import type { Config, JwtKey } from "../base/config.ts";
 import { onConnection } from "../database/onConnection.ts";
-import { keptSecret } from "../keptSecret.ts";
-import { createSeal, type Seal, type SealOptions, type SealingKey } from "../seal.ts";
+import { keptSecret } from "../secrets/loadOrCreateSecret.ts";
+import { createSeal, type Seal, type SealOptions, type SealingKey } from "../secrets/seal.ts";
 
 /**
  * What secrets are sealed with: the keys of the settings, or one of our own kept in the data folder. The first one seals.

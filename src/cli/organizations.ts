@@ -10,7 +10,7 @@ import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import type { Client } from "pg";
-import { loadConfig, type Config } from "../config.ts";
+import { loadConfig, type Config } from "../base/config.ts";
 import { onConnection } from "../database/onConnection.ts";
 import { makeWorkPool } from "../database/pool.ts";
 import { authenticatorUrl } from "../database/roles.ts";

@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { escapeLiteral, type Client } from "pg";
 import { setTimeout as delay } from "node:timers/promises";
-import { lockFolder } from "../folderLock.ts";
-import { keptSecret } from "../keptSecret.ts";
+import { lockFolder } from "../base/folderLock.ts";
+import { keptSecret } from "../secrets/loadOrCreateSecret.ts";
 import { findBinaries, packageName, type Binaries } from "./binaries.ts";
 import { clusterFolder } from "./clusterFolder.ts";
 import {
@@ -20,7 +20,7 @@ import {
   embeddedUrl,
   fastSettings,
   majorOf,
-} from "./embedded.ts";
+} from "./embeddedServer.ts";
 import { migrateOn } from "./onConnection.ts";
 import { startPostmaster, stopLeftover, type Postmaster } from "./postmaster.ts";
 import { databaseUser, type RunAs } from "./systemUser.ts";

@@ -1,5 +1,5 @@
 import { hash } from "@node-rs/argon2";
-import { argon2Parameters } from "../auth/passwords.ts";
+import { argon2Parameters } from "../operations/inputs/passwords.ts";
 import type { Stage } from "./stage.ts";
 
 /** Everybody of the demo signs in with this password; it exists only in databases that loaded the demo. */

@@ -2,7 +2,7 @@
 import { Readable, type PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { ZipFile } from "yazl";
-import { heard } from "../heard.ts";
+import { heard } from "../base/ignoreEarlyErrors.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import type { ExportedFile, ExportSource } from "./source.ts";
 

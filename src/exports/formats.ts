@@ -1,9 +1,9 @@
 /** What a file of each format is, and how it is written. */
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
-import { heard } from "../heard.ts";
+import { heard } from "../base/ignoreEarlyErrors.ts";
 import type { FileStore } from "../providers/files/index.ts";
-import { inWords, type Pictures } from "./pages.ts";
+import { inWords, type Pictures } from "./pdf.ts";
 import type { ExportLines, ExportSource } from "./source.ts";
 import { writtenInThread } from "./writing.ts";
 

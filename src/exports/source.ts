@@ -1,7 +1,7 @@
 /** The rows of an export, read as whoever asked for it: with their role, their rights, and what their token allowed. */
 import type { Pool, PoolClient } from "pg";
-import type { Claims } from "../auth/claims.ts";
-import { pgSettings } from "../auth/claims.ts";
+import type { Claims } from "../database/claims.ts";
+import { pgSettings } from "../database/claims.ts";
 
 export interface ExportColumn {
   name: string;

@@ -3,8 +3,8 @@
  * once for all that are up to date; those behind catch up page by page, and join the others where their places meet. A subscriber
  * moves through the sequence without gaps and never back, so nothing is lost or told twice.
  */
-import type { CodedError } from "../errors.ts";
-import { onCall } from "../onCall.ts";
+import type { CodedError } from "../base/errors.ts";
+import { onCall } from "../base/coalesceCalls.ts";
 import type { Batch } from "./batch.ts";
 
 /** Somebody who is told of events. */

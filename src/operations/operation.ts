@@ -1,6 +1,6 @@
 import type { ExecutableStep } from "postgraphile/grafast";
 import type { GraphQLOutputType } from "postgraphile/graphql";
-import type { Member } from "./members.ts";
+import type { Member } from "./inputFields.ts";
 
 /** A field of the root mutation. */
 export interface Operation {

@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
-import { movesOf } from "../payments/events.ts";
+import { movesOf } from "../payments/processorEvents.ts";
 import { ProcessorRefusal } from "../providers/payments/index.ts";
 
 /** Accepts the dispute of the charge {id} at the processor, and ends the ticket {ticket_id} with what became of it. Run twice, it is accepted once. */

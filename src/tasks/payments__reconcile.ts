@@ -1,5 +1,5 @@
 import type { Task } from "graphile-worker";
-import { movesOf } from "../payments/events.ts";
+import { movesOf } from "../payments/processorEvents.ts";
 import { ProcessorFailure } from "../providers/payments/index.ts";
 
 const most = 100;

@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
-import { movesOf } from "../payments/events.ts";
+import { movesOf } from "../payments/processorEvents.ts";
 import { ProcessorRefusal } from "../providers/payments/index.ts";
 
 /**

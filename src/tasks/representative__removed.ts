@@ -1,5 +1,5 @@
 import type { Task } from "graphile-worker";
-import { movesOf } from "../payments/events.ts";
+import { movesOf } from "../payments/processorEvents.ts";
 
 /** Removes a representative at the processor too, and looks what that means for the account: {accountId, personId}. */
 const task: Task = async (payload, helpers) => {

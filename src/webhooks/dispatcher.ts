@@ -6,19 +6,19 @@
 import type { Pool } from "pg";
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import type { Computed } from "../compute/tasks.ts";
-import { openCallLine } from "../database/callLine.ts";
+import { openCallLine } from "../database/listener.ts";
 import { isOutage } from "../database/outages.ts";
 import { workPoolOf } from "../database/workConnections.ts";
-import type { Logger } from "../log.ts";
-import { onCall } from "../onCall.ts";
-import { PublicAgent } from "../outbound/agent.ts";
-import { postPublicly, type PostResult } from "../outbound/post.ts";
-import type { Mapping } from "../integrations/mapping.ts";
-import { SealFault, type Seal } from "../seal.ts";
+import type { Logger } from "../base/log.ts";
+import { onCall } from "../base/coalesceCalls.ts";
+import { PublicAgent } from "../network/agent.ts";
+import { postPublicly, type PostResult } from "../network/publicPost.ts";
+import type { Mapping } from "../compute/mapping.ts";
+import { SealFault, type Seal } from "../secrets/seal.ts";
 import { inSpan } from "../tracing/spans.ts";
-import { workContext } from "../workContext.ts";
+import { workContext } from "../base/workContext.ts";
 import { openSecrets } from "./secrets.ts";
-import { makeSettlements } from "./settlements.ts";
+import { makeSettlements } from "./recordDeliveries.ts";
 import { signedHeaders } from "./signature.ts";
 
 export interface DispatcherOptions {

@@ -6,19 +6,19 @@
 import type { Pool, PoolClient } from "pg";
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import type { Computed, StepResult } from "../compute/tasks.ts";
-import { openCallLine, type Line } from "../database/callLine.ts";
+import { openCallLine, type Line } from "../database/listener.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
 import { isOutage, throughOutages } from "../database/outages.ts";
 import { workPoolOf } from "../database/workConnections.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { draftLeadEmail } from "../drafts/draftLeadEmail.ts";
-import type { Logger } from "../log.ts";
-import { onCall } from "../onCall.ts";
+import type { Logger } from "../base/log.ts";
+import { onCall } from "../base/coalesceCalls.ts";
 import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";
 import type { SmsProvider } from "../providers/sms/index.ts";
-import type { Seal } from "../seal.ts";
-import { callWebhook, type Call } from "./call.ts";
-import { handOver, type Message } from "./message.ts";
+import type { Seal } from "../secrets/seal.ts";
+import { callWebhook, type Call } from "./callWebhook.ts";
+import { handOver, type Message } from "./handOver.ts";
 
 export interface WorkflowsOptions {
   /** That of plat_worker. */

@@ -5,11 +5,11 @@
  */
 import type { Pool } from "pg";
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
-import { openCallLine, type Line } from "../database/callLine.ts";
+import { openCallLine, type Line } from "../database/listener.ts";
 import { isOutage } from "../database/outages.ts";
 import { workPoolOf } from "../database/workConnections.ts";
-import type { Logger } from "../log.ts";
-import { onCall } from "../onCall.ts";
+import type { Logger } from "../base/log.ts";
+import { onCall } from "../base/coalesceCalls.ts";
 
 export interface TriggersOptions {
   /** That of plat_worker. */

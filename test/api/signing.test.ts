@@ -14,7 +14,7 @@ import { upload } from "../harness/upload.ts";
 import { programOf } from "../harness/world.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { tell } from "../../src/messages/recognize.ts";
-import { certificatePages } from "../../src/signing/certificatePages.ts";
+import { certificatePages } from "../../src/pdf/certificatePages.ts";
 import { extractText, getDocumentProxy } from "unpdf";
 import { createSmsProvider } from "../../src/providers/sms/index.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";

@@ -1,7 +1,7 @@
 /** Every wait for the database has a deadline on our side: to connect, for an answer, for the goodbye. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import pino from "pino";
-import { openCallLine } from "../../src/database/callLine.ts";
+import { openCallLine } from "../../src/database/listener.ts";
 import { DatabaseClient, NoAnswerError } from "../../src/database/client.ts";
 import { DatabaseConnectionError } from "../../src/database/databaseErrors.ts";
 import { throughOutages } from "../../src/database/outages.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Pool } from "pg";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
 import { demoUser } from "../../src/demo/people.ts";
-import { keptSecret } from "../../src/keptSecret.ts";
+import { keptSecret } from "../../src/secrets/loadOrCreateSecret.ts";
 import { password, signUp } from "../harness/signUp.ts";
 import type { Answer, Caller, HostileWorld, RequestOptions } from "./attack.ts";
 

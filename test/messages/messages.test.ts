@@ -4,7 +4,7 @@ import { differences, withoutKey } from "../../src/checks/messages.ts";
 import { catalogues } from "../../src/messages/catalogue.ts";
 import { acceptedLanguage, languageOf } from "../../src/messages/language.ts";
 import { tell } from "../../src/messages/recognize.ts";
-import { codeMessages, pageMessages } from "../../src/messages/sources.ts";
+import { codeMessages, pageMessages } from "../../src/messages/sourceMessages.ts";
 import { tellErrors } from "../../src/messages/tellErrors.ts";
 
 describe("a sentence", () => {

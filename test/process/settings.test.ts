@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "@jest/globals";
-import { ConfigError, loadConfig } from "../../src/config.ts";
-import { keptSecret } from "../../src/keptSecret.ts";
+import { ConfigError, loadConfig } from "../../src/base/config.ts";
+import { keptSecret } from "../../src/secrets/loadOrCreateSecret.ts";
 import { createSmsProvider } from "../../src/providers/sms/index.ts";
 import { runToExit, temporaryFolder } from "../harness/service.ts";
 

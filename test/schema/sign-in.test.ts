@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { accessTokenSha256, isAccessToken } from "../../src/auth/accessToken.ts";
-import { pgSettings, type Claims } from "../../src/auth/claims.ts";
+import { pgSettings, type Claims } from "../../src/database/claims.ts";
 import { createTestDatabase, poolOf, type TestDatabase } from "../harness/database.ts";
 
 const hash = (seed: string) =>

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import type { Email } from "postal-mime";
 import type { Workflows } from "../../src/workflows/runner.ts";
-import { createSeal, secretOfWebhook } from "../../src/seal.ts";
+import { createSeal, secretOfWebhook } from "../../src/secrets/seal.ts";
 import { secretKeys } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { visit } from "../harness/visit.ts";

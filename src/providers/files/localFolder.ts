@@ -4,8 +4,8 @@ import { constants, copyFile, mkdir, open, rename, rm, stat } from "node:fs/prom
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { removeLeftovers } from "../../files/leftovers.ts";
-import { heard } from "../../heard.ts";
+import { removeLeftovers } from "./leftovers.ts";
+import { heard } from "../../base/ignoreEarlyErrors.ts";
 import type { FileStore } from "./store.ts";
 
 /**

@@ -2,9 +2,9 @@ import { createReadStream } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import { Readable } from "node:stream";
-import { heard } from "../../heard.ts";
+import { heard } from "../../base/ignoreEarlyErrors.ts";
 import { FileStoreFailed, type FileStore } from "./store.ts";
-import type { S3Options } from "../../providerOptions.ts";
+import type { S3Options } from "../../base/providerOptions.ts";
 
 const require = createRequire(import.meta.url);
 
