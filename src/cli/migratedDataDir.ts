@@ -17,7 +17,8 @@ const repository = resolve(import.meta.dirname, "../..");
 const sources = [
   "migrations",
   "src/database",
-  "src/secrets/loadOrCreateSecret.ts",
+  "src/base",
+  "src/secrets",
   "src/cli/migratedDataDir.ts",
   "package-lock.json",
 ];

@@ -149,7 +149,7 @@ const refusing =
   /\b(?:CodedError|AddressRefused|AddressUnknown|ConnectionFailed|badInput|badPassword|refusal|refuse|say|storeFailed)\(/g;
 
 /** Folders whose refusals no caller of the API reads. */
-const inside = /^(?:checks|cli|dev|demo|docs|drafts|messages|providers|workflows)\//;
+const inside = /^(?:checks|cli|compute|dev|demo|docs|drafts|messages|providers|workflows)\//;
 
 /** Sentences of the code: of what is thrown for the caller. */
 export const codeMessages = (): SourceMessage[] =>
@@ -163,7 +163,7 @@ const showing = /\b(?:text|told|paragraph|button|link|heading)\(/g;
 
 /** Sentences of pages behind links of mails, and of certificates. */
 export const pageMessages = (): SourceMessage[] =>
-  messagesOf([...globSync("http/*.ts", { cwd: sources }), "signing/certificatePages.ts"], showing);
+  messagesOf([...globSync("http/*.ts", { cwd: sources }), "pdf/certificatePages.ts"], showing);
 
 const sources = join(import.meta.dirname, "..");
 
