@@ -1,5 +1,5 @@
 /** Work that is done once at a time; a call meanwhile has it done once more. */
-export function onCall(work: () => Promise<void>, report: (error: unknown) => void) {
+export function coalesceCalls(work: () => Promise<void>, report: (error: unknown) => void) {
   let running: Promise<void> | undefined;
   let again = false;
   const run = async () => {

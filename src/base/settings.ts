@@ -141,7 +141,7 @@ function jwtKeys(text: string): JwtKey[] {
 function mailAddress(text: string): string {
   const address = /<([^<>]+)>$/.exec(text)?.[1] ?? text;
   if (!/^[^\s@<>]+@[^\s@<>]+$/.test(address) || /[\r\n]/.test(text))
-    throw new Refusal("must be an e-mail address, with or without a name: Plat <sales@example.com>");
+    throw new Refusal("must be an email address, with or without a name: Plat <sales@example.com>");
   return text;
 }
 

@@ -7,7 +7,7 @@ import { DatabaseClient } from "./client.ts";
 import { backupsOf, openSeries, walFolder } from "./backupSeries.ts";
 import { prepareDataDir } from "./dataDir.ts";
 import { lockFolder } from "../base/folderLock.ts";
-import { keptSecret } from "../secrets/loadOrCreateSecret.ts";
+import { loadOrCreateSecret } from "../secrets/loadOrCreateSecret.ts";
 import { findBinaries } from "./binaries.ts";
 import { clusterFolder } from "./clusterFolder.ts";
 import { runAlone, startPostmaster, stopLeftover } from "./postmaster.ts";
@@ -106,7 +106,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
         "Stopped a database that an earlier, killed process had left running.",
       );
     const isKnown = await lstat(join(dataDir, passwordName)).catch(() => undefined);
-    const password = await keptSecret(dataDir, passwordName);
+    const password = await loadOrCreateSecret(dataDir, passwordName);
     if (!(await lstat(data).catch(() => undefined))) {
       logger?.info({ event: "embedded.creating" }, `Creating the embedded database in ${shownAs}.`);
       await createCluster({ initdb: binaries.initdb, folder, data, password, runAs, fast });
@@ -156,7 +156,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
 
 /** How the owner of an embedded database logs in, while that listens on a port. */
 export async function embeddedUrl(dataDir: string, port: number, name = database): Promise<string> {
-  return `postgres://${owner}:${await keptSecret(dataDir, passwordName)}@127.0.0.1:${port}/${name}`;
+  return `postgres://${owner}:${await loadOrCreateSecret(dataDir, passwordName)}@127.0.0.1:${port}/${name}`;
 }
 
 /** A segment of the log goes into the archive when it is full, or has been written to for that long. */
@@ -214,7 +214,7 @@ export async function adoptCluster({
   dataDir,
   from = database,
 }: Cluster): Promise<void> {
-  const password = escapeLiteral(await keptSecret(dataDir, passwordName));
+  const password = escapeLiteral(await loadOrCreateSecret(dataDir, passwordName));
   await runAlone({ postgres, data, runAs }, [
     `do 'begin if to_regrole(''${owner}'') is null then create role ${owner}; end if; end'`,
     `alter role ${owner} superuser login password ${password}`,

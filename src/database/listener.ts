@@ -10,7 +10,7 @@ import { backoff } from "../base/backoff.ts";
 import type { Logger } from "../base/log.ts";
 import { DatabaseClient } from "./client.ts";
 
-export interface CallLineOptions {
+export interface ListenerOptions {
   /** That of plat_worker, or of any role for a line that only listens. */
   connectionString: string;
   /** Shown in pg_stat_activity, and in the log. */
@@ -36,7 +36,7 @@ export interface Line {
   query<R extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>>;
 }
 
-export interface CallLine {
+export interface Listener {
   /** Undefined while it is broken. */
   current(): Line | undefined;
   /** Looks at once, after each repair, and every `everyMs` while it is up: for what waits for a time, and for calls that were missed. */
@@ -57,7 +57,7 @@ const ANSWER_MS = 10_000;
 const LOOK_FOR_OTHERS_MS = 1_000;
 
 /** Opens the line; throws where the database cannot be reached. */
-export async function openCallLine(options: CallLineOptions): Promise<CallLine> {
+export async function openListener(options: ListenerOptions): Promise<Listener> {
   const { connectionString, applicationName, log, listen, connected, answerWithin = ANSWER_MS } = options;
   const { listensOnly = false } = options;
   /** What is under way, by the ids that it is held by. */

@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { escapeLiteral, type Client } from "pg";
 import { setTimeout as delay } from "node:timers/promises";
 import { lockFolder } from "../base/folderLock.ts";
-import { keptSecret } from "../secrets/loadOrCreateSecret.ts";
+import { loadOrCreateSecret } from "../secrets/loadOrCreateSecret.ts";
 import { findBinaries, packageName, type Binaries } from "./binaries.ts";
 import { clusterFolder } from "./clusterFolder.ts";
 import {
@@ -155,7 +155,7 @@ async function copyCluster(copy: Copy): Promise<{ tables: number; rows: number }
   const made = join(folder, "unfinished-upgrade");
   await mkdir(made, { mode: 0o700 });
   if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(made, runAs.uid, runAs.gid);
-  const password = await keptSecret(dataDir, "postgres.password");
+  const password = await loadOrCreateSecret(dataDir, "postgres.password");
   await createCluster({ initdb: ours.initdb, folder: made, data: join(made, "data"), password, runAs, fast });
   const servers: Postmaster[] = [];
   const start = async (postgres: string, data: string): Promise<string> => {

@@ -9,7 +9,7 @@ const password = "demo-password";
 export const demoUser = { email: "demo@plat.example", password } as const;
 
 interface Person {
-  /** Also the local part of the e-mail address. */
+  /** Also the local part of the email address. */
   name: string;
   firstName: string;
   lastName: string;

@@ -1,6 +1,6 @@
 /** Exports on paper: a page for each floor plan with its pictures, a table for anything else. */
 import type { Readable } from "node:stream";
-import { margin, Paper, type Face } from "../pdf/layout.ts";
+import { margin, PdfLayout, type Face } from "../pdf/layout.ts";
 import type { ExportColumn, ExportRow, ExportSource } from "./source.ts";
 
 /** A picture as JPEG, not wider or higher than a page needs; undefined where there is none, or it cannot be read. */
@@ -41,7 +41,7 @@ export function floorPlanPages(
   options: PagesOptions,
 ): Readable {
   const { columns, timeZone } = source;
-  const paper = new Paper({ ...options, foot: footOf(columns, timeZone), layout: "portrait" });
+  const paper = new PdfLayout({ ...options, foot: footOf(columns, timeZone), layout: "portrait" });
   return paper.written(async () => {
     // They are few; the transaction must not last as long as their pictures are fetched.
     const rows: ExportRow[] = [];
@@ -70,7 +70,7 @@ export function floorPlanPages(
 const inHead = new Set(["id", "title", "subtitle", "code", "description", "project", "currency"]);
 
 function floorPlanPage(
-  paper: Paper,
+  paper: PdfLayout,
   columns: ExportColumn[],
   [, ...cells]: ExportRow,
   pictures: Buffer[],
@@ -144,7 +144,7 @@ export function tablePages(
   options: PagesOptions,
 ): Readable {
   const { columns, batches, timeZone } = source;
-  const paper = new Paper({ ...options, foot: footOf(columns, timeZone), layout: "landscape" });
+  const paper = new PdfLayout({ ...options, foot: footOf(columns, timeZone), layout: "landscape" });
   const lineHeight = 14;
   const share = columns.map(({ type }) => shares[type] ?? 0.9);
   const all = share.reduce((sum, one) => sum + one, 0);

@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { PassThrough, type Readable } from "node:stream";
 import { Worker } from "node:worker_threads";
-import { heard } from "../base/ignoreEarlyErrors.ts";
+import { ignoreEarlyErrors } from "../base/ignoreEarlyErrors.ts";
 import type { Pictures } from "./pdf.ts";
 import type { ExportColumn, ExportRow, ExportSource } from "./source.ts";
 
@@ -76,7 +76,7 @@ export function writtenInThread(
   { title, wrote, picture, heapMb: maxOldGenerationSizeMb = heapMb }: WritingOptions,
 ): Readable {
   const { columns, timeZone } = source;
-  const output = heard(new PassThrough());
+  const output = ignoreEarlyErrors(new PassThrough());
   const worker = new Worker(new URL("./exportThread.ts", import.meta.url), {
     workerData: { kind, columns, timeZone, title } satisfies WritingData,
     resourceLimits: { maxOldGenerationSizeMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },

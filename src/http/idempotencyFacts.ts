@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
-import type { RepeatFacts } from "../operations/idempotency.ts";
+import type { IdempotencyFacts } from "../operations/idempotency.ts";
 import type { GraphQLRequest } from "./graphqlRequest.ts";
 
 /** What tells a repeat of this request from another one: its idempotency key, and its body without extensions. */
-export function repeatFacts(request: IncomingMessage & { body?: unknown }): RepeatFacts {
+export function idempotencyFacts(request: IncomingMessage & { body?: unknown }): IdempotencyFacts {
   const header = request.headers["idempotency-key"];
   return {
     header: Array.isArray(header) ? header.join(", ") : header,

@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Pool } from "pg";
 import type { Authenticator, Bearer } from "../auth/authenticate.ts";
 import { pgSettings, type Claims } from "../database/claims.ts";
-import { type CallLine, type Line, openCallLine } from "../database/listener.ts";
+import { type Listener, type Line, openListener } from "../database/listener.ts";
 import { makeFusedAdaptor } from "../database/fusedAdaptor.ts";
 import { DatabaseConnectionError } from "../database/databaseErrors.ts";
 import { makePool } from "../database/pool.ts";
@@ -124,8 +124,8 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
   /** By token. */
   const bearings = new Map<string, Bearing>();
   const numbers: LiveNumbers = { streams: 0, feeds: 0, reads: 0, deliveries: 0 };
-  let line: Promise<CallLine> | undefined;
-  let opened: CallLine | undefined;
+  let line: Promise<Listener> | undefined;
+  let opened: Listener | undefined;
   let looking: Promise<void> | undefined;
   let isDrained = false;
   const stopped = new AbortController();
@@ -240,7 +240,7 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
   }
 
   const openLine = () =>
-    (line ??= openCallLine({
+    (line ??= openListener({
       connectionString,
       applicationName: "plat-live-calls",
       log,

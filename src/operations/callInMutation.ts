@@ -25,7 +25,7 @@ const repeatParameter: CallParameter = { name: "$repeat", codec: TYPES.jsonb, op
 /**
  * Selects from the row that a call returns, or from the rows of the array that it returns.
  * @param of.call makes the call from the arguments that were given, each with the name of its parameter
- * @param of.$repeat a value of `repeatOf`; with one, a repeated request gets the first answer without a second call
+ * @param of.$repeat a value of `idempotencyOf`; with one, a repeated request gets the first answer without a second call
  */
 export function callInMutation(
   resource: AnyResource,

@@ -19,7 +19,7 @@ import { sql, type SQL } from "postgraphile/pg-sql2";
 import { CodedError } from "../base/errors.ts";
 
 /** What the context of a request tells about repeats. */
-export interface RepeatFacts {
+export interface IdempotencyFacts {
   /** The header `Idempotency-Key` as it was sent. */
   readonly header: string | undefined;
   /** What the request asks, in a form that is equal for equal requests. */
@@ -30,13 +30,13 @@ declare global {
   namespace Grafast {
     interface Context {
       /** Undefined for an operation that did not come over HTTP: such a one is not repeated. */
-      repeats?: RepeatFacts;
+      repeats?: IdempotencyFacts;
     }
   }
 }
 
 /** The member of every input. */
-export const repeatMember = {
+export const idempotencyField = {
   name: "idempotencyKey",
   description:
     "A key of the caller's for this request: sent again within 24 hours with the same body, the request gets the first answer again without a second effect.",
@@ -44,10 +44,13 @@ export const repeatMember = {
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
-function keyOf(input: Record<string, unknown> | null | undefined, facts: RepeatFacts): string | undefined {
-  const member = input?.[repeatMember.name];
+function keyOf(
+  input: Record<string, unknown> | null | undefined,
+  facts: IdempotencyFacts,
+): string | undefined {
+  const member = input?.[idempotencyField.name];
   const [key, field] =
-    typeof member === "string" ? [member, repeatMember.name] : [facts.header, "Idempotency-Key"];
+    typeof member === "string" ? [member, idempotencyField.name] : [facts.header, "Idempotency-Key"];
   if (key === undefined) return undefined;
   if (KEY.test(key)) return key;
   throw new CodedError("BAD_USER_INPUT", "An idempotency key has 1 to 255 printable ASCII characters.", {
@@ -56,9 +59,9 @@ function keyOf(input: Record<string, unknown> | null | undefined, facts: RepeatF
 }
 
 /** Key and body of a request with a key; undefined without one. */
-export function repeatIn(
+export function idempotencyIn(
   input: Record<string, unknown>,
-  { repeats }: { repeats?: RepeatFacts },
+  { repeats }: { repeats?: IdempotencyFacts },
 ): { key: string; body: string } | undefined {
   const key = repeats && keyOf(input, repeats);
   if (key === undefined) return undefined;
@@ -72,12 +75,12 @@ const places = new WeakMap<object, number>();
  * What claim_answer and keep_answer take, undefined without a key. Call it once per mutation field, while it is planned.
  * @param becomes the column of the answer whose user the operation signs in
  */
-export function repeatOf($input: ExecutableStep, becomes: string | undefined): ExecutableStep {
+export function idempotencyOf($input: ExecutableStep, becomes: string | undefined): ExecutableStep {
   const plan = operationPlan();
   const place = places.get(plan) ?? 0;
   places.set(plan, place + 1);
   return lambda([$input, context()], ([input, request]: any) => {
-    const repeat = repeatIn(input, request);
+    const repeat = idempotencyIn(input, request);
     return repeat && { ...repeat, place: String(place), ...(becomes === undefined ? {} : { becomes }) };
   });
 }

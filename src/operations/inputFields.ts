@@ -17,7 +17,7 @@ export type ArgumentTransform = (
     uploadTarget: string;
     input: Record<string, unknown>;
     context: Grafast.Context;
-    /** What tells a repeat of the request from a new one: a value of `repeatOf`. */
+    /** What tells a repeat of the request from a new one: a value of `idempotencyOf`. */
     repeat: unknown;
   },
 ) => unknown;

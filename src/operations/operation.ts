@@ -16,6 +16,6 @@ export interface Operation {
   uploadTarget: string;
   members(): Member[];
   outputType(): GraphQLOutputType;
-  /** `$repeat` is the step of `repeatOf`: what tells a repeat of the request from a new one. */
+  /** `$repeat` is the step of `idempotencyOf`: what tells a repeat of the request from a new one. */
   plan($input: ExecutableStep, $repeat: ExecutableStep): ExecutableStep;
 }

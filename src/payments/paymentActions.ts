@@ -14,7 +14,7 @@ import {
 /** A statement outside of any transaction of the caller's. */
 export type Query = <Row>(text: string, values: unknown[]) => Promise<{ rows: Row[] }>;
 
-export interface PaymentMoves {
+export interface PaymentActions {
   /** Makes a payment that was begun, and confirms it where it has a card. */
   pay(payment: PaymentFacts): Promise<void>;
   /** Finds out what became of a payment. */
@@ -33,7 +33,7 @@ export interface PaymentMoves {
   }): Promise<void>;
 }
 
-export function paymentMoves(processor: PaymentProcessor, query: Query): PaymentMoves {
+export function paymentActions(processor: PaymentProcessor, query: Query): PaymentActions {
   async function note(id: string, state: PaymentState): Promise<PaymentFacts> {
     const { rows } = await query<{ facts: PaymentFacts }>(
       "select app_private.note_payment($1, $2) as facts",

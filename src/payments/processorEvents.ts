@@ -1,9 +1,9 @@
 import type { JobHelpers } from "graphile-worker";
-import { paymentMoves, type PaymentMoves, type Query } from "./paymentActions.ts";
+import { paymentActions, type PaymentActions, type Query } from "./paymentActions.ts";
 
 /** The moves for a job, whose statements are those of plat_worker. */
-export function movesOf({ payments, query }: Pick<JobHelpers, "payments" | "query">): PaymentMoves {
-  return paymentMoves(payments, query as Query);
+export function actionsOf({ payments, query }: Pick<JobHelpers, "payments" | "query">): PaymentActions {
+  return paymentActions(payments, query as Query);
 }
 
 /** Writes down the present state of what an event is about, whatever the event itself said. */
@@ -14,7 +14,7 @@ export async function lookAt(helpers: JobHelpers, eventId: string): Promise<void
   );
   const about = rows[0];
   if (!about) return;
-  const moves = movesOf(helpers);
+  const moves = actionsOf(helpers);
   if (about.payment) await moves.look(about.payment);
   else if (about.account) await moves.lookAtAccount(about.account);
   await helpers.query("select app_private.handled_processor_event($1)", [eventId]);

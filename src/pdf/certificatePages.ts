@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { languageOf } from "../messages/language.ts";
 import { tell } from "../messages/recognize.ts";
 import { localeOf } from "../messages/values.ts";
-import { margin, Paper, type Face } from "./layout.ts";
+import { margin, PdfLayout, type Face } from "./layout.ts";
 
 /** What app_private.signing_certificate gives. */
 export interface CertificateFacts {
@@ -44,7 +44,7 @@ export async function certificatePages(facts: CertificateFacts): Promise<Buffer>
   const language = languageOf(facts.language) ?? "en";
   const told = (english: string): string => tell(english, language, "mails").message;
   const locale = localeOf(language);
-  const paper = new Paper({
+  const paper = new PdfLayout({
     title: told(`Certificate: ${facts.title}`),
     foot: facts.agreementId,
     layout: "portrait",

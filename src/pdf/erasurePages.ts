@@ -2,7 +2,7 @@
 import { buffer } from "node:stream/consumers";
 import { languageOf } from "../messages/language.ts";
 import { localeOf } from "../messages/values.ts";
-import { margin, Paper, type Face } from "./layout.ts";
+import { margin, PdfLayout, type Face } from "./layout.ts";
 
 interface Part {
   /** A kind of record by its name in the API, or what else was removed, such as events. */
@@ -36,7 +36,7 @@ export interface ErasureFacts {
 export async function erasurePages(facts: ErasureFacts): Promise<Buffer> {
   const locale = localeOf(languageOf(facts.language) ?? "en");
   const { title = "Certificate of erasure" } = facts;
-  const paper = new Paper({ title, foot: facts.id, layout: "portrait" });
+  const paper = new PdfLayout({ title, foot: facts.id, layout: "portrait" });
   let y = 0;
   const line = (text: string, size = 9, face: Face = "regular", lines = 12, indent = 0) => {
     const height = size * 1.25 * Math.min(lines, 4);

@@ -125,7 +125,7 @@ export interface Place {
 }
 
 /** A document that is written while it is read; what goes wrong is the error of the stream. */
-export class Paper {
+export class PdfLayout {
   readonly document: Document;
   readonly #fonts: Record<Face, OpenFont>;
   readonly #widths: Record<Face, Widths>;

@@ -17,7 +17,7 @@ import { deletedFields, operationNameOf, registerDeletePayload } from "../operat
 import { functionOperation } from "../operations/functionOperation.ts";
 import { transformOf } from "../operations/inputFields.ts";
 import type { Operation } from "../operations/operation.ts";
-import { repeatMember, repeatOf } from "../operations/idempotency.ts";
+import { idempotencyField, idempotencyOf } from "../operations/idempotency.ts";
 import { tableOperations } from "../operations/tableOperations.ts";
 import { camel } from "../schema/codecNames.ts";
 import { recordTables, type AnyResource } from "../schema/recordTables.ts";
@@ -110,7 +110,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
               const $input = fieldArgs.getRaw("input");
               return operation.plan(
                 $input,
-                operation.eachTime ? constant(undefined) : repeatOf($input, operation.becomes),
+                operation.eachTime ? constant(undefined) : idempotencyOf($input, operation.becomes),
               );
             },
           })),
@@ -179,9 +179,9 @@ function inputFields(
       extensions: { upload: uploadKind(codec), uploadTarget: operation.uploadTarget },
     };
   if (!operation.eachTime)
-    fields[repeatMember.name] ??= {
+    fields[idempotencyField.name] ??= {
       type: build.graphql.GraphQLString,
-      description: repeatMember.description,
+      description: idempotencyField.description,
     };
   return fields;
 }

@@ -10,7 +10,7 @@ const SHORTEST = 32;
  * @returns 43 URL-safe characters (256 bits).
  * @throws Error with a sentence for the user where the file holds no secret: an empty one would be everybody's
  */
-export async function keptSecret(folder: string, name: string): Promise<string> {
+export async function loadOrCreateSecret(folder: string, name: string): Promise<string> {
   const file = join(folder, name);
   const fresh = join(folder, `.${name}.${process.pid}.${randomBytes(4).toString("hex")}`);
   const known = await readFile(file, "utf8").catch(ignoreMissing);

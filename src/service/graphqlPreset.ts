@@ -14,11 +14,11 @@ import { freshTotpSecret, proveSecondFactor } from "../operations/inputs/secondF
 import { proveRefreshToken } from "../operations/inputs/refreshTokens.ts";
 import type { MismatchListener } from "../compiled/compiledQueries.ts";
 import { withCheck } from "../database/tokenCheck.ts";
-import { settledDeadlines } from "../database/deadlines.ts";
+import { serviceDeadlines } from "../database/deadlines.ts";
 import { makeFusedAdaptor } from "../database/fusedAdaptor.ts";
 import { inShare } from "../database/orderedPool.ts";
 import { transportPreset } from "../http/transportPreset.ts";
-import { repeatFacts } from "../http/idempotencyFacts.ts";
+import { idempotencyFacts } from "../http/idempotencyFacts.ts";
 import { userAgentOf } from "../http/requestFacts.ts";
 import { claimsOf, requestState, type RequestState } from "../http/requestState.ts";
 import type { FairSemaphore } from "../admission/fairSemaphore.ts";
@@ -166,7 +166,7 @@ export function createPreset({
   introspectionHoldMs,
   compileAtOnce,
   onMismatch,
-  adaptor = makeFusedAdaptor({ deadlines: settledDeadlines, ...(connections && { connections }) }),
+  adaptor = makeFusedAdaptor({ deadlines: serviceDeadlines, ...(connections && { connections }) }),
   viewerPlace,
   subscriptionsOf,
 }: PresetOptions): GraphileConfig.Preset {
@@ -265,7 +265,7 @@ export function createPreset({
           argumentTransforms,
           viewerPlace,
           live: subscriptionsOf?.(request),
-          repeats: repeatFacts(request),
+          repeats: idempotencyFacts(request),
           sentFiles: requestState(request).sentFiles,
           language: requestState(request).language,
           pgSettings: settingsOf(request),

@@ -6,7 +6,7 @@ import { anonymous } from "../database/claims.ts";
 import type { MismatchListener } from "../compiled/compiledQueries.ts";
 import { answerCompiled as compiledAnswer } from "../compiled/answerCompiled.ts";
 import type { GraphQLRequest } from "../http/graphqlRequest.ts";
-import { settledDeadlines } from "../database/deadlines.ts";
+import { serviceDeadlines } from "../database/deadlines.ts";
 import { makeFusedAdaptor } from "../database/fusedAdaptor.ts";
 import type { Compute } from "../compute/pool.ts";
 import { loadConstraintMessages } from "../database/constraintMessages.ts";
@@ -222,7 +222,7 @@ export async function startGraphql({
       oauth,
       query: (text, values) => pool.query(text, values),
     });
-    const fused = adaptor ?? makeFusedAdaptor({ deadlines: settledDeadlines, connections });
+    const fused = adaptor ?? makeFusedAdaptor({ deadlines: serviceDeadlines, connections });
     const pgl = instance(
       createPreset({
         pool,

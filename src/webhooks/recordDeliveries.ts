@@ -29,7 +29,7 @@ const GROUP = 256;
 const SINGLE_AT_A_TIME = 2;
 
 /** @param pool has more connections than note single attempts at a time */
-export function makeSettlements(pool: Pick<Pool, "query">, log: Logger): Settle {
+export function makeRecorder(pool: Pick<Pool, "query">, log: Logger): Settle {
   const group: Waiting[] = [];
   const single: Waiting[] = [];
   let isGrouping = false;

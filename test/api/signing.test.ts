@@ -689,7 +689,7 @@ test("refuses to send what cannot be signed, and what is no PDF", async () => {
   await owen.get(mutationOf("deleteAgreementFile", "{ id }"), { input: { id: file.id } });
   await owen.get(mutationOf("deleteAgreement", "{ id }"), { input: { id } });
   // Without signers an agreement goes on by hand, as before.
-  const paper = await create("createAgreement", { buyerId: purchase, type: "NDA", title: "Paper" });
+  const paper = await create("createAgreement", { buyerId: purchase, type: "NDA", title: "PdfLayout" });
   for (const status of ["SENT", "SIGNED", "EXECUTED"])
     expect(
       (await owen.get(mutationOf("updateAgreement", "{ status }"), { input: { id: paper, status } }))

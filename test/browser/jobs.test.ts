@@ -65,7 +65,7 @@ afterAll(async () => {
 
 async function signIn(email: string): Promise<void> {
   await page.goto(`${service.baseUrl}/jobs`);
-  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
 }

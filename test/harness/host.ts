@@ -3,7 +3,7 @@ import pino from "pino";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
 import { createCompute } from "../../src/compute/pool.ts";
-import { settledDeadlines } from "../../src/database/deadlines.ts";
+import { serviceDeadlines } from "../../src/database/deadlines.ts";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startGraphql, type GraphqlInstance, type GraphqlOptions } from "../../src/service/startGraphql.ts";
 import { createApp } from "../../src/http/app.ts";
@@ -125,7 +125,7 @@ export async function serve(
     log,
     instance: await sharedSchema(authenticatorUrl, isClone),
     ...(patienceMs !== undefined && {
-      adaptor: makeFusedAdaptor({ deadlines: { ...settledDeadlines, patienceMs } }),
+      adaptor: makeFusedAdaptor({ deadlines: { ...serviceDeadlines, patienceMs } }),
     }),
     ...(drafts && { drafts: inThisRealm(drafts) }),
     ...options,

@@ -11,7 +11,7 @@ import { admitBody } from "../../src/http/body.ts";
 import { endInPieces } from "../../src/http/inPieces.ts";
 import { turnOf } from "../../src/http/inTurn.ts";
 import { keepPace } from "../../src/http/pace.ts";
-import { repeatFacts } from "../../src/http/idempotencyFacts.ts";
+import { idempotencyFacts } from "../../src/http/idempotencyFacts.ts";
 import { requestId } from "../../src/http/requestId.ts";
 import { beginRequest, requestState, type RequestState } from "../../src/http/requestState.ts";
 import { uploadPlaces } from "../../src/http/uploadPlaces.ts";
@@ -60,7 +60,7 @@ test.each([
 
 test("what tells a repeat apart: the key, and the body without extensions", () => {
   const facts = (body: unknown, key?: string | string[]) =>
-    repeatFacts({ headers: { "idempotency-key": key }, body } as unknown as IncomingMessage & {
+    idempotencyFacts({ headers: { "idempotency-key": key }, body } as unknown as IncomingMessage & {
       body: unknown;
     });
   expect(facts({}, "a").header).toBe("a");

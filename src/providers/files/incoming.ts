@@ -6,7 +6,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { heard } from "../../base/ignoreEarlyErrors.ts";
+import { ignoreEarlyErrors } from "../../base/ignoreEarlyErrors.ts";
 import { CodedError } from "../../base/errors.ts";
 import { MEGABYTE } from "./kinds.ts";
 
@@ -49,7 +49,7 @@ export async function withIncoming<T>(
   content: Readable,
   work: (incoming: Incoming) => Promise<T>,
 ): Promise<T> {
-  heard(content);
+  ignoreEarlyErrors(content);
   const path = join(folder, `${name}${randomBytes(12).toString("hex")}.part`);
   const hash = createHash("sha256");
   let size = 0;
