@@ -4,7 +4,7 @@ import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import { makeFusedAdaptor } from "../src/database/fusedAdaptor.ts";
 import { makePool } from "../src/database/pool.ts";
 import { Session } from "../src/database/session.ts";
-import { makeSetter } from "../src/database/settings.ts";
+import { makeSetter } from "../src/database/serverSettings.ts";
 import { startScratchCluster } from "../test/database/scratchCluster.ts";
 import { startWireProxy } from "../test/database/wireProxy.ts";
 import { sized, unlessSmoke } from "./data/size.ts";

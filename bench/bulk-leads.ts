@@ -122,7 +122,7 @@ async function bulkLeads(database: BenchDatabase): Promise<void> {
     await report("updateLeads, assign", list, update({ assigneeId: world.owen.id }), plain);
 
     const file = Buffer.from(
-      `Full Name,E-mail,Mobile,Lead Source,Tags,City\n${Array.from(
+      `Full Name,Email,Mobile,Lead Source,Tags,City\n${Array.from(
         { length: there },
         (_, i) =>
           `Ann Archer ${i},file${i}@example.com,647 ${String(2_000_000 + i)},Walk-in,vip; fair,Toronto\n`,

@@ -10,7 +10,7 @@ import { Worker } from "node:worker_threads";
 import type { Client } from "pg";
 import pino from "pino";
 import { createCompute } from "../src/compute/pool.ts";
-import { createSeal, secretOfWebhook } from "../src/seal.ts";
+import { createSeal, secretOfWebhook } from "../src/secrets/seal.ts";
 import { startDispatcher } from "../src/webhooks/dispatcher.ts";
 import { freshSecret } from "../src/webhooks/signature.ts";
 import { secretKeys } from "../test/harness/api.ts";

@@ -56,7 +56,7 @@ const cases: Case[] = [
   },
   { title: "leads by words", query: list, variables: () => ({ filter: { query: "grace 4ca4" } }) },
   { title: "leads by a frequent word", query: list, variables: () => ({ filter: { query: "grace" } }) },
-  { title: "leads by e-mail", query: list, variables: () => ({ filter: { email: "lead77@example.com" } }) },
+  { title: "leads by email", query: list, variables: () => ({ filter: { email: "lead77@example.com" } }) },
   { title: "leads by phone", query: list, variables: () => ({ filter: { phone: "416 100 0077" } }) },
   {
     title: "projects { leads(first: 5) }",

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { Pool } from "pg";
 import { createLoginTokens } from "../src/auth/loginToken.ts";
-import { freePort } from "../src/freePort.ts";
+import { freePort } from "../src/network/freePort.ts";
 import { signUp } from "../test/harness/signUp.ts";
 import { until } from "../test/harness/until.ts";
 import { percentile, withDatabase } from "./data/cluster.ts";

@@ -23,7 +23,7 @@ const queries: Record<string, string[]> = {
   "two words across fields": ["john smith", "jo sm", "mary bak", "johnson gmail", "garc holdings"],
   "typing errors": ["jhon smth", "rodrigez", "smithh", "jonhson"],
   "phone fragments": ["416", "0123", "555 0123", "+1 416 555"],
-  "e-mail addresses": ["john.smith1581@icloud.com", "mary.jones", "example.com"],
+  "email addresses": ["john.smith1581@icloud.com", "mary.jones", "example.com"],
   "unit numbers": ["suite 220", "ph 331", "a-145", "c145", "402"],
   projects: ["harbour view", "garden 17"],
 };

@@ -42,7 +42,7 @@ async function signUp(firstName: string, lastName: string): Promise<Ask> {
   await anybody(CREATE_ACCOUNT, { input: { email: address, password, firstName, lastName } });
   const { login } = await anybody(LOGIN, { input: { username: address, password } });
   const ask = connect({ token: login.token });
-  const mail = await mailTo(address, /confirm your e-mail address/i);
+  const mail = await mailTo(address, /confirm your email address/i);
   await ask(VERIFY_EMAIL, { input: { token: codeIn(mail) } });
   done(`${firstName} ${lastName} signed up as ${address} and confirmed the address.`);
   return ask;

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import type { GraphQLSchema } from "postgraphile/graphql";
-import { decideAddress, ownAddress } from "./address.ts";
+import { decideAddress, ownAddress } from "./http/address.ts";
 import { loadJwtKeys, loadSeal } from "./auth/keys.ts";
-import { servePart, startApiProcesses, takePart } from "./apiProcesses.ts";
-import { announce } from "./banner.ts";
-import { ConfigError, loadConfig } from "./config.ts";
-import { prepareDataDir } from "./dataDir.ts";
+import { servePart, startApiProcesses, takePart } from "./http/apiProcesses.ts";
+import { announce } from "./service/banner.ts";
+import { ConfigError, loadConfig } from "./base/config.ts";
+import { prepareDataDir } from "./database/dataDir.ts";
 import { createCompute } from "./compute/pool.ts";
 import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
@@ -14,27 +14,27 @@ import { shareOf } from "./database/workConnections.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { requireLimited } from "./database/roles.ts";
 import { logSlowStatements } from "./database/slowStatements.ts";
-import { exitCodes } from "./exitCodes.ts";
+import { exitCodes } from "./base/exitCodes.ts";
 import { demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
-import { incomingFolder } from "./files/incoming.ts";
-import { removeLeftoversOfDead } from "./files/leftovers.ts";
-import { loadCertificate } from "./http/certificate.ts";
+import { incomingFolder } from "./providers/files/incoming.ts";
+import { removeLeftoversOfDead } from "./providers/files/leftovers.ts";
+import { loadCertificate } from "./http/tlsCertificate.ts";
 import { healthz, readyz } from "./http/health.ts";
 import { openMonitoring } from "./http/monitoring.ts";
 import { requireAddress, serve } from "./http/serve.ts";
 import { taskContext } from "./jobs/context.ts";
-import { createLog, type Logger } from "./log.ts";
+import { createLog, type Logger } from "./base/log.ts";
 import { createDraftProvider } from "./providers/drafts/index.ts";
 import { createFileStore } from "./providers/files/index.ts";
 import { createLocationProvider } from "./providers/location/index.ts";
 import { createMailProvider } from "./providers/mail/index.ts";
 import { createSmsProvider } from "./providers/sms/index.ts";
 import { openPayments } from "./providers/payments/index.ts";
-import { Readiness } from "./readiness.ts";
-import { reloadableApi } from "./reloadableApi.ts";
+import { Readiness } from "./monitoring/readiness.ts";
+import { reloadableApi } from "./service/reloadableApi.ts";
 import { createIntegrations } from "./integrations/integrations.ts";
-import { orderedShutdown } from "./shutdown.ts";
+import { orderedShutdown } from "./service/shutdown.ts";
 import { startDispatcher } from "./webhooks/dispatcher.ts";
 import { readWork } from "./monitoring/readWork.ts";
 import { startNotificationReader } from "./notifications/reader.ts";
@@ -276,7 +276,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       metrics.gather(api.metrics);
     } else if (config.mode === "all" || config.mode === "api") {
       // PERF: half of all that is loaded; workers, migrations and refused starts do without.
-      const { signs, startGraphql } = await import("./graphql.ts");
+      const { signs, startGraphql } = await import("./service/startGraphql.ts");
       const { createApp } = await import("./http/app.ts");
       const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
       const options = {
@@ -300,7 +300,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         compute,
         log,
       };
-      const { buildSchema, serving } = await import("./schemaAlone.ts");
+      const { buildSchema, serving } = await import("./service/schemaAlone.ts");
       const api = await reloadableApi(async (schema?: Promise<GraphQLSchema>) => {
         const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
         return { graphql, app: createApp({ config, log, pages, metrics, ...graphql.transport }) };

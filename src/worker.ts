@@ -10,14 +10,14 @@ import {
   type Task,
   type WorkerEvents,
 } from "graphile-worker";
-import { backoff } from "./backoff.ts";
+import { backoff } from "./base/backoff.ts";
 import { refusesChanges } from "./database/databaseErrors.ts";
 import { watchWorkers, type Liveness } from "./jobs/liveness.ts";
 import { RunnerPool } from "./jobs/runnerPool.ts";
-import type { Logger } from "./log.ts";
-import type { LogEvent } from "./logEvents.ts";
+import type { Logger } from "./base/log.ts";
+import type { LogEvent } from "./base/logEvents.ts";
 import { inSpan } from "./tracing/spans.ts";
-import { workContext } from "./workContext.ts";
+import { workContext } from "./base/workContext.ts";
 
 export interface WorkerOptions {
   /** That of plat_worker. */

@@ -20,7 +20,7 @@ export async function withDatabase(work: (database: BenchDatabase) => Promise<vo
   }
   const { copyDataDir, removeDataDir } = await import("../../src/database/dataDirs.ts");
   const { migratedDataDir } = await import("../../src/cli/migratedDataDir.ts");
-  const { startEmbeddedPostgres } = await import("../../src/database/embedded.ts");
+  const { startEmbeddedPostgres } = await import("../../src/database/embeddedServer.ts");
   const dataDir = await mkdtemp(join(tmpdir(), "plat-bench-"));
   // Started by root, the database runs as another user, who has to pass through.
   await chmod(dataDir, 0o711);

@@ -5,7 +5,7 @@
 import { createServer } from "node:https";
 import { makePool } from "../../src/database/pool.ts";
 import { Session } from "../../src/database/session.ts";
-import { makeSetter } from "../../src/database/settings.ts";
+import { makeSetter } from "../../src/database/serverSettings.ts";
 import { claimSettings, listen, readToken, settings } from "./serve.ts";
 import type { Asked } from "./works.ts";
 

@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import type { Pool } from "pg";
 import { DatabaseConnectionError, LOCK_NOT_AVAILABLE } from "../database/databaseErrors.ts";
 import { fromSqlError, isSqlError } from "../database/sqlErrors.ts";
-import { CodedError, internalError } from "../errors.ts";
-import { authentications } from "../limits/admission.ts";
-import { partyOf } from "../limits/party.ts";
+import { CodedError, internalError } from "../base/errors.ts";
+import { authentications } from "../admission/semaphores.ts";
+import { partyOf } from "../admission/party.ts";
 import { accessTokenPrefix, accessTokenSha256, isAccessToken } from "./accessToken.ts";
-import { anonymous, type Claims } from "./claims.ts";
+import { anonymous, type Claims } from "../database/claims.ts";
 import { KnownTokens, type KnownToken } from "./knownTokens.ts";
 import { createLoginTokens, type LoginTokenKey } from "./loginToken.ts";
-import { TokenCheck, type Access, type TokenFacts } from "./tokenCheck.ts";
+import { TokenCheck, type Access, type TokenFacts } from "../database/tokenCheck.ts";
 
 /** Longer than any token of ours. */
 const MOST_CHARACTERS = 2000;

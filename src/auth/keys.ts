@@ -1,7 +1,7 @@
-import type { Config, JwtKey } from "../config.ts";
+import type { Config, JwtKey } from "../base/config.ts";
 import { onConnection } from "../database/onConnection.ts";
-import { keptSecret } from "../keptSecret.ts";
-import { createSeal, type Seal, type SealOptions, type SealingKey } from "../seal.ts";
+import { loadOrCreateSecret } from "../secrets/loadOrCreateSecret.ts";
+import { createSeal, type Seal, type SealOptions, type SealingKey } from "../secrets/seal.ts";
 
 /**
  * What secrets are sealed with: the keys of the settings, or one of our own kept in the data folder. The first one seals.
@@ -13,7 +13,7 @@ export async function loadSeal(
   log: SealOptions["log"],
 ): Promise<Seal> {
   const keys: readonly SealingKey[] = config.secretKeys ?? [
-    { kid: "local", secret: await keptSecret(config.dataDir, "secrets.key") },
+    { kid: "local", secret: await loadOrCreateSecret(config.dataDir, "secrets.key") },
   ];
   const unbound = new Set<string>();
   if (config.opensUnboundSecrets) {
@@ -27,5 +27,5 @@ export async function loadSeal(
 
 /** The keys of login tokens: those of the settings, or one of our own kept in the data folder. The first one signs. */
 export async function loadJwtKeys(config: Config): Promise<readonly JwtKey[]> {
-  return config.jwtKeys ?? [{ kid: "local", secret: await keptSecret(config.dataDir, "jwt.key") }];
+  return config.jwtKeys ?? [{ kid: "local", secret: await loadOrCreateSecret(config.dataDir, "jwt.key") }];
 }

@@ -1,7 +1,7 @@
 /** Tokens that this process has looked up a moment ago. */
 import { isDeepStrictEqual } from "node:util";
-import type { Claims } from "./claims.ts";
-import type { Access, TokenFacts } from "./tokenCheck.ts";
+import type { Claims } from "../database/claims.ts";
+import type { Access, TokenFacts } from "../database/tokenCheck.ts";
 
 /** What is known of one token. */
 export interface KnownToken {

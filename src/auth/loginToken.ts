@@ -1,6 +1,6 @@
 import { createSecretKey, hash, randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 
 /** A key for login tokens. Retiring it ends every token that it signed. */
 export interface LoginTokenKey {

@@ -18,9 +18,9 @@ import {
   walFolder,
   type ArchivedBackup,
   type BackupFacts,
-} from "./archive.ts";
+} from "../database/backupSeries.ts";
 import { baseBackup } from "./baseBackup.ts";
-import { copyContents, storedContents } from "./contents.ts";
+import { copyContents, storedContents } from "../providers/files/contents.ts";
 import { readBackup } from "./verify.ts";
 
 /** Secrets and certificates of a data folder: what is sealed or signed with them cannot be read without. */

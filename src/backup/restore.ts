@@ -15,17 +15,23 @@ import {
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
-import { prepareDataDir } from "../dataDir.ts";
+import { prepareDataDir } from "../database/dataDir.ts";
 import { findBinaries } from "../database/binaries.ts";
 import { clusterFolder } from "../database/clusterFolder.ts";
-import { adoptCluster, embeddedSettings, startEmbeddedPostgres } from "../database/embedded.ts";
+import { adoptCluster, embeddedSettings, startEmbeddedPostgres } from "../database/embeddedServer.ts";
 import { startPostmaster } from "../database/postmaster.ts";
 import { databaseUser, type RunAs } from "../database/systemUser.ts";
-import { lockFolder } from "../folderLock.ts";
+import { lockFolder } from "../base/folderLock.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { createLocalFolder } from "../providers/files/localFolder.ts";
-import { allBackups, archivedLog, contentsFolder, walFolder, type ArchivedBackup } from "./archive.ts";
-import { copyContents, storedContents } from "./contents.ts";
+import {
+  allBackups,
+  archivedLog,
+  contentsFolder,
+  walFolder,
+  type ArchivedBackup,
+} from "../database/backupSeries.ts";
+import { copyContents, storedContents } from "../providers/files/contents.ts";
 import { readBackup } from "./verify.ts";
 
 export interface RestoreOptions {

@@ -1,6 +1,11 @@
 import type { ClientBase } from "pg";
 import { catalogues, languages, placesOf, type Section } from "../messages/catalogue.ts";
-import { codeMessages, databaseMessages, pageMessages, type SourceMessage } from "../messages/sources.ts";
+import {
+  codeMessages,
+  databaseMessages,
+  pageMessages,
+  type SourceMessage,
+} from "../messages/sourceMessages.ts";
 import type { Finding } from "./rule.ts";
 
 const folder = "src/messages/catalogue";

@@ -1,7 +1,7 @@
 import type { Rule } from "./rule.ts";
 
 /**
- * Tables about people: leads, purchases and accounts, what hangs on these by foreign keys, and whatever has an e-mail address or a
+ * Tables about people: leads, purchases and accounts, what hangs on these by foreign keys, and whatever has an email address or a
  * phone number. And their columns that may hold a text.
  */
 const people = `

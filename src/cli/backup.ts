@@ -5,11 +5,11 @@
  * `--verify` reads all backups back, each file held against the checksum that the server gave.
  */
 import { parseArgs } from "node:util";
-import { allBackups, openSeries, type ArchivedBackup } from "../backup/archive.ts";
+import { allBackups, openSeries, type ArchivedBackup } from "../database/backupSeries.ts";
 import { takeBackup } from "../backup/backup.ts";
 import { withDatabase } from "../database/running.ts";
 import { readBackup } from "../backup/verify.ts";
-import { loadConfig, type Config } from "../config.ts";
+import { loadConfig, type Config } from "../base/config.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";
 

@@ -44,6 +44,8 @@ const parts: CheckPart[] = [
   { name: "migrations", ...script("checkMigrations.ts") },
   { name: "settings", ...script("settings.ts", "--check") },
   { name: "version", ...script("checkVersion.ts") },
+  { name: "prose", ...script("checkProse.ts") },
+  { name: "layers", ...script("checkLayers.ts") },
 ];
 const onDatabase = (ownerUrl: string): CheckPart[] => [
   { name: "schema", ...script("schema.ts", "--check", ownerUrl) },

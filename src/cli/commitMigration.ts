@@ -9,7 +9,7 @@ import { closeConnections, runChain } from "../database/chain.ts";
 import { readMigrations } from "../database/committed.ts";
 import { currentFile, readCurrent, runCurrent } from "../database/current.ts";
 import { removeDataDir } from "../database/dataDirs.ts";
-import { startEmbeddedPostgres } from "../database/embedded.ts";
+import { startEmbeddedPostgres } from "../database/embeddedServer.ts";
 import { prepare } from "../database/migrate.ts";
 import { onConnection } from "../database/onConnection.ts";
 import { removeLeftoverFolders, scratchFolder } from "../database/scratchFolder.ts";

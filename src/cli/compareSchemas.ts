@@ -16,7 +16,7 @@ import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { readCatalog, type CatalogObject } from "../database/catalog.ts";
 import { filledTables } from "../database/catalogRows.ts";
-import { startEmbeddedPostgres } from "../database/embedded.ts";
+import { startEmbeddedPostgres } from "../database/embeddedServer.ts";
 import { compareCatalogs, printDifferences } from "./schemaCompare/report.ts";
 import { buildSchema, findMigrations } from "./schemaCompare/source.ts";
 

@@ -1,5 +1,5 @@
 /** `npm run dev`: the service as `npm start` runs it, and a schema that follows its files from one save to the next. */
-import { ConfigError } from "../config.ts";
+import { ConfigError } from "../base/config.ts";
 import { followSchema } from "../dev/followSchema.ts";
 import { runService } from "../server.ts";
 

@@ -3,7 +3,7 @@
  * Exits with status 1 where there is a problem. `--json` prints a line of JSON for each check.
  */
 import { parseArgs } from "node:util";
-import { loadConfig } from "../config.ts";
+import { loadConfig } from "../base/config.ts";
 import { withDatabase } from "../database/running.ts";
 import { examine } from "../doctor/doctor.ts";
 import { createFileStore } from "../providers/files/index.ts";

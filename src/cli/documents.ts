@@ -10,7 +10,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "pg";
 import { buildSchema, parse, validate } from "postgraphile/graphql";
-import { loadConfig } from "../config.ts";
+import { loadConfig } from "../base/config.ts";
 import { ownerUrl } from "../database/roles.ts";
 import { withDatabase } from "../database/running.ts";
 import { documentIdForm } from "../http/trustedDocuments.ts";

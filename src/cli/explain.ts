@@ -6,8 +6,8 @@
  * restricted to these permissions. Nothing is changed, and only queries are taken.
  */
 import { parseArgs } from "node:util";
-import { anonymous, type Claims } from "../auth/claims.ts";
-import { loadConfig } from "../config.ts";
+import { anonymous, type Claims } from "../database/claims.ts";
+import { loadConfig } from "../base/config.ts";
 import { onConnection } from "../database/onConnection.ts";
 import { authenticatorUrl, ownerUrl } from "../database/roles.ts";
 import { withDatabase } from "../database/running.ts";

@@ -8,7 +8,7 @@ import { access, constants, mkdir, readdir, rename, stat, utimes } from "node:fs
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { copyDataDir, removeDataDir } from "../database/dataDirs.ts";
-import { startEmbeddedPostgres } from "../database/embedded.ts";
+import { startEmbeddedPostgres } from "../database/embeddedServer.ts";
 import { migrate } from "../database/migrate.ts";
 import { scratchFolder } from "../database/scratchFolder.ts";
 
@@ -17,7 +17,8 @@ const repository = resolve(import.meta.dirname, "../..");
 const sources = [
   "migrations",
   "src/database",
-  "src/keptSecret.ts",
+  "src/base",
+  "src/secrets",
   "src/cli/migratedDataDir.ts",
   "package-lock.json",
 ];

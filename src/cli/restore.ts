@@ -8,7 +8,7 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { restoreCluster, restoreDataDir, type RestoreOptions } from "../backup/restore.ts";
-import { loadConfig } from "../config.ts";
+import { loadConfig } from "../base/config.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";
 

@@ -11,8 +11,8 @@ import { join } from "node:path";
 import { lexicographicSortSchema, printSchema } from "postgraphile/graphql";
 import { makePool } from "../database/pool.ts";
 import { authenticatorUrl } from "../database/roles.ts";
-import { checkCatalogue } from "../integrations/schema.ts";
-import { buildSchema } from "../schemaAlone.ts";
+import { checkCatalogue } from "../integrations/jsonSchema.ts";
+import { buildSchema } from "../service/schemaAlone.ts";
 import { schemaSql } from "./schemaSql.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
 

@@ -1,4 +1,4 @@
-import { startEmbeddedPostgres } from "../database/embedded.ts";
+import { startEmbeddedPostgres } from "../database/embeddedServer.ts";
 import { copyDataDir, removeDataDir } from "../database/dataDirs.ts";
 import { migratedDataDir } from "./migratedDataDir.ts";
 import { scratchFolder } from "../database/scratchFolder.ts";

@@ -14,6 +14,8 @@ const wanted = text.replace(
 );
 if (!process.argv.includes("--check")) await writeFile(document, wanted);
 else if (wanted !== text) {
-  console.error("The settings in docs/settings.md are not those of src/settings.ts: run `npm run settings`.");
+  console.error(
+    "The settings in docs/settings.md are not those of src/base/settings.ts: run `npm run settings`.",
+  );
   process.exitCode = 1;
 }

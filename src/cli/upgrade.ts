@@ -5,7 +5,7 @@
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { loadConfig } from "../config.ts";
+import { loadConfig } from "../base/config.ts";
 import { migrate } from "../database/migrate.ts";
 import { upgradeDataDir } from "../database/upgrade.ts";
 

@@ -1,9 +1,9 @@
 /** Answers queries that are compiled; see compiledQueries.ts. */
 import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import { fullPages } from "../limits/defaultPages.ts";
-import type { OperationWork } from "../limits/operationWork.ts";
+import type { OperationWork } from "../admission/operationWork.ts";
 import type { Positions } from "../database/position.ts";
-import { queryLimits } from "../limits/queryLimits.ts";
+import { queryLimits } from "../admission/queryLimits.ts";
 import { NotWritten, type SelectResult } from "./answerWriter.ts";
 import type { CompiledQuery } from "./compiledQueries.ts";
 

@@ -18,7 +18,7 @@ import {
   type TypeNode,
 } from "postgraphile/graphql";
 import type { DefaultPage } from "../limits/defaultPages.ts";
-import type { AskedStatement, StatementRecorder } from "../limits/operationWork.ts";
+import type { AskedStatement, StatementRecorder } from "../admission/operationWork.ts";
 import { compileWriter, NotWritten, type SelectResult, type WriteData } from "./answerWriter.ts";
 import { operationLabel } from "../operations/operationLabel.ts";
 

@@ -6,10 +6,10 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../base/log.ts";
 import { budgets } from "./budget.ts";
 import type { Item, Result, Shared, TaskName } from "./tasks.ts";
-import type { Part, ThreadData, ThreadMessage } from "./thread.ts";
+import type { Part, ThreadData, ThreadMessage } from "./computeThread.ts";
 
 export interface ComputeOptions {
   log: Pick<Logger, "warn">;
@@ -213,7 +213,7 @@ export function createCompute({
 
   function startThread(): void {
     const progress = new SharedArrayBuffer(4);
-    const worker = new Worker(new URL("./thread.ts", import.meta.url), {
+    const worker = new Worker(new URL("./computeThread.ts", import.meta.url), {
       workerData: { progress } satisfies ThreadData,
       resourceLimits,
       name: "plat-compute",

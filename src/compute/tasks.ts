@@ -2,14 +2,14 @@
  * What the threads compute: a table of functions of plain data, each about one subject of the service. A function may throw
  * BudgetExceeded; what that comes to is in the result, since whoever asked has to tell people.
  */
-import { checkDraft } from "../drafts/check.ts";
+import { checkDraft } from "./drafts/checkDraft.ts";
 import type { Fact } from "../providers/drafts/index.ts";
-import { calendarText, type CalendarFeed } from "../integrations/calendarText.ts";
-import { checkMapping, mapped, type Mapping } from "../integrations/mapping.ts";
-import { holds } from "../workflows/conditions.ts";
-import { readTexts, type TextChecks } from "../workflows/definitionTexts.ts";
-import { inputOf, type Step } from "../workflows/input.ts";
-import { nextRun, scheduleFault } from "../workflows/schedule.ts";
+import { calendarText, type CalendarFeed } from "./calendarText.ts";
+import { checkMapping, mapped, type Mapping } from "./mapping.ts";
+import { holds } from "./conditions.ts";
+import { readTexts, type TextChecks } from "./definitionTexts.ts";
+import { inputOf, type Step } from "./input.ts";
+import { nextRun, scheduleFault } from "./schedule.ts";
 import { BudgetExceeded } from "./budget.ts";
 
 /** An execution whose step is computed. */

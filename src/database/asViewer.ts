@@ -4,7 +4,7 @@ import { inTransaction } from "./transaction.ts";
 /**
  * Does the work in a transaction that acts for a viewer.
  * @param pool connections of plat_authenticator
- * @param settings as pgSettings of src/auth/claims.ts makes them
+ * @param settings as pgSettings of src/database/claims.ts makes them
  */
 export async function asViewer<T>(
   pool: Pool,

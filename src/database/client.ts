@@ -4,7 +4,7 @@
  */
 import { Client, type ClientConfig } from "pg";
 import { startSpan } from "../tracing/spans.ts";
-import { workContext } from "../workContext.ts";
+import { workContext } from "../base/workContext.ts";
 import { startTiming, type StatementTiming, statementTimings } from "./timings.ts";
 
 /** Milliseconds to connect, log-in included. */

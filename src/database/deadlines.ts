@@ -2,51 +2,51 @@ import type { DatabaseError } from "pg";
 import { isRetryable, LOCK_NOT_AVAILABLE, sqlState } from "./databaseErrors.ts";
 import type { Session } from "./session.ts";
 
-/** What ends by itself is settled before anybody reads it; see migrations/objects/01-foundation/deadlines.sql. */
+/** What ends by itself has expired before anybody reads it; see migrations/objects/01-foundation/deadlines.sql. */
 export interface Deadlines {
   /** SQL expression that raises {@link Deadlines.due} while something is due. */
   readonly probe: string;
   /** SQLSTATE of that; its DETAIL is `{ "organizationId", "own" }`. */
   readonly due: string;
-  /** Statement that settles some of it, given these two, and gives how many, less than 0 where all of it is locked. */
-  readonly settle: string;
-  /** How long a statement waits until what is due in the viewer's organizations is settled; then it reads what is there. */
+  /** Statement that expires some of it, given these two, and gives how many, less than 0 where all of it is locked. */
+  readonly expire: string;
+  /** How long a statement waits until what is due in the viewer's organizations is expired; then it reads what is there. */
   readonly patienceMs: number;
 }
 
 /** The deadlines of the service's own schema. */
-export const settledDeadlines: Deadlines = {
+export const serviceDeadlines: Deadlines = {
   probe: "app_private.stop_when_due()",
   due: "PLAT1",
-  settle: "select app_private.settle_deadlines($1, $2)",
+  expire: "select app_private.settle_deadlines($1, $2)",
   patienceMs: 5000,
 };
 
-/** How long a statement settles for organizations that its viewer has no part in; each round takes 20 ms at most. */
+/** How long a statement expires for organizations that its viewer has no part in; each round takes 20 ms at most. */
 const patienceForOthersMs = 40;
-/** How long nobody settles for others after there was more than that, or it was locked. */
+/** How long nobody expires for others after there was more than that, or it was locked. */
 const pauseMs = 1000;
 
 /** Stands among organizations for all those that a viewer has no part in. */
 const others = "others";
 /** Organization → until when nobody waits for it, since somebody lost patience a moment ago. */
-const behindUntil = new WeakMap<Deadlines, Map<string, number>>();
+const staleUntil = new WeakMap<Deadlines, Map<string, number>>();
 
 /** Connections on which somebody lost patience: the next statement does not. */
-const unpunctual = new WeakSet<Session>();
+const readsStale = new WeakSet<Session>();
 
 /**
- * Runs it; when the database says that something is due, has that settled, in a transaction of the service's own, and runs
+ * Runs it; when the database says that something is due, has that expired, in a transaction of the service's own, and runs
  * it again. The refusal undid the whole attempt, so it was as if it had not been made. Where there is more than can be
- * settled in a few seconds, such as after days of standstill, it goes on behind the clock instead, as do others for a while; at once
+ * expired in a few seconds, such as after days of standstill, it goes on behind the clock instead, as do others for a while; at once
  * where somebody has locked what is due, or nearly at once where it is of organizations that the viewer has no part in.
  */
-export async function afterDeadlines<T>(
+export async function afterExpiry<T>(
   session: Session,
   deadlines: Deadlines | undefined,
   attempt: () => Promise<T>,
 ): Promise<T> {
-  if (unpunctual.delete(session)) await session.send([{ text: "reset plat.behind" }], true);
+  if (readsStale.delete(session)) await session.send([{ text: "reset plat.behind" }], true);
   if (deadlines === undefined) return attempt();
   /** When it began to wait for its own organizations, and for others. */
   const began: { own?: number; others?: number } = {};
@@ -69,12 +69,12 @@ export async function afterDeadlines<T>(
         } as const)
       : ({ key: others, kind: "others", patienceMs: patienceForOthersMs, longest: pauseMs } as const);
     began[kind] ??= now;
-    if (now - began[kind] > patienceMs) goBehind(deadlines, key, longest);
-    if (!isBehind(deadlines, key) && !(await settle(session, deadlines, whose)))
-      goBehind(deadlines, key, pauseMs);
-    if (isBehind(deadlines, key)) {
+    if (now - began[kind] > patienceMs) readStale(deadlines, key, longest);
+    if (!mayReadStale(deadlines, key) && !(await expire(session, deadlines, whose)))
+      readStale(deadlines, key, pauseMs);
+    if (mayReadStale(deadlines, key)) {
       // Behind with its own, it does not wait for others either.
-      unpunctual.add(session);
+      readsStale.add(session);
       await session.send([{ text: `set plat.behind = '${whose.own ? "on" : others}'` }], true);
       if (whose.own) return attempt();
     }
@@ -82,9 +82,9 @@ export async function afterDeadlines<T>(
 }
 
 /** Whether nothing that is locked was in the way. */
-async function settle(
+async function expire(
   session: Session,
-  { settle: text }: Deadlines,
+  { expire: text }: Deadlines,
   { organizationId, own }: { organizationId: string; own: boolean },
 ): Promise<boolean> {
   try {
@@ -97,16 +97,16 @@ async function settle(
   }
 }
 
-function isBehind(deadlines: Deadlines, key: string): boolean {
-  const until = behindUntil.get(deadlines)?.get(key) ?? 0;
+function mayReadStale(deadlines: Deadlines, key: string): boolean {
+  const until = staleUntil.get(deadlines)?.get(key) ?? 0;
   if (until > performance.now()) return true;
-  behindUntil.get(deadlines)?.delete(key);
+  staleUntil.get(deadlines)?.delete(key);
   return false;
 }
 
-function goBehind(deadlines: Deadlines, key: string, forMs: number): void {
-  if (!behindUntil.has(deadlines)) behindUntil.set(deadlines, new Map());
-  const organizations = behindUntil.get(deadlines)!;
+function readStale(deadlines: Deadlines, key: string, forMs: number): void {
+  if (!staleUntil.has(deadlines)) staleUntil.set(deadlines, new Map());
+  const organizations = staleUntil.get(deadlines)!;
   const now = performance.now();
   for (const [other, until] of organizations) if (until <= now) organizations.delete(other);
   organizations.set(key, now + forMs);

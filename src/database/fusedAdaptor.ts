@@ -6,9 +6,9 @@ import {
   type NodePostgresPgClient,
   type PgAdaptorSettings,
 } from "postgraphile/adaptors/pg";
-import { eventLoop } from "../limits/eventLoop.ts";
-import type { FairSemaphore } from "../limits/fairSemaphore.ts";
-import { workOf } from "../limits/operationWork.ts";
+import { eventLoop } from "../admission/eventLoop.ts";
+import type { FairSemaphore } from "../admission/fairSemaphore.ts";
+import { workOf } from "../admission/operationWork.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { FusedClient } from "./fusedClient.ts";
 import { OrderedPool } from "./orderedPool.ts";

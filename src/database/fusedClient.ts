@@ -4,14 +4,14 @@ import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import { withIdsApart } from "./batchedLookups.ts";
 import { isRetryable, sqlState } from "./databaseErrors.ts";
-import type { OperationWork } from "../limits/operationWork.ts";
+import type { OperationWork } from "../admission/operationWork.ts";
 import { parseLsn, REACHED } from "./position.ts";
-import { OUTDATED, type TokenCheck } from "../auth/tokenCheck.ts";
-import { afterDeadlines, type Deadlines } from "./deadlines.ts";
+import { OUTDATED, type TokenCheck } from "./tokenCheck.ts";
+import { afterExpiry, type Deadlines } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";
 import type { Session, Statement } from "./session.ts";
 import type { RequestSettings } from "./requestSettings.ts";
-import type { Setter } from "./settings.ts";
+import type { Setter } from "./serverSettings.ts";
 import { announceStatement } from "./statementEvents.ts";
 import { TransactionClient } from "./transactionClient.ts";
 
@@ -61,7 +61,7 @@ export class FusedClient implements NodePostgresPgClient {
       for (let retries = 0; ; retries += 1) {
         try {
           const result = await this.#checked(() =>
-            afterDeadlines(this.#session, this.#deadlines, () => this.#send<TData>(query)),
+            afterExpiry(this.#session, this.#deadlines, () => this.#send<TData>(query)),
           );
           this.work?.recording?.ran(query, result.rows);
           return result;

@@ -120,17 +120,17 @@ async function bring(
       `The database of ${baseline!.replaces.file} continues with the new chain, after ${baseline!.through.file}.`,
     );
   } else await adoptCommitted(owner, migrations.slice(applied.length));
-  const isBehind = old || applied.length < migrations.length;
-  if (isBehind) await runChain(owner, connectionString, chain);
+  const mayReadStale = old || applied.length < migrations.length;
+  if (mayReadStale) await runChain(owner, connectionString, chain);
   const isOther = options.current === true && (await appliedCurrent(owner)) !== current;
   if (isOther) {
     const chainCatalog = reference.chain ?? reference.catalog;
-    await applyCurrent(owner, folder, current, chainCatalog, isBehind ? undefined : await reading);
+    await applyCurrent(owner, folder, current, chainCatalog, mayReadStale ? undefined : await reading);
     log?.info({ event: "migration.current" }, "Applied current.sql.");
   }
   const { catalog, declaredTables } = reference;
   if (options.changed) {
-    const here = isBehind || isOther ? undefined : reading;
+    const here = mayReadStale || isOther ? undefined : reading;
     const first = await reconcile(owner, catalog, { declaredTables, log, here, verify: false });
     await options.changed(first);
     if (options.isOutdated?.()) return false;

@@ -1,6 +1,6 @@
-import type { Config } from "../config.ts";
-import type { Logger } from "../log.ts";
-import { startEmbeddedPostgres } from "./embedded.ts";
+import type { Config } from "../base/config.ts";
+import type { Logger } from "../base/log.ts";
+import { startEmbeddedPostgres } from "./embeddedServer.ts";
 import { migratedCheck, type MigratedCheck } from "./migrated.ts";
 import { authenticatorUrl, ownerUrl, workerUrl } from "./roles.ts";
 

@@ -1,6 +1,6 @@
 import { DatabaseError, Pool, type PoolClient, type PoolConfig } from "pg";
-import { FairSemaphore } from "../limits/fairSemaphore.ts";
-import type { Party } from "../limits/party.ts";
+import { FairSemaphore } from "../admission/fairSemaphore.ts";
+import type { Party } from "../admission/party.ts";
 import { DatabaseClient, type DatabaseClientConfig } from "./client.ts";
 import { closesConnection, DatabaseConnectionError } from "./databaseErrors.ts";
 import { connectionWaits, endTiming, startTiming } from "./timings.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { DatabaseError } from "pg";
-import { backoff } from "../backoff.ts";
+import { backoff } from "../base/backoff.ts";
 import { closesConnection, refusesChanges } from "./databaseErrors.ts";
 
 /** SQLSTATEs of a server that takes nobody at the moment: too many connections, starting up, stopping. */

@@ -1,5 +1,5 @@
 import type { Pool } from "pg";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../base/log.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { stampRequests } from "./stampRequests.ts";
 

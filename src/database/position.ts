@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 
 /** The header that carries a position, of answers and of requests. */
 export const POSITION_HEADER = "Plat-Position";

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { freePort } from "../freePort.ts";
-import { lowerPriority } from "../priority.ts";
+import { freePort } from "../network/freePort.ts";
+import { lowerPriority } from "../base/priority.ts";
 import type { RunAs } from "./systemUser.ts";
 
 /** A running PostgreSQL server. */

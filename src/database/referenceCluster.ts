@@ -5,7 +5,7 @@ import { readCatalog, type CatalogObject } from "./catalog.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
 import { migrationsHash } from "./committed.ts";
 import { removeDataDir } from "./dataDirs.ts";
-import { startEmbeddedPostgres } from "./embedded.ts";
+import { startEmbeddedPostgres } from "./embeddedServer.ts";
 import { migrateOn } from "./onConnection.ts";
 import { readObjectsOn, type Reference, type ReferenceOptions } from "./referenceCatalog.ts";
 import { authenticatorUrl, ensureRoles, limitDatabase, ownerUrl, workerUrl } from "./roles.ts";

@@ -1,7 +1,7 @@
-import { checkOf, type TokenCheck } from "../auth/tokenCheck.ts";
+import { checkOf, type TokenCheck } from "./tokenCheck.ts";
 import { REACHED, requirePosition } from "./position.ts";
 import { isPlannedForValues } from "./planMark.ts";
-import { makeSetter, type PgSettings, type Setter, type SetterCheck } from "./settings.ts";
+import { makeSetter, type PgSettings, type Setter, type SetterCheck } from "./serverSettings.ts";
 
 /** What is wanted of the position in the log of what is read. */
 export interface PositionWish {

@@ -1,10 +1,10 @@
 /** The database of a data folder, whether the service runs on it or not. */
 import { lstat, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import type { Config } from "../config.ts";
-import { startEmbeddedPostgres, embeddedUrl } from "./embedded.ts";
+import type { Config } from "../base/config.ts";
+import { startEmbeddedPostgres, embeddedUrl } from "./embeddedServer.ts";
 import { postmasterPort } from "./postmaster.ts";
-import { FolderInUse } from "../folderLock.ts";
+import { FolderInUse } from "../base/folderLock.ts";
 
 /**
  * Takes the database that DATABASE_URL names, that of the running service, or starts the embedded one for the time.

@@ -1,5 +1,5 @@
 import diagnostics from "node:diagnostics_channel";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../base/log.ts";
 import { type StatementTiming, statementTimings } from "./timings.ts";
 
 /** Characters of a statement that the log shows. */

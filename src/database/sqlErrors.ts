@@ -1,4 +1,4 @@
-import { CodedError, internalError, isErrorCode, signInFirst } from "../errors.ts";
+import { CodedError, internalError, isErrorCode, signInFirst } from "../base/errors.ts";
 import { LOCK_NOT_AVAILABLE, refusesChanges } from "./databaseErrors.ts";
 import { suspectWrites } from "./writes.ts";
 import { constraintKey, type ConstraintMessage, type ConstraintMessages } from "./constraintMessages.ts";

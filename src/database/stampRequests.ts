@@ -1,5 +1,5 @@
 import type { PoolClient } from "pg";
-import { workContext } from "../workContext.ts";
+import { workContext } from "../base/workContext.ts";
 
 /**
  * Has a connection say in `plat.request_id` for which request its statements are, so that the events of a job bear the id of the request

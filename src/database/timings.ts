@@ -1,6 +1,6 @@
 /** Times of the database as this process sees them. Metrics subscribe; while nobody does, nothing is measured. */
 import diagnostics from "node:diagnostics_channel";
-import type { WorkContext } from "../workContext.ts";
+import type { WorkContext } from "../base/workContext.ts";
 
 /** How long something took on the connections of a pool. */
 export interface PoolTiming {

@@ -1,11 +1,11 @@
 import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
-import type { OperationWork } from "../limits/operationWork.ts";
+import type { OperationWork } from "../admission/operationWork.ts";
 import { parseLsn, REACHED } from "./position.ts";
-import { afterDeadlines, type Deadlines } from "./deadlines.ts";
+import { afterExpiry, type Deadlines } from "./deadlines.ts";
 import type { Session } from "./session.ts";
-import type { Setter } from "./settings.ts";
+import type { Setter } from "./serverSettings.ts";
 import { announceStatement } from "./statementEvents.ts";
 
 /** Thrown when a callback swallowed the error that had already doomed its transaction: nothing was stored. */
@@ -50,7 +50,7 @@ export class TransactionClient implements NodePostgresPgClient {
     const begin = { text: "begin" };
     const client = new TransactionClient(session, 1);
     try {
-      const { rows } = await afterDeadlines(session, deadlines, () =>
+      const { rows } = await afterExpiry(session, deadlines, () =>
         session.send(setter === null ? [begin] : [begin, setter], true),
       );
       if (work && setter !== null) work.reached(parseLsn((rows as string[][])[0]!.at(-1)!));

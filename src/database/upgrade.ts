@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { escapeLiteral, type Client } from "pg";
 import { setTimeout as delay } from "node:timers/promises";
-import { lockFolder } from "../folderLock.ts";
-import { keptSecret } from "../keptSecret.ts";
+import { lockFolder } from "../base/folderLock.ts";
+import { loadOrCreateSecret } from "../secrets/loadOrCreateSecret.ts";
 import { findBinaries, packageName, type Binaries } from "./binaries.ts";
 import { clusterFolder } from "./clusterFolder.ts";
 import {
@@ -20,7 +20,7 @@ import {
   embeddedUrl,
   fastSettings,
   majorOf,
-} from "./embedded.ts";
+} from "./embeddedServer.ts";
 import { migrateOn } from "./onConnection.ts";
 import { startPostmaster, stopLeftover, type Postmaster } from "./postmaster.ts";
 import { databaseUser, type RunAs } from "./systemUser.ts";
@@ -155,7 +155,7 @@ async function copyCluster(copy: Copy): Promise<{ tables: number; rows: number }
   const made = join(folder, "unfinished-upgrade");
   await mkdir(made, { mode: 0o700 });
   if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(made, runAs.uid, runAs.gid);
-  const password = await keptSecret(dataDir, "postgres.password");
+  const password = await loadOrCreateSecret(dataDir, "postgres.password");
   await createCluster({ initdb: ours.initdb, folder: made, data: join(made, "data"), password, runAs, fast });
   const servers: Postmaster[] = [];
   const start = async (postgres: string, data: string): Promise<string> => {

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from "pg";
-import { FairSemaphore } from "../limits/fairSemaphore.ts";
-import type { Party } from "../limits/party.ts";
+import { FairSemaphore } from "../admission/fairSemaphore.ts";
+import type { Party } from "../admission/party.ts";
 import { DatabaseConnectionError } from "./databaseErrors.ts";
 import { makeWorkPool } from "./pool.ts";
 

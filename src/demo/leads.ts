@@ -51,7 +51,7 @@ async function lead(stage: Stage, row: LeadRow, index: number): Promise<void> {
   );
   stage.keep(`lead ${row.name}`, id);
   for (const [position, status] of waysTo[row.status].entries())
-    await step(stage, actor, id, status, row, position === 0 ? heard(row) : {});
+    await step(stage, actor, id, status, row, position === 0 ? ignoreEarlyErrors(row) : {});
   for (const note of row.notes ?? [])
     await stage.create(actor, "lead_notes", {
       lead_id: id,
@@ -61,7 +61,7 @@ async function lead(stage: Stage, row: LeadRow, index: number): Promise<void> {
 }
 
 /** What the first talk told of the lead. */
-function heard({ budget }: LeadRow): Record<string, unknown> {
+function ignoreEarlyErrors({ budget }: LeadRow): Record<string, unknown> {
   return budget ? { budget_min: budget[0], budget_max: budget[1], preapproved: budget[1] > 900_000 } : {};
 }
 

@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import { DatabaseClient } from "../database/client.ts";
 import { makePool } from "../database/pool.ts";
 import { inTransaction } from "../database/transaction.ts";
-import { paymentTransforms } from "../payments/transforms.ts";
+import { paymentTransforms } from "../operations/inputs/payments.ts";
 import type { PaymentProcessor } from "../providers/payments/index.ts";
 
 /**

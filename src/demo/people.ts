@@ -1,5 +1,5 @@
 import { hash } from "@node-rs/argon2";
-import { argon2Parameters } from "../auth/passwords.ts";
+import { argon2Parameters } from "../operations/inputs/passwords.ts";
 import type { Stage } from "./stage.ts";
 
 /** Everybody of the demo signs in with this password; it exists only in databases that loaded the demo. */
@@ -9,7 +9,7 @@ const password = "demo-password";
 export const demoUser = { email: "demo@plat.example", password } as const;
 
 interface Person {
-  /** Also the local part of the e-mail address. */
+  /** Also the local part of the email address. */
   name: string;
   firstName: string;
   lastName: string;

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { Files } from "../files/files.ts";
-import type { FileKindName } from "../files/kinds.ts";
+import type { FileKindName } from "../providers/files/kinds.ts";
 import { exterior, garden, interior, mark, site } from "./drawings.ts";
 import type { Stage } from "./stage.ts";
 

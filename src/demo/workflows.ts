@@ -1,4 +1,4 @@
-import { readTexts } from "../workflows/definitionTexts.ts";
+import { readTexts } from "../compute/definitionTexts.ts";
 import type { Stage } from "./stage.ts";
 
 const minute = 60;

@@ -107,7 +107,7 @@ export function startSchemaThread({ say, ...data }: SchemaThreadOptions): Schema
   let bringing: Promise<unknown> = Promise.resolve();
 
   const start = (serverUrl: string): Worker => {
-    const worker = new Worker(new URL("./thread.ts", import.meta.url), {
+    const worker = new Worker(new URL("./buildThread.ts", import.meta.url), {
       workerData: { ...data, serverUrl, shared } satisfies ThreadData,
       name: "plat-schema",
     });

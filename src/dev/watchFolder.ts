@@ -3,7 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** Editors write in several steps. */
-const settleMs = 40;
+const expiryMs = 40;
 /** For file systems that tell nothing, and editors that put a new file in the place of the old one. */
 const lookEveryMs = 1000;
 
@@ -25,7 +25,7 @@ export async function watchFolder(folder: string, changed: () => void): Promise<
   };
   const soon = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => void look(), settleMs);
+    timer = setTimeout(() => void look(), expiryMs);
   };
   const watcher = watch(folder, { recursive: true }, soon);
   // Looking by the clock goes on.

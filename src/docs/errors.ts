@@ -1,4 +1,4 @@
-import { errorCodes } from "../errors.ts";
+import { errorCodes } from "../base/errors.ts";
 import { markdownTable } from "./table.ts";
 
 /** The codes of errors as a Markdown table. */

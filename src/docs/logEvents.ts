@@ -1,4 +1,4 @@
-import { logEvents } from "../logEvents.ts";
+import { logEvents } from "../base/logEvents.ts";
 import { markdownTable } from "./table.ts";
 
 /** The events of log lines as a Markdown table. */

@@ -1,4 +1,4 @@
-import { queryLimits } from "../limits/queryLimits.ts";
+import { queryLimits } from "../admission/queryLimits.ts";
 import { markdownTable } from "./table.ts";
 
 const descriptions: Record<keyof typeof queryLimits, string> = {

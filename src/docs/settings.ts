@@ -1,4 +1,4 @@
-import { settings } from "../settings.ts";
+import { settings } from "../base/settings.ts";
 import { markdownTable } from "./table.ts";
 
 /** The settings as a Markdown table. */

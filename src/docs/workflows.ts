@@ -66,7 +66,7 @@ function valueOf({ kind, least, most, choices }: Member): string {
     choice: (choices ?? []).join(", "),
     member: "id of a member",
     members: `ids of ${least} to ${most} members`,
-    email: "e-mail address",
+    email: "email address",
     url: "https address",
     event: "name of an event",
     condition: "condition",

@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import type { Config } from "../config.ts";
+import type { Config } from "../base/config.ts";
 import type { FileStore } from "../providers/files/index.ts";
 
 /** Something that an operator should know. */

@@ -2,10 +2,10 @@
 import { X509Certificate } from "node:crypto";
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { allBackups } from "../backup/archive.ts";
-import { storedContents } from "../backup/contents.ts";
-import { ConfigError, loadConfig } from "../config.ts";
-import { loadCertificate } from "../http/certificate.ts";
+import { allBackups } from "../database/backupSeries.ts";
+import { storedContents } from "../providers/files/contents.ts";
+import { ConfigError, loadConfig } from "../base/config.ts";
+import { loadCertificate } from "../http/tlsCertificate.ts";
 import { problem, warning, type HealthCheck } from "./finding.ts";
 
 const day = 86_400_000;

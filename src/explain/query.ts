@@ -4,11 +4,11 @@ import { Client } from "pg";
 import { makeSchema } from "postgraphile";
 import { grafast } from "postgraphile/grafast";
 import { parse } from "postgraphile/graphql";
-import { pgSettings, type Claims } from "../auth/claims.ts";
+import { pgSettings, type Claims } from "../database/claims.ts";
 import { onConnection } from "../database/onConnection.ts";
 import { makePool } from "../database/pool.ts";
 import { onStatement } from "../database/statementEvents.ts";
-import { presetAlone } from "../schemaAlone.ts";
+import { presetAlone } from "../service/schemaAlone.ts";
 import { explainStatement } from "./statement.ts";
 
 export interface ExplainedStatement {

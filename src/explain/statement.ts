@@ -13,7 +13,7 @@ function literal(value: unknown): string {
  * Carries out a statement under these settings, and takes it back. The plan is the one that the API uses: made for any values of the
  * parameters, unless the statement asks for another.
  * @param client of plat_authenticator, or of who may become the role of the settings.
- * @param settings as pgSettings of src/auth/claims.ts makes them; `role` among them.
+ * @param settings as pgSettings of src/database/claims.ts makes them; `role` among them.
  * @param options of EXPLAIN, besides ANALYZE.
  * @returns the rows of the answer: one of JSON, or one for each line of text.
  */

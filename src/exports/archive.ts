@@ -2,7 +2,7 @@
 import { Readable, type PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { ZipFile } from "yazl";
-import { heard } from "../heard.ts";
+import { ignoreEarlyErrors } from "../base/ignoreEarlyErrors.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import type { ExportedFile, ExportSource } from "./source.ts";
 
@@ -23,10 +23,10 @@ const content = { compress: false };
  */
 export function organizationArchive(source: ExportSource, { store, wrote }: ArchiveOptions): Readable {
   const archive = new ZipFile();
-  const output = heard(archive.outputStream as PassThrough);
+  const output = ignoreEarlyErrors(archive.outputStream as PassThrough);
 
   async function part(name: string, stream: Readable, options: object): Promise<void> {
-    heard(stream);
+    ignoreEarlyErrors(stream);
     archive.addReadStream(stream, name, options);
     // Whoever reads no further has no more of it written.
     const stop = () => stream.destroy();

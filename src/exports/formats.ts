@@ -1,9 +1,9 @@
 /** What a file of each format is, and how it is written. */
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
-import { heard } from "../heard.ts";
+import { ignoreEarlyErrors } from "../base/ignoreEarlyErrors.ts";
 import type { FileStore } from "../providers/files/index.ts";
-import { inWords, type Pictures } from "./pages.ts";
+import { inWords, type Pictures } from "./pdf.ts";
 import type { ExportLines, ExportSource } from "./source.ts";
 import { writtenInThread } from "./writing.ts";
 
@@ -63,7 +63,7 @@ function texts(lines: AsyncIterable<ExportLines>, wrote: Writing["wrote"], first
       wrote(length);
     }
   }
-  return heard(Readable.from(written(), { objectMode: false }));
+  return ignoreEarlyErrors(Readable.from(written(), { objectMode: false }));
 }
 
 /** Pictures of the store, as pages take them: in a format that PDF knows, and small enough for a page. */

@@ -1,7 +1,7 @@
 /** The rows of an export, read as whoever asked for it: with their role, their rights, and what their token allowed. */
 import type { Pool, PoolClient } from "pg";
-import type { Claims } from "../auth/claims.ts";
-import { pgSettings } from "../auth/claims.ts";
+import type { Claims } from "../database/claims.ts";
+import { pgSettings } from "../database/claims.ts";
 
 export interface ExportColumn {
   name: string;
@@ -62,6 +62,9 @@ export interface ExportSource {
 const batchSize = 250;
 const picturesOfAPlan = 3;
 
+/** What the rows are of: an export that was asked for, of one subject or of all that an organization has; or an organization. */
+export type ExportOf = { id: string; isArchive?: boolean } | { organizationId: string };
+
 type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" | "rights" | "timeZone"> & {
   tables?: { name: string; count: number; statement: string }[];
   files?: string | null;
@@ -71,12 +74,19 @@ type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" 
  * Opens one picture of the data: a cursor in a transaction that sees what was committed when it began. It takes no locks that
  * anybody waits for, and it lasts as long as the rows are written to a local file, not as long as they are brought to a store.
  * @param viewers connections of plat_authenticator
- * @param of.isArchive whether it is all that an organization has, and not the rows of one subject
  */
 export async function openExportSource(
   viewers: Pool,
-  { id, claims, isArchive = false }: { id: string; claims: Claims; isArchive?: boolean },
+  { claims, ...of }: ExportOf & { claims: Claims },
 ): Promise<ExportSource> {
+  const [id, open, parameters] =
+    "organizationId" in of
+      ? [of.organizationId, "app_hidden.open_organization_archive($1, true)", [of.organizationId]]
+      : [
+          of.id,
+          of.isArchive ? "app_hidden.open_organization_export($1)" : "app_hidden.open_export($1)",
+          [of.id],
+        ];
   const client = await viewers.connect();
   let closed: Promise<void> | undefined;
   const close = async (): Promise<void> => {
@@ -89,8 +99,7 @@ export async function openExportSource(
   };
   try {
     await begin(client, id, claims);
-    const open = isArchive ? "app_hidden.open_organization_export($1)" : "app_hidden.open_export($1)";
-    const { rows } = await client.query<{ opened: Opened }>(`select ${open} as opened`, [id]);
+    const { rows } = await client.query<{ opened: Opened }>(`select ${open} as opened`, parameters);
     const { tables = [], files, ...opened } = rows[0]!.opened;
     return {
       ...opened,

@@ -5,8 +5,8 @@
 import { once } from "node:events";
 import { PassThrough, type Readable } from "node:stream";
 import { Worker } from "node:worker_threads";
-import { heard } from "../heard.ts";
-import type { Pictures } from "./pages.ts";
+import { ignoreEarlyErrors } from "../base/ignoreEarlyErrors.ts";
+import type { Pictures } from "./pdf.ts";
 import type { ExportColumn, ExportRow, ExportSource } from "./source.ts";
 
 /** What a thread writes. */
@@ -76,8 +76,8 @@ export function writtenInThread(
   { title, wrote, picture, heapMb: maxOldGenerationSizeMb = heapMb }: WritingOptions,
 ): Readable {
   const { columns, timeZone } = source;
-  const output = heard(new PassThrough());
-  const worker = new Worker(new URL("./thread.ts", import.meta.url), {
+  const output = ignoreEarlyErrors(new PassThrough());
+  const worker = new Worker(new URL("./exportThread.ts", import.meta.url), {
     workerData: { kind, columns, timeZone, title } satisfies WritingData,
     resourceLimits: { maxOldGenerationSizeMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
     name: "plat-export",

@@ -1,6 +1,6 @@
 /** Addresses of contents: signed, and short-lived unless everybody may see the record. */
 import { createHmac, hkdfSync } from "node:crypto";
-import { isSameText } from "../sameText.ts";
+import { isSameText } from "../secrets/isSameText.ts";
 
 /** What the database says about an address (app_hidden.file_address). */
 export interface AddressClaims {

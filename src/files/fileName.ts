@@ -1,4 +1,4 @@
-import { extensions } from "./kinds.ts";
+import { extensions } from "../providers/files/kinds.ts";
 
 const longest = 150;
 

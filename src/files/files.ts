@@ -1,15 +1,15 @@
 /** Takes a content in: checks it, stores it once, and tells SQL what to refer to. */
 import { Readable } from "node:stream";
 import type { Pool } from "pg";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import { thumbnailKey, type FileStore } from "../providers/files/index.ts";
 import { inTransaction } from "../database/transaction.ts";
-import type { FairSemaphore } from "../limits/fairSemaphore.ts";
-import { createAdmission, type Admission, type Upload } from "./admission.ts";
+import type { FairSemaphore } from "../admission/fairSemaphore.ts";
+import { createAdmission, type Admission, type Upload } from "./uploadAdmission.ts";
 import { canBegin, contentType, HEAD, lineNotUtf8 } from "./contentType.ts";
 import { safeFileName } from "./fileName.ts";
-import { processName, withIncoming, type Incoming } from "./incoming.ts";
-import { fileKinds, isPicture, type FileKindName } from "./kinds.ts";
+import { processName, withIncoming, type Incoming } from "../providers/files/incoming.ts";
+import { fileKinds, isPicture, type FileKindName } from "../providers/files/kinds.ts";
 import { readPicture } from "./picture.ts";
 import { UploadedFile } from "./uploadedFile.ts";
 
@@ -28,7 +28,7 @@ export interface FilesOptions {
 export interface Files {
   /**
    * Decides on an upload before any of it is read; `done` of the answer has to be called.
-   * @throws whatever the operation would be refused with, and what src/files/admission.ts says
+   * @throws whatever the operation would be refused with, and what src/files/uploadAdmission.ts says
    */
   admit(upload: Upload): Promise<Admission>;
   /**

@@ -1,5 +1,5 @@
 /** Pictures: their measures, and a small version. */
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 
 /** A picture of more pixels unfolds to hundreds of megabytes, however small its file is. */
 const mostPixels = 50_000_000;

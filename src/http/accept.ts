@@ -1,5 +1,5 @@
 import type { RequestHandler } from "express";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import { parseMediaType } from "./mediaType.ts";
 import { requestState } from "./requestState.ts";
 

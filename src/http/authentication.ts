@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from "express";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import { type Claims, requestState } from "./requestState.ts";
 
 /**

@@ -1,7 +1,7 @@
 import express, { type Request, type RequestHandler, type Response } from "express";
-import { CodedError } from "../errors.ts";
-import { requestBodies, SMALL_BODY } from "../limits/admission.ts";
-import { partyOf } from "../limits/party.ts";
+import { CodedError } from "../base/errors.ts";
+import { requestBodies, SMALL_BODY } from "../admission/semaphores.ts";
+import { partyOf } from "../admission/party.ts";
 import { paceLarge } from "./largeBodies.ts";
 import { requestState } from "./requestState.ts";
 

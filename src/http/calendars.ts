@@ -2,10 +2,10 @@
 import { createHash } from "node:crypto";
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
-import { pgSettings } from "../auth/claims.ts";
+import { pgSettings } from "../database/claims.ts";
 import type { Compute } from "../compute/pool.ts";
-import { CodedError } from "../errors.ts";
-import type { Appointment } from "../integrations/calendarText.ts";
+import { CodedError } from "../base/errors.ts";
+import type { Appointment } from "../compute/calendarText.ts";
 import { sha256 } from "../integrations/integrations.ts";
 import { requestState } from "./requestState.ts";
 

@@ -6,8 +6,8 @@
 import type { Request } from "express";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import { compressions } from "../limits/admission.ts";
-import type { OperationWork } from "../limits/operationWork.ts";
+import { compressions } from "../admission/semaphores.ts";
+import type { OperationWork } from "../admission/operationWork.ts";
 import type { RequestState } from "./requestState.ts";
 
 /** Characters from which on an answer is compressed: shorter ones are sent in a few packets anyway. */

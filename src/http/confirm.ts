@@ -4,8 +4,8 @@
  */
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
-import { CodedError } from "../errors.ts";
-import { button, paragraph, readerOf, sendPage } from "./page.ts";
+import { CodedError } from "../base/errors.ts";
+import { button, paragraph, readerOf, sendPage } from "./htmlPage.ts";
 import { requestState } from "./requestState.ts";
 
 interface Question {

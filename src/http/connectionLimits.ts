@@ -1,6 +1,6 @@
 /** How many connections there may be: sockets are file descriptors, which the database's connections and files need too. */
 import { readFileSync } from "node:fs";
-import { networkOf } from "../auth/network.ts";
+import { networkOf } from "../network/networkOf.ts";
 
 export interface ConnectionLimits {
   /** Open connections of the process. */

@@ -3,10 +3,10 @@
  * on, so a GET only says with whom the account is going to be connected; the POST of the page's button connects it.
  */
 import type { RequestHandler } from "express";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import { ConnectionFailed } from "../integrations/adapter.ts";
 import type { Integrations } from "../integrations/integrations.ts";
-import { button, paragraph, readerOf, sendPage } from "./page.ts";
+import { button, paragraph, readerOf, sendPage } from "./htmlPage.ts";
 import { requestState } from "./requestState.ts";
 
 const found = <T>(value: T | undefined): T => {

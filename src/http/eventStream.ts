@@ -1,13 +1,13 @@
 /** GET /events/stream: the events of an organization as they are committed; POST /events/tickets: what opens a stream without a header. */
 import type { Request, RequestHandler } from "express";
 import type { Bearer } from "../auth/authenticate.ts";
-import { CodedError, errorBody } from "../errors.ts";
+import { CodedError, errorBody } from "../base/errors.ts";
 import type { EventFilter } from "../live/batch.ts";
 import { EventStream } from "../live/eventStream.ts";
 import type { Live } from "../live/live.ts";
 import { sequenceOf } from "../live/sequence.ts";
 import { tellErrors } from "../messages/tellErrors.ts";
-import { type LanguageOfUser, viewerLanguage } from "../messages/viewerLanguage.ts";
+import { type LanguageOfUser, viewerLanguage } from "./viewerLanguage.ts";
 import { requestState } from "./requestState.ts";
 
 /** What a stream takes, in its address. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { GraphQLError, isEnumType, Kind, type ExecutionArgs, type GraphQLSchema } from "postgraphile/graphql";
-import { CodedError, internalError, isErrorCode } from "../errors.ts";
-import { queryLimits } from "../limits/queryLimits.ts";
+import { CodedError, internalError, isErrorCode } from "../base/errors.ts";
+import { queryLimits } from "../admission/queryLimits.ts";
 import { inputMember } from "./inputMember.ts";
 import { literalPath } from "./literalPath.ts";
 import type { RequestState } from "./requestState.ts";

@@ -1,6 +1,6 @@
 import type { RequestHandler } from "express";
-import { CodedError } from "../errors.ts";
-import { partyOf } from "../limits/party.ts";
+import { CodedError } from "../base/errors.ts";
+import { partyOf } from "../admission/party.ts";
 import { scheduledBySize } from "./largeBodies.ts";
 import { parseJson, pathOfNul } from "./jsonText.ts";
 import { requestState } from "./requestState.ts";

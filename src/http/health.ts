@@ -1,5 +1,5 @@
 import type { RequestHandler } from "express";
-import type { Readiness } from "../readiness.ts";
+import type { Readiness } from "../monitoring/readiness.ts";
 
 /** GET /healthz: the process is alive; it says nothing about what it depends on, or a restart would be the cure. */
 export const healthz: RequestHandler = (_request, response) => {

@@ -1,5 +1,5 @@
 import type { RequestHandler } from "express";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 
 /**
  * Refuses what did not come over TLS. `request.secure` is true for a TLS socket, and behind a proxy that express'

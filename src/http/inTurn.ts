@@ -1,7 +1,7 @@
 import type { RequestHandler, Response } from "express";
-import { pageRequests } from "../limits/admission.ts";
-import type { FairSemaphore, Release } from "../limits/fairSemaphore.ts";
-import { type Party, partyOf } from "../limits/party.ts";
+import { pageRequests } from "../admission/semaphores.ts";
+import type { FairSemaphore, Release } from "../admission/fairSemaphore.ts";
+import { type Party, partyOf } from "../admission/party.ts";
 
 /**
  * Waits until the party of a request is admitted.

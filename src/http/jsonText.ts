@@ -1,5 +1,5 @@
 /** JSON as callers send it: measured byte by byte before anything is built of it, since a byte can become an object. */
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 
 export const jsonLimits = {
   /** Members, elements, objects and arrays of one text: an object of 16 bytes can take 100 in memory. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { LARGE_BODY, LARGE_BODY_RATE } from "../limits/admission.ts";
-import { eventLoop } from "../limits/eventLoop.ts";
-import type { Party } from "../limits/party.ts";
+import { LARGE_BODY, LARGE_BODY_RATE } from "../admission/semaphores.ts";
+import { eventLoop } from "../admission/eventLoop.ts";
+import type { Party } from "../admission/party.ts";
 
 let freeAt = 0;
 

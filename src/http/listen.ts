@@ -3,9 +3,9 @@ import { createServer as createHttpServer, type RequestListener } from "node:htt
 import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { networkOf } from "../auth/network.ts";
-import { CodedError } from "../errors.ts";
-import { handshakes } from "../limits/admission.ts";
+import { networkOf } from "../network/networkOf.ts";
+import { CodedError } from "../base/errors.ts";
+import { handshakes } from "../admission/semaphores.ts";
 import { type ConnectionLimits, connectionLimits, countByAddress } from "./connectionLimits.ts";
 import { defaultPace, keepPace, type Pace } from "./pace.ts";
 import { writeRefusal } from "./rawRefusal.ts";

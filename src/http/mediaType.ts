@@ -1,5 +1,5 @@
 import type { RequestHandler } from "express";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const mediaType = new RegExp(`^\\s*(${token}/${token})\\s*((?:;[^;]*)*)$`);

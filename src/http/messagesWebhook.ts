@@ -1,6 +1,6 @@
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import type { SmsProvider } from "../providers/sms/index.ts";
 import { requestState } from "./requestState.ts";
 

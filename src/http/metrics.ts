@@ -1,10 +1,10 @@
 import diagnostics from "node:diagnostics_channel";
 import type { RequestHandler } from "express";
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { MetricValues } from "../apiProcesses.ts";
+import type { MetricValues } from "./apiProcesses.ts";
 import { type LiveNumbers, liveLags } from "../live/numbers.ts";
 import { connectionWaits, type PoolTiming, statementTimings } from "../database/timings.ts";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../base/log.ts";
 import { type JobMetrics, jobMetrics } from "../monitoring/jobMetrics.ts";
 import { operationLabels } from "../monitoring/operationLabels.ts";
 import { type WorkNumber, workGauges } from "../monitoring/workGauges.ts";

@@ -4,9 +4,9 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Config } from "../config.ts";
-import type { Logger } from "../log.ts";
-import type { Readiness } from "../readiness.ts";
+import type { Config } from "../base/config.ts";
+import type { Logger } from "../base/log.ts";
+import type { Readiness } from "../monitoring/readiness.ts";
 import type { Metrics } from "./metrics.ts";
 
 export interface MonitoringOptions {

@@ -2,8 +2,8 @@
 import busboy from "busboy";
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import { CodedError } from "../errors.ts";
-import { MEGABYTE } from "../files/kinds.ts";
+import { CodedError } from "../base/errors.ts";
+import { MEGABYTE } from "../providers/files/kinds.ts";
 import { parseJson } from "./jsonText.ts";
 import { parseGraphQLRequest, type AskedRequest } from "./graphqlRequest.ts";
 

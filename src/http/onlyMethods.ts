@@ -1,5 +1,5 @@
 import type { RequestHandler } from "express";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 
 /** Refuses every other method with 405 and an `Allow` header that lists these. */
 export function onlyMethods(...methods: string[]): RequestHandler {

@@ -3,7 +3,7 @@
  * bytes only have to move faster than by a modem.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import { writeRefusal } from "./rawRefusal.ts";
 
 export interface Pace {

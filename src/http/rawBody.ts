@@ -1,5 +1,5 @@
 import express, { type RequestHandler } from "express";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import { admitBody } from "./body.ts";
 
 /** Bytes; what providers tell is far smaller. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { type CodedError, errorBody } from "../errors.ts";
+import { type CodedError, errorBody } from "../base/errors.ts";
 
 /** After this a client that does not hang up is cut off; until then it can read what it was told (ms). */
 const LINGER = 2_000;

@@ -1,9 +1,9 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
-import { CodedError, errorBody } from "../errors.ts";
+import { CodedError, errorBody } from "../base/errors.ts";
 import { refusalType } from "./accept.ts";
 import type { Language } from "../messages/catalogue.ts";
 import { tellErrors } from "../messages/tellErrors.ts";
-import { viewerLanguage, type LanguageOfUser } from "../messages/viewerLanguage.ts";
+import { viewerLanguage, type LanguageOfUser } from "./viewerLanguage.ts";
 import { stopReading } from "./rawRefusal.ts";
 import { requestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { RequestHandler } from "express";
-import { type Logger, requestLogger } from "../log.ts";
+import { type Logger, requestLogger } from "../base/log.ts";
 import { inServerSpan } from "../tracing/spans.ts";
-import { type WorkContext, workContext } from "../workContext.ts";
+import { type WorkContext, workContext } from "../base/workContext.ts";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import { beginRequest } from "./requestState.ts";
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
-import type { TokenCheck } from "../auth/tokenCheck.ts";
-import type { CodedError } from "../errors.ts";
-import type { Logger } from "../log.ts";
+import type { TokenCheck } from "../database/tokenCheck.ts";
+import type { CodedError } from "../base/errors.ts";
+import type { Logger } from "../base/log.ts";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
-import type { OperationWork } from "../limits/operationWork.ts";
+import type { OperationWork } from "../admission/operationWork.ts";
 import type { Language } from "../messages/catalogue.ts";
-import type { WorkContext } from "../workContext.ts";
+import type { WorkContext } from "../base/workContext.ts";
 
 /** Who is asking, as far as the transport needs to know; the token decides, `userId` null is an anonymous viewer. */
 export interface Claims {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { CodedError } from "../errors.ts";
+import type { CodedError } from "../base/errors.ts";
 
 /** Repeats `retryAfterSeconds` of an error as a header, also where the answer itself has status 200. */
 export function retryAfter(response: ServerResponse, error: CodedError): void {

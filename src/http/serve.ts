@@ -2,10 +2,10 @@ import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { createServer } from "node:net";
-import type { Part } from "../apiProcesses.ts";
-import type { Config } from "../config.ts";
-import type { Logger } from "../log.ts";
-import { type Certificate, loadCertificate } from "./certificate.ts";
+import type { Part } from "./apiProcesses.ts";
+import type { Config } from "../base/config.ts";
+import type { Logger } from "../base/log.ts";
+import { type Certificate, loadCertificate } from "./tlsCertificate.ts";
 import { connectionLimits } from "./connectionLimits.ts";
 import { listen, type Listening } from "./listen.ts";
 

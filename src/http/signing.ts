@@ -5,14 +5,14 @@
  */
 import express, { type RequestHandler, type Response } from "express";
 import type { Pool } from "pg";
-import { anonymous, pgSettings } from "../auth/claims.ts";
+import { anonymous, pgSettings } from "../database/claims.ts";
 import { asViewer } from "../database/asViewer.ts";
-import { CodedError, type ErrorCode } from "../errors.ts";
+import { CodedError, type ErrorCode } from "../base/errors.ts";
 import type { AddressClaims, FileAddresses } from "../files/addresses.ts";
 import { tell } from "../messages/recognize.ts";
 import { escapeHtml } from "../providers/mail/letter.ts";
-import { longestCode, proofOf, type TriedCode } from "../signing/codes.ts";
-import { paragraph, readerOf, sendPage, type Reader } from "./page.ts";
+import { longestCode, proofOf, type TriedCode } from "../operations/inputs/codes.ts";
+import { paragraph, readerOf, sendPage, type Reader } from "./htmlPage.ts";
 import { userAgentOf } from "./requestFacts.ts";
 import { requestState } from "./requestState.ts";
 import { toCodedError } from "./toCodedError.ts";

@@ -1,6 +1,6 @@
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import type { Integrations } from "../integrations/integrations.ts";
 import { isSignedByDocusign } from "../providers/signing/docusign.ts";
 

@@ -4,8 +4,8 @@
  */
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
-import { CodedError } from "../errors.ts";
-import { button, paragraph, readerOf, sendPage } from "./page.ts";
+import { CodedError } from "../base/errors.ts";
+import { button, paragraph, readerOf, sendPage } from "./htmlPage.ts";
 
 /** @param pool connections of plat_authenticator */
 export function stopEmailChangePage(pool: Pick<Pool, "query">): RequestHandler<{ token: string }> {
@@ -31,7 +31,7 @@ export function stopEmailChangePage(pool: Pick<Pool, "query">): RequestHandler<{
         response,
         reader,
         reader.text("The change was stopped"),
-        paragraph(reader, "Your account keeps its e-mail address, and all its sign-ins have ended."),
+        paragraph(reader, "Your account keeps its email address, and all its sign-ins have ended."),
         paragraph(
           reader,
           "Whoever asked for the change knows your password: reset it before you sign in again.",
@@ -42,7 +42,7 @@ export function stopEmailChangePage(pool: Pick<Pool, "query">): RequestHandler<{
         response,
         reader,
         reader.text("Stop the change?"),
-        paragraph(reader, `Your account is to get the e-mail address ${found}.`, String(found)),
+        paragraph(reader, `Your account is to get the email address ${found}.`, String(found)),
         paragraph(
           reader,
           "Stop it if it was not you who asked for it. That ends all sign-ins of the account, too.",

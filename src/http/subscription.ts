@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import type { Response } from "express";
 import type { Positions } from "../database/position.ts";
-import { errorBody } from "../errors.ts";
-import type { OperationWork } from "../limits/operationWork.ts";
-import { queryLimits } from "../limits/queryLimits.ts";
+import { errorBody } from "../base/errors.ts";
+import type { OperationWork } from "../admission/operationWork.ts";
+import { queryLimits } from "../admission/queryLimits.ts";
 import type { Language } from "../messages/catalogue.ts";
 import { tellErrors } from "../messages/tellErrors.ts";
 import type { RequestState, SubscriptionResult } from "./requestState.ts";

@@ -2,9 +2,9 @@ import { isSafeError } from "postgraphile/grafast";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import { DatabaseConnectionError, isLostConnection } from "../database/databaseErrors.ts";
 import { type ErrorViewer, fromSqlError, isSqlError } from "../database/sqlErrors.ts";
-import { CodedError, internalError, isErrorCode } from "../errors.ts";
+import { CodedError, internalError, isErrorCode } from "../base/errors.ts";
 import type { Claims } from "./requestState.ts";
-import type { LogEvent } from "../logEvents.ts";
+import type { LogEvent } from "../base/logEvents.ts";
 
 /** The error itself, then what caused it, the outermost first; bounded, since a cause can be its own. */
 function* causes(error: unknown): Generator<unknown> {

@@ -1,7 +1,7 @@
 /** Documents that programs ask for by their ids: registered at a release by `npm run documents`; see docs/queries.md. */
-import { CodedError } from "../errors.ts";
-import { documentLookups } from "../limits/admission.ts";
-import type { Party } from "../limits/party.ts";
+import { CodedError } from "../base/errors.ts";
+import { documentLookups } from "../admission/semaphores.ts";
+import type { Party } from "../admission/party.ts";
 import type { AskedRequest, GraphQLRequest } from "./graphqlRequest.ts";
 
 /** Puts the document in the place of its id. */

@@ -4,9 +4,9 @@
  */
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import { marketing, openUnsubscribeLink, type Choice } from "../notifications/unsubscribeLinks.ts";
-import { button, paragraph, readerOf, sendPage, type Reader } from "./page.ts";
+import { button, paragraph, readerOf, sendPage, type Reader } from "./htmlPage.ts";
 import { requestState } from "./requestState.ts";
 
 interface Found {

@@ -11,8 +11,8 @@ import {
   type SelectionSetNode,
   type VariableNode,
 } from "postgraphile/graphql";
-import { isFileKind, type FileKindName } from "../files/kinds.ts";
-import { queryLimits } from "../limits/queryLimits.ts";
+import { isFileKind, type FileKindName } from "../providers/files/kinds.ts";
+import { queryLimits } from "../admission/queryLimits.ts";
 import type { GraphQLRequest } from "./graphqlRequest.ts";
 
 function* rootFields(

@@ -1,11 +1,11 @@
 /** Uploads over HTTP: who may send a multipart request, and what becomes of its files. */
 import type { Readable } from "node:stream";
 import type { Request, RequestHandler } from "express";
-import { CodedError, signInFirst } from "../errors.ts";
-import type { Upload } from "../files/admission.ts";
+import { CodedError, signInFirst } from "../base/errors.ts";
+import type { Upload } from "../files/uploadAdmission.ts";
 import type { Files } from "../files/files.ts";
 import { RefusedFile } from "../files/uploadedFile.ts";
-import { partyOf } from "../limits/party.ts";
+import { partyOf } from "../admission/party.ts";
 import type { GraphQLRequest } from "./graphqlRequest.ts";
 import { multipartLimits, readMultipart, requestTooLarge, type TakeFile } from "./multipart.ts";
 import { requestState } from "./requestState.ts";

@@ -4,7 +4,7 @@
  * the others go on: their lists leave out what is refused, and are refused themselves where nothing is left.
  */
 import { GraphQLError, Kind, type DocumentNode, type SelectionSetNode } from "postgraphile/graphql";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import type { Claims } from "./requestState.ts";
 
 /** What has nothing to do with organizations, and may be null or empty. */

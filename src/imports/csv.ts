@@ -1,7 +1,7 @@
 /** CSV as people's spreadsheets write it, read piece by piece. */
 import { CsvError, parse, type Parser } from "csv-parse";
 import type { Readable } from "node:stream";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 
 export interface CsvRow {
   /** Place in the file as spreadsheets count, empty lines too; the first is 1. */

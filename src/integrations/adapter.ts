@@ -1,6 +1,6 @@
 /** What a file of src/integrations/apps does for its application: see docs/integrations.md. */
 import type { Compute } from "../compute/pool.ts";
-import type { AddressPolicy } from "../outbound/publicAddress.ts";
+import type { AddressPolicy } from "../network/publicAddress.ts";
 
 /** An integration as its application's file sees it. */
 export interface Connection {

@@ -4,13 +4,13 @@
  */
 import { createHash, randomUUID } from "node:crypto";
 import type { Compute } from "../compute/pool.ts";
-import type { AddressPolicy } from "../outbound/publicAddress.ts";
+import type { AddressPolicy } from "../network/publicAddress.ts";
 import type { MailMessage } from "../providers/mail/index.ts";
-import { credentialsOf, secretOfWebhook, type Seal, type SealedPlace } from "../seal.ts";
+import { credentialsOf, secretOfWebhook, type Seal, type SealedPlace } from "../secrets/seal.ts";
 import { ConnectionFailed, type AppFacts, type Connected, type Connection, type Tools } from "./adapter.ts";
 import { adapters } from "./apps/index.ts";
 import { sendAs, type SentAs } from "./mailAccounts.ts";
-import type { OauthClientOptions } from "../providerOptions.ts";
+import type { OauthClientOptions } from "../base/providerOptions.ts";
 import { createOauthClient } from "./oauth.ts";
 
 export interface IntegrationsOptions {
@@ -220,7 +220,7 @@ export function createIntegrations({
     sealCredentials,
     async check(app, { config, credentials }, tenant) {
       // PERF: the library is large, and not every service connects something.
-      const { checkAgainst } = await import("./schema.ts");
+      const { checkAgainst } = await import("./jsonSchema.ts");
       if (config) checkAgainst(app.configSchema, config, "config");
       if (credentials) checkAgainst(app.credentialsSchema ?? nothing, credentials, "credentials");
       if (config) await adapters[app.key]?.check?.(config, tools(undefined, tenant));

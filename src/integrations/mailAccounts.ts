@@ -1,5 +1,5 @@
 /** Sends mail in the name of a user who has connected a mail account. */
-import type { AddressPolicy } from "../outbound/publicAddress.ts";
+import type { AddressPolicy } from "../network/publicAddress.ts";
 import { compose } from "../providers/mail/compose.ts";
 import type { MailMessage } from "../providers/mail/index.ts";
 import { ConnectionFailed } from "./adapter.ts";

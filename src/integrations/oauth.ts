@@ -1,7 +1,7 @@
 /** OAuth 2 at the provider of the operator: authorization code with PKCE, by its OpenID Connect discovery document. */
 import * as oauth from "oauth4webapi";
 import { ConnectionFailed, type Connected } from "./adapter.ts";
-import type { OauthClientOptions } from "../providerOptions.ts";
+import type { OauthClientOptions } from "../base/providerOptions.ts";
 
 export interface OauthClient {
   /** Where the user gives consent, and what has to be kept for `redeem`. */

@@ -5,7 +5,7 @@ import type { MailProvider } from "../providers/mail/index.ts";
 import type { Integrations } from "../integrations/integrations.ts";
 import type { PaymentProcessor } from "../providers/payments/index.ts";
 import type { SmsProvider } from "../providers/sms/index.ts";
-import type { Seal } from "../seal.ts";
+import type { Seal } from "../secrets/seal.ts";
 
 /** What tasks need of the process they run in; it stands beside the job runner's own helpers. */
 export interface TaskContext {

@@ -1,7 +1,7 @@
 import type { JobHelpers } from "graphile-worker";
 import type { Language } from "../messages/catalogue.ts";
 import { languageOf } from "../messages/language.ts";
-import { workContext } from "../workContext.ts";
+import { workContext } from "../base/workContext.ts";
 import { MailRefused, type MailMessage } from "../providers/mail/index.ts";
 
 /**

@@ -4,9 +4,9 @@
  * that broke is made anew at once, and others wait a while for it. A job during which its process died twice is set aside before
  * anybody takes it again: it would end the next process as well.
  */
-import { openCallLine, type Line } from "../database/callLine.ts";
-import type { Logger } from "../log.ts";
-import { onCall } from "../onCall.ts";
+import { openListener, type Line } from "../database/listener.ts";
+import type { Logger } from "../base/log.ts";
+import { coalesceCalls } from "../base/coalesceCalls.ts";
 
 export interface LivenessOptions {
   /** That of plat_worker. */
@@ -109,7 +109,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     paused = new Set(rows[0]!.ids);
   }
 
-  const line = await openCallLine({
+  const line = await openListener({
     connectionString,
     applicationName: "plat-worker-line",
     log,
@@ -125,7 +125,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
       }
     },
   });
-  const looker = onCall(
+  const looker = coalesceCalls(
     async () => {
       const current = line.current();
       if (!current) return;

@@ -4,12 +4,12 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { Pool, type PoolClient } from "pg";
-import { backoff } from "../backoff.ts";
+import { backoff } from "../base/backoff.ts";
 import { DatabaseClient, type DatabaseClientConfig } from "../database/client.ts";
 import { throughOutages } from "../database/outages.ts";
 import { withLockTimeout } from "../database/pool.ts";
 import { stampRequests } from "../database/stampRequests.ts";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../base/log.ts";
 
 export interface RunnerPoolOptions {
   /** That of plat_worker. */

@@ -13,8 +13,8 @@ import {
   Kind,
   type SelectionSetNode,
 } from "postgraphile/graphql";
-import { eventLoop } from "./eventLoop.ts";
-import type { Party } from "./party.ts";
+import { eventLoop } from "../admission/eventLoop.ts";
+import type { Party } from "../admission/party.ts";
 
 /** Milliseconds of the event loop at a time. */
 const SLICE_MS = 8;

@@ -6,7 +6,7 @@ import {
   type SelectionSetNode,
   visit,
 } from "postgraphile/graphql";
-import { type QueryLimit, queryLimits } from "./queryLimits.ts";
+import { type QueryLimit, queryLimits } from "../admission/queryLimits.ts";
 
 /** Sizes of a document's largest operation with all fragments expanded. */
 export interface Measure {

@@ -1,5 +1,5 @@
 import { GraphQLError, Lexer, Source, TokenKind } from "postgraphile/graphql";
-import { queryLimits } from "./queryLimits.ts";
+import { queryLimits } from "../admission/queryLimits.ts";
 
 const opening = new Set<string>([TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKind.PAREN_L]);
 const closing = new Set<string>([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R]);

@@ -17,9 +17,9 @@
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { CodedError } from "../errors.ts";
-import { baseCodec, camel, elementCodec, inputTypeOf, tagTexts } from "../plugins/codecs.ts";
-import type { AnyResource } from "../plugins/tables.ts";
+import { CodedError } from "../base/errors.ts";
+import { baseCodec, camel, elementCodec, inputTypeOf, tagTexts } from "../schema/codecNames.ts";
+import type { AnyResource } from "../schema/recordTables.ts";
 
 /** What the list goes over: everything in the portfolio, or less or other than that. */
 export type Within = "portfolio" | "record";

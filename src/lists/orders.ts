@@ -7,8 +7,8 @@
  */
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { tagTexts } from "../plugins/codecs.ts";
-import type { AnyResource } from "../plugins/tables.ts";
+import { tagTexts } from "../schema/codecNames.ts";
+import type { AnyResource } from "../schema/recordTables.ts";
 import type { Place } from "../providers/location/index.ts";
 
 const DISTANCE = "distance";

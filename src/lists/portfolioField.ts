@@ -1,15 +1,15 @@
 /** The root list of a table tagged `@portfolio <permission>`, along its indexes. */
 import { context as contextStep, lambda } from "postgraphile/grafast";
 import { pgSelect, type PgCodec } from "postgraphile/@dataplan/pg";
-import { tagTexts } from "../plugins/codecs.ts";
-import { nounOf } from "../plugins/wording.ts";
-import { sourceName, tableName, type AnyResource } from "../plugins/tables.ts";
-import { applyOrder } from "./arguments.ts";
+import { tagTexts } from "../schema/codecNames.ts";
+import { nounOf } from "../schema/nouns.ts";
+import { sourceName, tableName, type AnyResource } from "../schema/recordTables.ts";
+import { applyOrder } from "./listArguments.ts";
 import { filterMembers, filterTypeName } from "./filters.ts";
 import { defaultOrder, placed } from "./orders.ts";
-import { chosenOrder, MAX_FIRST, pageSize, skip } from "./page.ts";
+import { chosenOrder, MAX_FIRST, pageSize, skip } from "./pageArguments.ts";
 import { portfolioSql, type PortfolioTable } from "./portfolio.ts";
-import { orderTypeName, sortTypeName } from "./types.ts";
+import { orderTypeName, sortTypeName } from "./listTypes.ts";
 
 export function portfolioTable(
   build: GraphileBuild.Build,

@@ -1,9 +1,9 @@
 /** The list on a project of what some see only their own of: leads. */
 import { lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
-import { sourceName, tableName, type AnyResource } from "../plugins/tables.ts";
+import { sourceName, tableName, type AnyResource } from "../schema/recordTables.ts";
 import { filterMembers } from "./filters.ts";
-import { chosenOrder, pageSize, skip } from "./page.ts";
+import { chosenOrder, pageSize, skip } from "./pageArguments.ts";
 import { projectSql, withDeleted } from "./portfolio.ts";
 
 /** Whether a field is such a list: nothing but the whole project, or being assigned, shows a record of it. */

@@ -1,6 +1,6 @@
 /** A stream of server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html */
 import type { ServerResponse } from "node:http";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import { type Batch, type EventFilter, type LiveEvent, matches } from "./batch.ts";
 import type { Subscriber } from "./feed.ts";
 

@@ -3,8 +3,8 @@
  * once for all that are up to date; those behind catch up page by page, and join the others where their places meet. A subscriber
  * moves through the sequence without gaps and never back, so nothing is lost or told twice.
  */
-import type { CodedError } from "../errors.ts";
-import { onCall } from "../onCall.ts";
+import type { CodedError } from "../base/errors.ts";
+import { coalesceCalls } from "../base/coalesceCalls.ts";
 import type { Batch } from "./batch.ts";
 
 /** Somebody who is told of events. */
@@ -47,13 +47,13 @@ export class Feed {
   /** There is something up to here; and whether it is read once in any case. */
   #wanted = 0;
   #isForced = false;
-  readonly #reader: ReturnType<typeof onCall>;
-  readonly #catcher: ReturnType<typeof onCall>;
+  readonly #reader: ReturnType<typeof coalesceCalls>;
+  readonly #catcher: ReturnType<typeof coalesceCalls>;
 
   constructor(options: FeedOptions) {
     this.#options = options;
-    this.#reader = onCall(() => this.#readLive(), options.failed);
-    this.#catcher = onCall(() => this.#catchUp(), options.failed);
+    this.#reader = coalesceCalls(() => this.#readLive(), options.failed);
+    this.#catcher = coalesceCalls(() => this.#catchUp(), options.failed);
   }
 
   get subscribers(): Subscriber[] {

@@ -5,16 +5,16 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Pool } from "pg";
 import type { Authenticator, Bearer } from "../auth/authenticate.ts";
-import { pgSettings, type Claims } from "../auth/claims.ts";
-import { type CallLine, type Line, openCallLine } from "../database/callLine.ts";
+import { pgSettings, type Claims } from "../database/claims.ts";
+import { type Listener, type Line, openListener } from "../database/listener.ts";
 import { makeFusedAdaptor } from "../database/fusedAdaptor.ts";
 import { DatabaseConnectionError } from "../database/databaseErrors.ts";
 import { makePool } from "../database/pool.ts";
 import { fromSqlError } from "../database/sqlErrors.ts";
-import { CodedError } from "../errors.ts";
-import { FairSemaphore } from "../limits/fairSemaphore.ts";
-import { organizationParty, partyOf } from "../limits/party.ts";
-import type { Logger } from "../log.ts";
+import { CodedError } from "../base/errors.ts";
+import { FairSemaphore } from "../admission/fairSemaphore.ts";
+import { organizationParty, partyOf } from "../admission/party.ts";
+import type { Logger } from "../base/log.ts";
 import { Batch, type LiveEvent } from "./batch.ts";
 import { Feed, type Subscriber } from "./feed.ts";
 import { type LiveNumbers, liveLags } from "./numbers.ts";
@@ -124,8 +124,8 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
   /** By token. */
   const bearings = new Map<string, Bearing>();
   const numbers: LiveNumbers = { streams: 0, feeds: 0, reads: 0, deliveries: 0 };
-  let line: Promise<CallLine> | undefined;
-  let opened: CallLine | undefined;
+  let line: Promise<Listener> | undefined;
+  let opened: Listener | undefined;
   let looking: Promise<void> | undefined;
   let isDrained = false;
   const stopped = new AbortController();
@@ -240,7 +240,7 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
   }
 
   const openLine = () =>
-    (line ??= openCallLine({
+    (line ??= openListener({
       connectionString,
       applicationName: "plat-live-calls",
       log,

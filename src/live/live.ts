@@ -2,11 +2,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Pool } from "pg";
 import type { Authenticator, Bearer } from "../auth/authenticate.ts";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import type { Subscriber } from "./feed.ts";
 import { createHub, type Hub, type HubOptions } from "./hub.ts";
 import type { LiveNumbers } from "./numbers.ts";
-import { StreamCounts, type StreamLimits, type StreamOwner } from "../limits/streamLimits.ts";
+import { StreamCounts, type StreamOwner } from "./streamLimits.ts";
+import type { StreamLimits } from "../base/providerOptions.ts";
 
 export interface LiveOptions extends Omit<HubOptions, "authenticator"> {
   authenticator: Authenticator;

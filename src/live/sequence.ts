@@ -1,4 +1,4 @@
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 
 const badInput = (message: string, field: string) => new CodedError("BAD_USER_INPUT", message, { field });
 

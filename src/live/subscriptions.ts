@@ -1,6 +1,6 @@
 /** What subscriptions of GraphQL subscribe to. */
 import type { Bearer } from "../auth/authenticate.ts";
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 import type { EventFilter } from "./batch.ts";
 import type { Live } from "./live.ts";
 import { sequenceOf } from "./sequence.ts";

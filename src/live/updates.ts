@@ -1,5 +1,5 @@
 /** Live events as an asynchronous iterator, for subscriptions of GraphQL: which events there are, in pages, and up to where that is all. */
-import type { CodedError } from "../errors.ts";
+import type { CodedError } from "../base/errors.ts";
 import { type Batch, type EventFilter, type LiveEvent, matches } from "./batch.ts";
 import type { Subscriber } from "./feed.ts";
 

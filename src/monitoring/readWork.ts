@@ -1,5 +1,5 @@
 import { makePool } from "../database/pool.ts";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../base/log.ts";
 import type { WorkNumber } from "./workGauges.ts";
 
 /** Milliseconds after which a question that has become a load is cancelled. */

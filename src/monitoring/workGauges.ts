@@ -1,6 +1,6 @@
 /** Numbers of the work that waits in all processes together, as app_private.work_numbers gives them. */
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../base/log.ts";
 
 /** A row of app_private.work_numbers. */
 export interface WorkNumber {

@@ -4,7 +4,7 @@
  */
 import type { Pool } from "pg";
 import { workPoolOf } from "../database/workConnections.ts";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../base/log.ts";
 
 export interface NotificationReader {
   /** Looks no more, waits for the look on its way. */

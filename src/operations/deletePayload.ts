@@ -1,7 +1,7 @@
 /** `DeleteXPayload`: what a generated deletion answers. */
 import { constant, type ExecutableStep } from "postgraphile/grafast";
 import type { GraphQLFieldConfig } from "postgraphile/graphql";
-import type { AnyResource } from "../plugins/tables.ts";
+import type { AnyResource } from "../schema/recordTables.ts";
 
 /** How operations call the records of a table: by the tag @operationName, else like their type. */
 export function operationNameOf(build: GraphileBuild.Build, resource: AnyResource): string {

@@ -3,10 +3,17 @@ import { context as contextStepOf, get, lambda, type ExecutableStep } from "post
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { argumentDescriptions, baseCodec, camel, inputTypeOf } from "../plugins/codecs.ts";
-import { tableName, type AnyResource } from "../plugins/tables.ts";
-import { callInMutation } from "./call.ts";
-import { argumentValues, columnMembers, describeId, isGiven, transformOf, type Member } from "./members.ts";
+import { argumentDescriptions, baseCodec, camel, inputTypeOf } from "../schema/codecNames.ts";
+import { tableName, type AnyResource } from "../schema/recordTables.ts";
+import { callInMutation } from "./callInMutation.ts";
+import {
+  argumentValues,
+  columnMembers,
+  describeId,
+  isGiven,
+  transformOf,
+  type Member,
+} from "./inputFields.ts";
 import type { Operation } from "./operation.ts";
 
 /** Tables whose records have a slug; mirrors app_hidden.has_slug. */

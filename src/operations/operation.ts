@@ -1,6 +1,6 @@
 import type { ExecutableStep } from "postgraphile/grafast";
 import type { GraphQLOutputType } from "postgraphile/graphql";
-import type { Member } from "./members.ts";
+import type { Member } from "./inputFields.ts";
 
 /** A field of the root mutation. */
 export interface Operation {
@@ -16,6 +16,6 @@ export interface Operation {
   uploadTarget: string;
   members(): Member[];
   outputType(): GraphQLOutputType;
-  /** `$repeat` is the step of `repeatOf`: what tells a repeat of the request from a new one. */
+  /** `$repeat` is the step of `idempotencyOf`: what tells a repeat of the request from a new one. */
   plan($input: ExecutableStep, $repeat: ExecutableStep): ExecutableStep;
 }

@@ -3,11 +3,11 @@ import { context as contextStepOf, get, lambda, object, type ExecutableStep } fr
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import { sql } from "postgraphile/pg-sql2";
-import { aNoun, clauseOf, nounOf } from "../plugins/wording.ts";
-import { tableName, type AnyResource } from "../plugins/tables.ts";
-import { callInMutation } from "./call.ts";
+import { aNoun, clauseOf, nounOf } from "../schema/nouns.ts";
+import { tableName, type AnyResource } from "../schema/recordTables.ts";
+import { callInMutation } from "./callInMutation.ts";
 import { operationNameOf } from "./deletePayload.ts";
-import { columnMembers, toColumns, type Member } from "./members.ts";
+import { columnMembers, toColumns, type Member } from "./inputFields.ts";
 import type { Operation } from "./operation.ts";
 
 function recordStatement(

@@ -1,4 +1,4 @@
-import { CodedError } from "../errors.ts";
+import { CodedError } from "../base/errors.ts";
 
 /** Twelve to nineteen digits, however they are grouped. */
 const digits = /\d(?:[ .-]?\d){11,18}/g;

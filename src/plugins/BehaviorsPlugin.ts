@@ -8,7 +8,7 @@
  * - groups are made by what has few values: enumerations, yes or no, the record it belongs to, and times
  */
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
-import { baseCodec } from "./codecs.ts";
+import { baseCodec } from "../schema/codecNames.ts";
 
 declare global {
   namespace GraphileConfig {

@@ -9,8 +9,8 @@ import type {
   GraphQLFieldConfigArgumentMap,
   GraphQLObjectType,
 } from "postgraphile/graphql";
-import { argumentDescriptions, camel, snake } from "./codecs.ts";
-import { recordTables, type AnyResource } from "./tables.ts";
+import { argumentDescriptions, camel, snake } from "../schema/codecNames.ts";
+import { recordTables, type AnyResource } from "../schema/recordTables.ts";
 
 declare global {
   namespace GraphileConfig {

@@ -3,9 +3,9 @@
  * the viewer may not see it. A subject such as lead_source is the type LeadSource; that of a table tagged `@subject` is its tag's.
  */
 import { lambda, type ExecutableStep } from "postgraphile/grafast";
-import { camel } from "./codecs.ts";
-import { recordUnion } from "./recordUnion.ts";
-import { recordTables, type AnyResource } from "./tables.ts";
+import { camel } from "../schema/codecNames.ts";
+import { recordUnion } from "../schema/recordUnion.ts";
+import { recordTables, type AnyResource } from "../schema/recordTables.ts";
 
 declare global {
   namespace GraphileConfig {

@@ -19,7 +19,7 @@ declare global {
 const common: Record<string, [type: string, description: string]> = {
   id: ["ID!", "The id; sorts by time of creation."],
   url: ["URL!", "Where it is; short-lived unless everybody may see it."],
-  title: ["String", "What people read instead of the file name."],
+  title: ["String", "What people read instead of the filename."],
   filename: ["String!", "Name for those who save it."],
   filemime: ["String!", "Media type, by the content of the file."],
   filesize: ["Int!", "Size in bytes."],

@@ -4,7 +4,7 @@
  */
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { baseCodec } from "./codecs.ts";
+import { baseCodec } from "../schema/codecNames.ts";
 
 declare global {
   namespace GraphileConfig {

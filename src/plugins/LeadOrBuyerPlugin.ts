@@ -1,7 +1,7 @@
 /** `WorkflowExecution.subject`: the purchase or the lead that an execution is about, or that its subject is of. */
 import { lambda } from "postgraphile/grafast";
-import { recordUnion } from "./recordUnion.ts";
-import type { AnyResource } from "./tables.ts";
+import { recordUnion } from "../schema/recordUnion.ts";
+import type { AnyResource } from "../schema/recordTables.ts";
 
 declare global {
   namespace GraphileConfig {

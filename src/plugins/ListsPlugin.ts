@@ -4,11 +4,11 @@
  *
  * Replaces the stock arguments condition, first, offset and orderBy.
  */
-import { listArguments } from "../lists/arguments.ts";
+import { listArguments } from "../lists/listArguments.ts";
 import { isProjectList } from "../lists/projectList.ts";
 import { portfolioField } from "../lists/portfolioField.ts";
-import { listCodecs, registerRanges, registerTypes } from "../lists/types.ts";
-import { recordTables } from "./tables.ts";
+import { listCodecs, registerRanges, registerTypes } from "../lists/listTypes.ts";
+import { recordTables } from "../schema/recordTables.ts";
 
 declare global {
   namespace GraphileConfig {

@@ -7,7 +7,7 @@
  *   the body of a function in the place of its call.
  */
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { tagTexts } from "./codecs.ts";
+import { tagTexts } from "../schema/codecNames.ts";
 
 declare global {
   namespace GraphileConfig {

@@ -3,7 +3,7 @@
  * types that end in Input once, `leads` beside `leadsConnection`.
  */
 /// <reference types="postgraphile" />
-import { tagTexts } from "./codecs.ts";
+import { tagTexts } from "../schema/codecNames.ts";
 
 /** Names of composite types, known once tableType has named them, which comes first. */
 const composites = new Set<string>();

@@ -15,12 +15,12 @@ import { constant } from "postgraphile/grafast";
 import type { GraphQLInputFieldConfig } from "postgraphile/graphql";
 import { deletedFields, operationNameOf, registerDeletePayload } from "../operations/deletePayload.ts";
 import { functionOperation } from "../operations/functionOperation.ts";
-import { transformOf } from "../operations/members.ts";
+import { transformOf } from "../operations/inputFields.ts";
 import type { Operation } from "../operations/operation.ts";
-import { repeatMember, repeatOf } from "../operations/repeats.ts";
+import { idempotencyField, idempotencyOf } from "../operations/idempotency.ts";
 import { tableOperations } from "../operations/tableOperations.ts";
-import { camel } from "./codecs.ts";
-import { recordTables, type AnyResource } from "./tables.ts";
+import { camel } from "../schema/codecNames.ts";
+import { recordTables, type AnyResource } from "../schema/recordTables.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -110,7 +110,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
               const $input = fieldArgs.getRaw("input");
               return operation.plan(
                 $input,
-                operation.eachTime ? constant(undefined) : repeatOf($input, operation.becomes),
+                operation.eachTime ? constant(undefined) : idempotencyOf($input, operation.becomes),
               );
             },
           })),
@@ -179,9 +179,9 @@ function inputFields(
       extensions: { upload: uploadKind(codec), uploadTarget: operation.uploadTarget },
     };
   if (!operation.eachTime)
-    fields[repeatMember.name] ??= {
+    fields[idempotencyField.name] ??= {
       type: build.graphql.GraphQLString,
-      description: repeatMember.description,
+      description: idempotencyField.description,
     };
   return fields;
 }

@@ -5,13 +5,13 @@
  */
 import { ConstantStep, lambda } from "postgraphile/grafast";
 import { sql } from "postgraphile/pg-sql2";
-import { CodedError } from "../errors.ts";
-import { connectionArgument } from "../lists/arguments.ts";
+import { CodedError } from "../base/errors.ts";
+import { connectionArgument } from "../lists/listArguments.ts";
 import { conditions, plannedForValues } from "../lists/filters.ts";
 import { portfolioRowsSql, portfolioSql, scope, within, withDeleted } from "../lists/portfolio.ts";
-import { chosenOrder, MAX_FIRST, pageSize } from "../lists/page.ts";
+import { chosenOrder, MAX_FIRST, pageSize } from "../lists/pageArguments.ts";
 import { portfolioTable } from "../lists/portfolioField.ts";
-import type { AnyResource } from "./tables.ts";
+import type { AnyResource } from "../schema/recordTables.ts";
 
 declare global {
   namespace GraphileConfig {

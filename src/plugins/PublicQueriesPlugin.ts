@@ -6,8 +6,8 @@
  * their table is tagged `@publicRows` too.
  */
 import { context, lambda } from "postgraphile/grafast";
-import { CodedError } from "../errors.ts";
-import type { AnyResource } from "./tables.ts";
+import { CodedError } from "../base/errors.ts";
+import type { AnyResource } from "../schema/recordTables.ts";
 
 declare global {
   namespace GraphileConfig {

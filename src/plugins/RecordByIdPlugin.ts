@@ -5,9 +5,9 @@
  */
 import { TYPES } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
-import { tagTexts } from "./codecs.ts";
-import { aNoun } from "./wording.ts";
-import { recordTables } from "./tables.ts";
+import { tagTexts } from "../schema/codecNames.ts";
+import { aNoun } from "../schema/nouns.ts";
+import { recordTables } from "../schema/recordTables.ts";
 
 declare global {
   namespace GraphileConfig {

@@ -7,8 +7,8 @@
  */
 import { context, each, type ExecutableStep, get, lambda, loadOne, object } from "postgraphile/grafast";
 import { TYPES } from "postgraphile/@dataplan/pg";
-import { CodedError } from "../errors.ts";
-import { recordTables, tableName, type AnyResource } from "./tables.ts";
+import { CodedError } from "../base/errors.ts";
+import { recordTables, tableName, type AnyResource } from "../schema/recordTables.ts";
 
 declare global {
   namespace GraphileConfig {

@@ -5,7 +5,7 @@
 import { GraphQLError, Kind, type ValueNode } from "postgraphile/graphql";
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import { RefusedFile, UploadedFile } from "../files/uploadedFile.ts";
-import { baseCodec } from "./codecs.ts";
+import { baseCodec } from "../schema/codecNames.ts";
 
 /** `2026-11-21 12:00:00.123+00` or `2026-11-21T12:00:00.123+00:00` → `2026-11-21T12:00:00.123Z`. */
 export function toRfc3339(value: unknown): string {

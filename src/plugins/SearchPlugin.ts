@@ -3,10 +3,10 @@
  * `SearchResult.node`, the record that was found, a union of the kinds there are. Null where it is meanwhile deleted.
  */
 import { lambda, type ExecutableStep } from "postgraphile/grafast";
-import { pageSize } from "../lists/page.ts";
-import { camel } from "./codecs.ts";
-import { recordUnion } from "./recordUnion.ts";
-import type { AnyResource } from "./tables.ts";
+import { pageSize } from "../lists/pageArguments.ts";
+import { camel } from "../schema/codecNames.ts";
+import { recordUnion } from "../schema/recordUnion.ts";
+import type { AnyResource } from "../schema/recordTables.ts";
 
 declare global {
   namespace GraphileConfig {

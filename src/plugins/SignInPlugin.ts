@@ -9,7 +9,7 @@
  */
 import type { PgResource, PgSelectSingleStep } from "postgraphile/@dataplan/pg";
 import { context, sideEffect } from "postgraphile/grafast";
-import { replaceSettings, signedInSettings } from "../auth/claims.ts";
+import { replaceSettings, signedInSettings } from "../database/claims.ts";
 
 type Settings = Record<string, string>;
 

@@ -8,7 +8,7 @@ import { sql } from "postgraphile/pg-sql2";
 import { extendSchema, gql } from "postgraphile/utils";
 import type { Subscriptions } from "../live/subscriptions.ts";
 import type { Update } from "../live/updates.ts";
-import type { AnyResource } from "./tables.ts";
+import type { AnyResource } from "../schema/recordTables.ts";
 
 declare global {
   namespace Grafast {

@@ -5,7 +5,7 @@ import { idOf } from "../jobs/payload.ts";
 import { agreementCompleted } from "../providers/mail/signingLetters.ts";
 import type { Proof } from "../providers/signing/index.ts";
 import { atProvider } from "../signing/atProvider.ts";
-import { writeToSigners } from "../signing/letters.ts";
+import { writeToSigners } from "../signing/signingMails.ts";
 
 /**
  * All have signed the agreement {id}: keeps what proves it, and writes to everybody where to find it.

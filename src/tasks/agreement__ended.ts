@@ -2,7 +2,7 @@ import type { Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
 import { agreementEnded } from "../providers/mail/signingLetters.ts";
 import { atProvider } from "../signing/atProvider.ts";
-import { writeToSigners } from "../signing/letters.ts";
+import { writeToSigners } from "../signing/signingMails.ts";
 
 /**
  * The agreement {id} was voided, declined or has expired: nobody is to sign it any more, here or at its provider.

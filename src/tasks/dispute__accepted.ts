@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
-import { movesOf } from "../payments/events.ts";
+import { actionsOf } from "../payments/processorEvents.ts";
 import { ProcessorRefusal } from "../providers/payments/index.ts";
 
 /** Accepts the dispute of the charge {id} at the processor, and ends the ticket {ticket_id} with what became of it. Run twice, it is accepted once. */
@@ -19,7 +19,7 @@ const task: Task = async (payload, helpers) => {
     if (!(error instanceof ProcessorRefusal)) throw error;
     refused = error.message;
   }
-  await movesOf(helpers).look({ id: intent, processorId: payment });
+  await actionsOf(helpers).look({ id: intent, processorId: payment });
   await query("select app_private.end_resolution($1, $2)", [ticketId, refused]);
 };
 

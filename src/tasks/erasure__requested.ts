@@ -1,6 +1,6 @@
 import type { JobHelpers, Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
-import { writeErasureCertificate, type ErasureFacts } from "../signing/certificate.ts";
+import { writeErasureCertificate, type ErasureFacts } from "../pdf/writeCertificate.ts";
 import { storeCertificate } from "../jobs/storeCertificate.ts";
 
 /** Rows per transaction, which locks those that name the person. */

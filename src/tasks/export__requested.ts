@@ -1,10 +1,10 @@
 import type { JobHelpers, Task } from "graphile-worker";
-import type { Claims } from "../auth/claims.ts";
-import { CodedError } from "../errors.ts";
+import type { Claims } from "../database/claims.ts";
+import { CodedError } from "../base/errors.ts";
 import { formats } from "../exports/formats.ts";
 import { openExportSource } from "../exports/source.ts";
-import { withIncoming } from "../files/incoming.ts";
-import { removeLeftovers } from "../files/leftovers.ts";
+import { withIncoming } from "../providers/files/incoming.ts";
+import { removeLeftovers } from "../providers/files/leftovers.ts";
 import { idOf } from "../jobs/payload.ts";
 
 /** Row of app_private.start_export. */

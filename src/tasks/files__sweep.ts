@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { transaction } from "../database/transaction.ts";
 import { thumbnailKey } from "../providers/files/index.ts";
-import { removeLeftovers } from "../files/leftovers.ts";
+import { removeLeftovers } from "../providers/files/leftovers.ts";
 
 /** Contents per transaction, which locks them while the store deletes. */
 const batch = 100;

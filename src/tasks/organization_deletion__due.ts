@@ -1,7 +1,7 @@
 import type { JobHelpers, Task } from "graphile-worker";
 import { transaction } from "../database/transaction.ts";
 import { idOf } from "../jobs/payload.ts";
-import { writeErasureCertificate, type ErasureFacts } from "../signing/certificate.ts";
+import { writeErasureCertificate, type ErasureFacts } from "../pdf/writeCertificate.ts";
 import { storeCertificate } from "../jobs/storeCertificate.ts";
 
 /** Rows per transaction: what others wait for at most. */

@@ -1,5 +1,5 @@
 import type { Task } from "graphile-worker";
-import { movesOf } from "../payments/events.ts";
+import { actionsOf } from "../payments/processorEvents.ts";
 import { ProcessorFailure } from "../providers/payments/index.ts";
 
 const most = 100;
@@ -12,7 +12,7 @@ const overlapSeconds = 300;
  */
 const task: Task = async (_payload, helpers) => {
   const { query, payments, logger, abortSignal } = helpers;
-  const moves = movesOf(helpers);
+  const moves = actionsOf(helpers);
   const { rows } = await query<{ facts: any }>("select app_private.payments_to_reconcile($1) as facts", [
     most,
   ]);

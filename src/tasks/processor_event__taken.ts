@@ -1,5 +1,5 @@
 import type { Task } from "graphile-worker";
-import { lookAt } from "../payments/events.ts";
+import { lookAt } from "../payments/processorEvents.ts";
 
 /** Looks at what an event of the payment processor is about: {id}. Run twice, it finds the same state. */
 const task: Task = async (payload, helpers) => {

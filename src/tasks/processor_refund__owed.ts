@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
-import { movesOf } from "../payments/events.ts";
+import { actionsOf } from "../payments/processorEvents.ts";
 import { ProcessorRefusal } from "../providers/payments/index.ts";
 
 /**
@@ -14,7 +14,7 @@ const task: Task = async (payload, helpers) => {
   const facts = rows[0]?.facts;
   if (!facts) return;
   try {
-    await movesOf(helpers).refund(facts);
+    await actionsOf(helpers).refund(facts);
   } catch (error) {
     // Written down as failed; to ask again is useless.
     if (!(error instanceof ProcessorRefusal)) throw error;

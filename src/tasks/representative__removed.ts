@@ -1,5 +1,5 @@
 import type { Task } from "graphile-worker";
-import { movesOf } from "../payments/events.ts";
+import { actionsOf } from "../payments/processorEvents.ts";
 
 /** Removes a representative at the processor too, and looks what that means for the account: {accountId, personId}. */
 const task: Task = async (payload, helpers) => {
@@ -11,7 +11,7 @@ const task: Task = async (payload, helpers) => {
     "select app_private.account_to_sync($1) as account",
     [accountId],
   );
-  if (rows[0]?.account) await movesOf(helpers).lookAtAccount(rows[0].account);
+  if (rows[0]?.account) await actionsOf(helpers).lookAtAccount(rows[0].account);
 };
 
 export default task;

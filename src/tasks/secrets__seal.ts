@@ -1,5 +1,5 @@
 import type { Task } from "graphile-worker";
-import { SealFault } from "../seal.ts";
+import { SealFault } from "../secrets/seal.ts";
 
 /** Texts per statement. */
 const batch = 1_000;

@@ -23,7 +23,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import { workContext } from "../workContext.ts";
+import { workContext } from "../base/workContext.ts";
 import { makeSpansBy, type SpanMaker, type SpanOptions } from "./spans.ts";
 
 export interface TracingOptions {

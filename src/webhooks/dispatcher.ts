@@ -6,19 +6,19 @@
 import type { Pool } from "pg";
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import type { Computed } from "../compute/tasks.ts";
-import { openCallLine } from "../database/callLine.ts";
+import { openListener } from "../database/listener.ts";
 import { isOutage } from "../database/outages.ts";
 import { workPoolOf } from "../database/workConnections.ts";
-import type { Logger } from "../log.ts";
-import { onCall } from "../onCall.ts";
-import { PublicAgent } from "../outbound/agent.ts";
-import { postPublicly, type PostResult } from "../outbound/post.ts";
-import type { Mapping } from "../integrations/mapping.ts";
-import { SealFault, type Seal } from "../seal.ts";
+import type { Logger } from "../base/log.ts";
+import { coalesceCalls } from "../base/coalesceCalls.ts";
+import { PublicAgent } from "../network/agent.ts";
+import { postPublicly, type PostResult } from "../network/publicPost.ts";
+import type { Mapping } from "../compute/mapping.ts";
+import { SealFault, type Seal } from "../secrets/seal.ts";
 import { inSpan } from "../tracing/spans.ts";
-import { workContext } from "../workContext.ts";
+import { workContext } from "../base/workContext.ts";
 import { openSecrets } from "./secrets.ts";
-import { makeSettlements } from "./settlements.ts";
+import { makeRecorder } from "./recordDeliveries.ts";
 import { signedHeaders } from "./signature.ts";
 
 export interface DispatcherOptions {
@@ -77,7 +77,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     log,
   });
   const agent = new PublicAgent();
-  const settle = makeSettlements(pool, log);
+  const settle = makeRecorder(pool, log);
   const underway = new Set<Promise<void>>();
   let stopping = false;
 
@@ -192,22 +192,22 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       log.warn({ event: "webhook.dispatch_failed", err: error }, "Webhook dispatch failed; retrying.");
   };
   // Apart from each other, so that a long way behind keeps nobody from what is made already.
-  const sender = onCall(async () => {
+  const sender = coalesceCalls(async () => {
     while ((await claim()) > 0);
   }, report);
-  const fanner = onCall(async () => {
+  const fanner = coalesceCalls(async () => {
     for (let more = true; more;) {
       more = await fanOut();
       sender.call();
     }
   }, report);
 
-  const keeper = onCall(async () => {
+  const keeper = coalesceCalls(async () => {
     await freeDead();
     sender.call();
   }, report);
 
-  const line = await openCallLine({
+  const line = await openListener({
     connectionString,
     applicationName: "plat-webhooks",
     log,

@@ -1,5 +1,5 @@
 /** What a webhook signs with. */
-import { SealFault, secretOfWebhook, type Seal } from "../seal.ts";
+import { SealFault, secretOfWebhook, type Seal } from "../secrets/seal.ts";
 
 /**
  * The secrets of a webhook: the present one, and the former one while it still signs too. A former one that is not the webhook's own

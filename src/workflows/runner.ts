@@ -6,19 +6,19 @@
 import type { Pool, PoolClient } from "pg";
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import type { Computed, StepResult } from "../compute/tasks.ts";
-import { openCallLine, type Line } from "../database/callLine.ts";
+import { openListener, type Line } from "../database/listener.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
 import { isOutage, throughOutages } from "../database/outages.ts";
 import { workPoolOf } from "../database/workConnections.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { draftLeadEmail } from "../drafts/draftLeadEmail.ts";
-import type { Logger } from "../log.ts";
-import { onCall } from "../onCall.ts";
+import type { Logger } from "../base/log.ts";
+import { coalesceCalls } from "../base/coalesceCalls.ts";
 import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";
 import type { SmsProvider } from "../providers/sms/index.ts";
-import type { Seal } from "../seal.ts";
-import { callWebhook, type Call } from "./call.ts";
-import { handOver, type Message } from "./message.ts";
+import type { Seal } from "../secrets/seal.ts";
+import { callWebhook, type Call } from "./callWebhook.ts";
+import { handOver, type Message } from "./handOver.ts";
 
 export interface WorkflowsOptions {
   /** That of plat_worker. */
@@ -465,7 +465,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     if (!stopping)
       log.warn({ event: "workflow.run_failed", err: error }, "Running workflow steps failed; retrying.");
   };
-  const worker = onCall(async () => {
+  const worker = coalesceCalls(async () => {
     for (let found = true; found;) {
       const { rows } = await pool.query<DueStep>("select * from app_private.due_workflow_steps()");
       const due = rows.toSorted((a, b) => (rounds.get(keyOf(a)) ?? 0) - (rounds.get(keyOf(b)) ?? 0));
@@ -481,12 +481,12 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
       );
     }
   }, report);
-  const keeper = onCall(async () => {
+  const keeper = coalesceCalls(async () => {
     await pool.query("select app_private.free_executions(), app_private.resume_due_executions()");
     worker.call();
   }, report);
 
-  const line = await openCallLine({
+  const line = await openListener({
     connectionString,
     applicationName: "plat-workflows",
     log,

@@ -5,11 +5,11 @@
  */
 import type { Pool } from "pg";
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
-import { openCallLine, type Line } from "../database/callLine.ts";
+import { openListener, type Line } from "../database/listener.ts";
 import { isOutage } from "../database/outages.ts";
 import { workPoolOf } from "../database/workConnections.ts";
-import type { Logger } from "../log.ts";
-import { onCall } from "../onCall.ts";
+import type { Logger } from "../base/log.ts";
+import { coalesceCalls } from "../base/coalesceCalls.ts";
 
 export interface TriggersOptions {
   /** That of plat_worker. */
@@ -236,15 +236,15 @@ export async function startTriggers(options: TriggersOptions): Promise<Triggers>
       );
   };
   // Apart from each other, so that a long schedule keeps no event waiting.
-  const reader = onCall(async () => {
+  const reader = coalesceCalls(async () => {
     while (await readEvents());
   }, report);
-  const clock = onCall(async () => {
+  const clock = coalesceCalls(async () => {
     if (!stopping) await runSchedules();
     while (await startRun());
   }, report);
 
-  const line = await openCallLine({
+  const line = await openListener({
     connectionString,
     applicationName: "plat-triggers",
     log,

@@ -122,7 +122,7 @@ test("a reset that proves the address ends all that was made before, and the ans
   expect(rows).toEqual([
     {
       status: "DISABLED",
-      disabled_reason: "It was made before the e-mail address of its maker was verified.",
+      disabled_reason: "It was made before the email address of its maker was verified.",
       flow: "DISABLED",
       invite: "REVOKED",
     },

@@ -142,7 +142,7 @@ describe("bad values", () => {
     ["an agent without a name", "createLead", lead({ agent: { email: "new@agent.example" } }), "agent.name"],
     ["an agent without anything", "updateLead", change({ agent: {} }), "agent.name"],
     [
-      "an agent with a bad e-mail address",
+      "an agent with a bad email address",
       "createLead",
       lead({ agent: { name: "A", email: "a b@c.example" } }),
       "agent.email",
@@ -185,11 +185,11 @@ describe("bad values", () => {
     ],
     ["a tag of 3,000 characters", "createLead", lead({ tags: ["a".repeat(3000)] }), "tags"],
     ["tags that are null", "updateLead", change({ tags: null }), "tags"],
-    // e-mail, phone, URL, places
-    ["an e-mail address with spaces", "createLead", lead({ email: "a b@example.com" }), "email"],
-    ["an e-mail address without a domain", "updateLead", change({ email: "ada@" }), "email"],
+    // email, phone, URL, places
+    ["an email address with spaces", "createLead", lead({ email: "a b@example.com" }), "email"],
+    ["an email address without a domain", "updateLead", change({ email: "ada@" }), "email"],
     [
-      "an e-mail address of 300 characters",
+      "an email address of 300 characters",
       "createLead",
       lead({ email: `${"a".repeat(290)}@example.com` }),
       "email",
@@ -380,7 +380,7 @@ describe("refused for what stands already", () => {
     ],
     ["a version from the future", "updateProject", remake({ expectedVersion: 99 }), null, "VERSION_MISMATCH"],
     [
-      "an e-mail address that another lead has",
+      "an email address that another lead has",
       "updateLead",
       change({ email: "SAMS@example.com" }),
       "email",
@@ -754,7 +754,7 @@ describe("requests that are none", () => {
   });
 });
 
-describe("duplicates of a lead's e-mail address", () => {
+describe("duplicates of a lead's email address", () => {
   const again = (input: Record<string, unknown>) =>
     run(world.owen, "createLead", {
       projectId: world.project.id,
@@ -839,7 +839,7 @@ describe("made right", () => {
     expect(made.agent.phone).toBe("+41311234567");
   });
 
-  test("text is trimmed, an empty one is null, an e-mail address is in lower case", async () => {
+  test("text is trimmed, an empty one is null, an email address is in lower case", async () => {
     const { id } = await createLead(world.owen, {
       projectId: world.project.id,
       name: "  Tess  Trim ",

@@ -191,7 +191,7 @@ describe("upsertLeads", () => {
     expect(leads).toEqual([{ name: "New One" }]);
   });
 
-  test("a lead with the e-mail address is there: refused, filled or left, as the caller says", async () => {
+  test("a lead with the email address is there: refused, filled or left, as the caller says", async () => {
     const projectId = await newProject();
     const { id } = await createLead(world.owen, {
       projectId,
@@ -388,7 +388,7 @@ describe("upsertLeads", () => {
     expect(
       outcomes(await upsert({ projectId, leads: entry("ada", { assigneeId: world.max.id }) }, world.sam)),
     ).toEqual(["FORBIDDEN"]);
-    // Somebody else's lead is told by its e-mail address only, as by createLead.
+    // Somebody else's lead is told by its email address only, as by createLead.
     const [hidden] = (
       await upsert({ projectId, leads: entry("new", { email: "open@example.com" }) }, world.sam)
     ).rows;
@@ -656,7 +656,7 @@ describe("importLeads", () => {
     const projectId = await newProject({ timeZone: "America/Toronto" });
     await createLead(world.owen, { projectId, name: "Ida Inside", email: "ida@bulk.example" });
     const file = [
-      "Full Name,E-mail,Mobile,Lead Source,Tags,Registered,Opt-in,City,Maximum Budget,Stage,Comment",
+      "Full Name,Email,Mobile,Lead Source,Tags,Registered,Opt-in,City,Maximum Budget,Stage,Comment",
       'Jo Jarvis,JO@bulk.example,416 555 0111,Walk in,"vip; garden",2026-03-04,yes,Toronto,"$650,000",warm,Hi',
       "Ida Inside,ida@bulk.example,,,,,,,,,",
       "Kim,kim(at)bulk,call me,Moon,,yesterday,maybe,,lots,,",
@@ -683,14 +683,14 @@ describe("importLeads", () => {
       duplicateCount: 1,
     });
     expect(done.errors.map(({ row, column, code }: any) => `${row} ${column} ${code}`)).toEqual([
-      "4 E-mail BAD_USER_INPUT",
+      "4 Email BAD_USER_INPUT",
       "4 Lead Source BAD_USER_INPUT",
       "4 Maximum Budget BAD_USER_INPUT",
       "4 Mobile BAD_USER_INPUT",
       "4 Opt-in BAD_USER_INPUT",
       "4 Registered BAD_USER_INPUT",
       "6 Full Name BAD_USER_INPUT",
-      "7 E-mail CONFLICT",
+      "7 Email CONFLICT",
     ]);
     expect(done.rows.map((row: any) => [row.position, row.outcome, row.isDuplicate])).toEqual([
       [2, "CREATED", false],

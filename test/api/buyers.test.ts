@@ -186,7 +186,7 @@ describe("a new purchase", () => {
     ["no price", {}, { code: "BAD_USER_INPUT" }],
     ["a price below zero", { price: -1 }, { code: "BAD_USER_INPUT", field: "price" }],
     ["a price with too many digits", { price: "1.001" }, { code: "BAD_USER_INPUT", field: "price" }],
-    ["a wrong e-mail address", { price: 1, email: "bea" }, { code: "BAD_USER_INPUT", field: "email" }],
+    ["a wrong email address", { price: 1, email: "bea" }, { code: "BAD_USER_INPUT", field: "email" }],
     ["a wrong phone number", { price: 1, phone: "12" }, { code: "BAD_USER_INPUT", field: "phone" }],
     ["CANCELLED", { price: 1, status: "CANCELLED" }, { code: "INVALID_TRANSITION", to: "CANCELLED" }],
   ])("%s", async (_name, input, expected) => {

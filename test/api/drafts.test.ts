@@ -257,7 +257,7 @@ describe("the homes of a draft are those that the lead looks for", () => {
     expect(offered(draft)).toEqual([]);
     expect(draft.body).toContain("start at CAD 300,000");
     expect(draft.warnings).toEqual([
-      "The lead has no e-mail address.",
+      "The lead has no email address.",
       "No home for sale fits what the lead looks for: 2 bedrooms, their budget.",
     ]);
   });
@@ -462,7 +462,7 @@ test("whom nobody may contact, nobody writes to", async () => {
   });
   const anonymousLead = await newLead({ name: "Nora Nomail", isRepresented: true });
   expect((await suggest({ leadId: anonymousLead })).warnings).toEqual([
-    "The lead has no e-mail address.",
+    "The lead has no email address.",
     expect.stringContaining("agent represents"),
   ]);
 });

@@ -91,8 +91,8 @@ test("an account gets another address when both addresses have confirmed it, in 
     });
     const sent = await mails();
     expect(sent.map(({ to, subject }) => [to, subject])).toEqual([
-      [person.email, "Your account gets another e-mail address"],
-      [email, "Confirm your new e-mail address"],
+      [person.email, "Your account gets another email address"],
+      [email, "Confirm your new email address"],
     ]);
     expect(sent[0]!.text).toContain(email);
     const order = presentFirst ? [person.email!, email] : [email, person.email!];
@@ -113,7 +113,7 @@ test("an account gets another address when both addresses have confirmed it, in 
     });
     const told = (await mails()).map(({ to, subject }) => [to, subject]).sort();
     expect(told).toEqual(
-      [email, person.email!].sort().map((to) => [to, "The e-mail address of your account was changed"]),
+      [email, person.email!].sort().map((to) => [to, "The email address of your account was changed"]),
     );
   }
 });
@@ -193,7 +193,7 @@ test("the owner of the present address stops it without signing in, and that end
   expect((await page("POST", first!.stop)).text).toContain("The change was stopped");
   expect([await works(thief), await works(victim)]).toEqual([false, false]);
   expect((await mails()).map(({ to, subject }) => [to, subject])).toEqual([
-    [victim.email, "The change of your e-mail address was stopped"],
+    [victim.email, "The change of your email address was stopped"],
   ]);
   const again = world.person((await signIn(victim.email!)).data.login.token);
   for (const { code } of later)
@@ -221,7 +221,7 @@ test("whether an address has an account is told to its owner alone", async () =>
   const taken = await asks(other.email!);
   expect(taken.same).toEqual(free.same);
   expect(taken.sent.map(({ to, subject, code }) => [to, subject, code !== ""])).toEqual([
-    [person.email, "Your account gets another e-mail address", true],
+    [person.email, "Your account gets another email address", true],
     [other.email, "You have an account already", false],
   ]);
   // What the present address confirms is answered the same, too.

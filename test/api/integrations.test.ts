@@ -6,7 +6,7 @@ import { OAuth2Server } from "oauth2-mock-server";
 import pino from "pino";
 import { testCompute } from "../harness/compute.ts";
 import { Webhook } from "standardwebhooks";
-import { createSeal, credentialsOf } from "../../src/seal.ts";
+import { createSeal, credentialsOf } from "../../src/secrets/seal.ts";
 import { startDispatcher } from "../../src/webhooks/dispatcher.ts";
 import { secretKeys, type Person } from "../harness/api.ts";
 import { createBuyer, invite } from "../harness/deals.ts";

@@ -25,7 +25,7 @@ import {
   type GraphQLSchema,
 } from "graphql";
 import type { Answer, Person } from "../harness/api.ts";
-import { camel } from "../../src/plugins/codecs.ts";
+import { camel } from "../../src/schema/codecNames.ts";
 import { operationsAlike } from "../harness/coverage.ts";
 import { everyField, shown, unsigned } from "../harness/fields.ts";
 import { startMatrixWorld, type Input, type MatrixWorld } from "./inventoryMatrixWorld.ts";

@@ -101,7 +101,7 @@ describe("a new lead", () => {
     expect((await create({ address: {} })).address).toBeNull();
   });
 
-  test("finds its agent by e-mail address, and makes one otherwise", async () => {
+  test("finds its agent by email address, and makes one otherwise", async () => {
     const one = await create({ agent: { name: "Ann Agent", email: "ann@agent.example" } });
     const two = await create({ agent: { email: "ANN@agent.example", phone: "+14165550177" } });
     const three = await create({ agent: { id: one.agent.id } });
@@ -526,7 +526,7 @@ describe("events", () => {
 });
 
 describe("deleting", () => {
-  test("a lead takes its notes along; its e-mail address is free again", async () => {
+  test("a lead takes its notes along; its email address is free again", async () => {
     const lead = await create({ email: "gone@example.com" });
     const { createLeadNote } = await world.owen.get(
       `mutation { createLeadNote(input: { leadId: "${lead.id}", text: "Hm." }) { id } }`,

@@ -179,7 +179,7 @@ describe("a contact", () => {
     ["a share of nothing", { ownershipPercent: 0 }, "ownershipPercent"],
     ["a share of 101 %", { ownershipPercent: 101 }, "ownershipPercent"],
     ["no name", { name: " " }, "name"],
-    ["a bad e-mail address", { email: "cora@" }, "email"],
+    ["a bad email address", { email: "cora@" }, "email"],
     ["a bad phone number", { phone: "12" }, "phone"],
   ])("refuses %s", async (_title, input, field) => {
     expect(await refused("createContact", { leadId: lead, name: "Bad", ...input })).toMatchObject({

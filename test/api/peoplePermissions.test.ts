@@ -244,7 +244,7 @@ test("what the team notes is not for the buyer", async () => {
   });
 });
 
-test("a buyer sees who receives them: name and phone, not the e-mail address", async () => {
+test("a buyer sees who receives them: name and phone, not the email address", async () => {
   const id = await createIn(world.owen)("createAppointment", {
     ...deals["the buyer's"],
     type: "CLOSING",

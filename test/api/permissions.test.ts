@@ -269,7 +269,7 @@ describe("nothing of another organization shows", () => {
     }
   });
 
-  test("users are seen by colleagues; their e-mail address by nobody else", async () => {
+  test("users are seen by colleagues; their email address by nobody else", async () => {
     const query = `query ($id: ID!) { user(id: $id) { firstName email username } }`;
     expect((await ask(world.max, query, { id: world.owen.id })).user.email).toBe(world.owen.email);
     for (const person of [world.olga, world.anonymous])

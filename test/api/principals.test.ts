@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
 import { testCompute } from "../harness/compute.ts";
-import { createSeal } from "../../src/seal.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
 import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
 import type { Workflows } from "../../src/workflows/runner.ts";
 import { startTriggers } from "../../src/workflows/triggers.ts";

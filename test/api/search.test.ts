@@ -253,7 +253,7 @@ describe("what is found", () => {
     ["two letters exchanged", "jonahtan", ["Jonathan Smith"]],
     ["a letter missing, beside a word begun", "jnathan smi", ["Jonathan Smith"]],
     ["a letter too many", "brontte", ["Brontë O'Neill"]],
-    ["an e-mail address", "JON.SMITH77@mail.example", ["Jonathan Smith"]],
+    ["an email address", "JON.SMITH77@mail.example", ["Jonathan Smith"]],
     ["digits of a phone number", "555 0123", ["Jonathan Smith"]],
     ["digits in one piece", "4165550", ["Jonathan Smith"]],
     ["a phone number as it is written", "(416) 555-0123", ["Jonathan Smith"]],

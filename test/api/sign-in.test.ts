@@ -41,7 +41,7 @@ const userId = async (name: string) =>
     .rows[0].user_id as string;
 
 describe("createAccount", () => {
-  test("shows the new user their own e-mail address and user name", async () => {
+  test("shows the new user their own email address and user name", async () => {
     const { data, errors } = await signUp("grace");
     expect(errors).toEqual([]);
     expect(data.createAccount).toMatchObject({

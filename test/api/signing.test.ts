@@ -14,7 +14,7 @@ import { upload } from "../harness/upload.ts";
 import { programOf } from "../harness/world.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { tell } from "../../src/messages/recognize.ts";
-import { certificatePages } from "../../src/signing/certificatePages.ts";
+import { certificatePages } from "../../src/pdf/certificatePages.ts";
 import { extractText, getDocumentProxy } from "unpdf";
 import { createSmsProvider } from "../../src/providers/sms/index.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
@@ -689,7 +689,7 @@ test("refuses to send what cannot be signed, and what is no PDF", async () => {
   await owen.get(mutationOf("deleteAgreementFile", "{ id }"), { input: { id: file.id } });
   await owen.get(mutationOf("deleteAgreement", "{ id }"), { input: { id } });
   // Without signers an agreement goes on by hand, as before.
-  const paper = await create("createAgreement", { buyerId: purchase, type: "NDA", title: "Paper" });
+  const paper = await create("createAgreement", { buyerId: purchase, type: "NDA", title: "PdfLayout" });
   for (const status of ["SENT", "SIGNED", "EXECUTED"])
     expect(
       (await owen.get(mutationOf("updateAgreement", "{ status }"), { input: { id: paper, status } }))

@@ -3,7 +3,7 @@
  * them: one round trip for each step, and whatever takes or gives access does so for the very next request.
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { pgSettings } from "../../src/auth/claims.ts";
+import { pgSettings } from "../../src/database/claims.ts";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startWireProxy, type WireProxy } from "../database/wireProxy.ts";
 import type { Person } from "../harness/api.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createSeal, secretOfWebhook } from "../../src/seal.ts";
+import { createSeal, secretOfWebhook } from "../../src/secrets/seal.ts";
 import { secretKeys, type Person } from "../harness/api.ts";
 import { ask, type Made, outcomes } from "../harness/matrix.ts";
 import { startWorld, type World } from "../harness/world.ts";

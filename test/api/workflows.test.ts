@@ -290,7 +290,7 @@ describe("a definition with a fault is refused with its path", () => {
     ["steps[0].config.body", /name the sequence of an earlier step/, mail({ body: "{{ steps[1].taskId }}" })],
     ["steps[0].config.address", /is required with to: ADDRESS/, mail({ to: "ADDRESS" })],
     ["steps[0].config.address", /stands with to: ADDRESS only/, mail({ address: "ada@example.com" })],
-    ["steps[0].config.address", /no e-mail address/, mail({ to: "ADDRESS", address: "ada" })],
+    ["steps[0].config.address", /no email address/, mail({ to: "ADDRESS", address: "ada" })],
     ["steps[0].config.to", /give one of PERSON/, mail({ to: "EVERYBODY" })],
     [
       "steps[0].config.to",

@@ -7,7 +7,7 @@ import { expect, test } from "@jest/globals";
 import { createAuthenticator } from "../../src/auth/authenticate.ts";
 import { loadJwtKeys, loadSeal } from "../../src/auth/keys.ts";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
-import type { Config } from "../../src/config.ts";
+import type { Config } from "../../src/base/config.ts";
 import { scripted } from "../http/scripted.ts";
 
 const keys = [{ kid: "k", secret: "a".repeat(40) }];

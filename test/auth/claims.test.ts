@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { anonymous, pgSettings, signedInSettings } from "../../src/auth/claims.ts";
+import { anonymous, pgSettings, signedInSettings } from "../../src/database/claims.ts";
 
 const facts = { requestId: "r-1", ip: "192.0.2.1", channel: "API" };
 const known = {

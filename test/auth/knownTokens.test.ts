@@ -1,7 +1,7 @@
 /** Tokens that were looked up a moment ago: for how long they are known, what is kept of them, and how many. */
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import { KnownTokens, minuteOf } from "../../src/auth/knownTokens.ts";
-import type { Access } from "../../src/auth/tokenCheck.ts";
+import type { Access } from "../../src/database/tokenCheck.ts";
 
 const minute = 29_000_000;
 const at = (seconds: number) => minute * 60_000 + seconds * 1000;

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { networkOf } from "../../src/auth/network.ts";
+import { networkOf } from "../../src/network/networkOf.ts";
 
 test.each([
   ["192.0.2.7", "192.0.2.7"],

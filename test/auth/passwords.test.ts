@@ -6,8 +6,8 @@ import {
   hashPassword,
   provePassword,
   type TransformContext,
-} from "../../src/auth/passwords.ts";
-import { passwordHashes, strangersHashes } from "../../src/limits/admission.ts";
+} from "../../src/operations/inputs/passwords.ts";
+import { passwordHashes, strangersHashes } from "../../src/admission/semaphores.ts";
 import { scripted } from "../http/scripted.ts";
 
 const good = "correct horse battery staple";

@@ -1,7 +1,7 @@
 /** Refresh tokens on their way to the database: their form, and that one that comes again is told in a transaction of its own. */
 import { createHash } from "node:crypto";
 import { expect, test } from "@jest/globals";
-import { proveRefreshToken } from "../../src/auth/refreshTokens.ts";
+import { proveRefreshToken } from "../../src/operations/inputs/refreshTokens.ts";
 import { scripted } from "../http/scripted.ts";
 
 const token = `plat_refresh_${"aB3".repeat(14)}Z`;

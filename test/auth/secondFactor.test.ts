@@ -2,10 +2,14 @@
 import { createHash } from "node:crypto";
 import { hash } from "@node-rs/argon2";
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
-import { argon2Parameters, provePassword, type TransformContext } from "../../src/auth/passwords.ts";
-import { freshTotpSecret, proveSecondFactor } from "../../src/auth/secondFactor.ts";
+import {
+  argon2Parameters,
+  provePassword,
+  type TransformContext,
+} from "../../src/operations/inputs/passwords.ts";
+import { freshTotpSecret, proveSecondFactor } from "../../src/operations/inputs/secondFactor.ts";
 import { newTotpSecret, totpCode, totpStep } from "../../src/auth/totp.ts";
-import { createSeal, SealFault, secretOfSecondFactor } from "../../src/seal.ts";
+import { createSeal, SealFault, secretOfSecondFactor } from "../../src/secrets/seal.ts";
 import { scripted } from "../http/scripted.ts";
 
 const seal = createSeal([{ kid: "k", secret: "s".repeat(40) }]);

@@ -1,6 +1,6 @@
 /** The check that goes along with statements: what it asks, and when the token is looked up after all, once. */
 import { expect, test } from "@jest/globals";
-import { checkOf, TokenCheck, withCheck } from "../../src/auth/tokenCheck.ts";
+import { checkOf, TokenCheck, withCheck } from "../../src/database/tokenCheck.ts";
 
 const facts = { userId: "u1", sessionId: "s1", tokenSha256: Buffer.from("t") };
 const access = { settings: { "plat.access": "x" }, parties: ["u1", "o1"], version: "7" };

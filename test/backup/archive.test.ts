@@ -10,9 +10,9 @@ import {
   prune,
   walFolder,
   type BackupFacts,
-} from "../../src/backup/archive.ts";
+} from "../../src/database/backupSeries.ts";
 import { segmentName } from "../../src/backup/backup.ts";
-import { archivedStore } from "../../src/backup/contents.ts";
+import { archivedStore } from "../../src/providers/files/contents.ts";
 import { createLocalFolder } from "../../src/providers/files/localFolder.ts";
 
 let folder: string;

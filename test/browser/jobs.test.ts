@@ -4,7 +4,7 @@ import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { Pool } from "pg";
 import type { Page } from "playwright-core";
-import { embeddedUrl } from "../../src/database/embedded.ts";
+import { embeddedUrl } from "../../src/database/embeddedServer.ts";
 import { postmasterPort } from "../../src/database/postmaster.ts";
 import { guideBlocks } from "../harness/guide.ts";
 import { openShell, type Shell } from "../harness/shell.ts";
@@ -65,7 +65,7 @@ afterAll(async () => {
 
 async function signIn(email: string): Promise<void> {
   await page.goto(`${service.baseUrl}/jobs`);
-  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
 }

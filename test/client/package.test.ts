@@ -7,10 +7,10 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { buildSchema, getOperationAST, type GraphQLSchema, parse, validate } from "graphql";
 import { generate, scalars } from "../../packages/client/scripts/generate.ts";
 import type { ErrorDetails } from "../../packages/client/src/index.ts";
-import { errorCodes } from "../../src/errors.ts";
+import { errorCodes } from "../../src/base/errors.ts";
 import { operationCost } from "../../src/limits/operationCost.ts";
 import { planningSteps } from "../../src/limits/planningSteps.ts";
-import { queryLimits } from "../../src/limits/queryLimits.ts";
+import { queryLimits } from "../../src/admission/queryLimits.ts";
 import { builtClient } from "./built.ts";
 
 let folder: string;

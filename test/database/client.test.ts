@@ -1,7 +1,7 @@
 /** Every wait for the database has a deadline on our side: to connect, for an answer, for the goodbye. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import pino from "pino";
-import { openCallLine } from "../../src/database/callLine.ts";
+import { openListener } from "../../src/database/listener.ts";
 import { DatabaseClient, NoAnswerError } from "../../src/database/client.ts";
 import { DatabaseConnectionError } from "../../src/database/databaseErrors.ts";
 import { throughOutages } from "../../src/database/outages.ts";
@@ -63,7 +63,7 @@ test("a pool gives up a silent connection, says that it was lost, and makes anot
 
 test("a line that is cut, or on which nobody answers, is made anew, and keeps what is under way under its former id", async () => {
   let looks = 0;
-  const line = await openCallLine({
+  const line = await openListener({
     connectionString: gate.database.workerUrl,
     applicationName: "plat-test-line",
     log,
@@ -104,7 +104,7 @@ test("a line that is cut, or on which nobody answers, is made anew, and keeps wh
 
 test("what ends while the line is made anew is free, though its id was taken up again", async () => {
   let ends = () => {};
-  const line = await openCallLine({
+  const line = await openListener({
     connectionString: gate.database.workerUrl,
     applicationName: "plat-test-line",
     log,

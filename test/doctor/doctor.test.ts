@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
 import { generate } from "selfsigned";
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/base/config.ts";
 import { checks, examine } from "../../src/doctor/doctor.ts";
 import type { Installation } from "../../src/doctor/finding.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
-import { anonymous, type Claims } from "../../src/auth/claims.ts";
+import { anonymous, type Claims } from "../../src/database/claims.ts";
 import { demoUser } from "../../src/demo/index.ts";
 import { createExplainer, type Explainer } from "../../src/explain/query.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { formats } from "../../src/exports/formats.ts";
 import type { ExportRow, ExportSource } from "../../src/exports/source.ts";
 import { writtenInThread } from "../../src/exports/writing.ts";
-import { withIncoming } from "../../src/files/incoming.ts";
+import { withIncoming } from "../../src/providers/files/incoming.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 
 // Files that a thread writes: what it keeps does not grow with the rows.

@@ -3,7 +3,7 @@ import { Agent, request } from "node:https";
 import { join } from "node:path";
 // oxlint-disable-next-line no-restricted-imports -- how often a balancer asks
 import { setTimeout as pause } from "node:timers/promises";
-import { freePort } from "../../src/freePort.ts";
+import { freePort } from "../../src/network/freePort.ts";
 import { startService, temporaryFolder, type Service } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
 

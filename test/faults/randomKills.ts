@@ -13,7 +13,7 @@ import { buffer } from "node:stream/consumers";
 // oxlint-disable-next-line no-restricted-imports -- the moments are random
 import { setTimeout as delay } from "node:timers/promises";
 import { Client, Pool } from "pg";
-import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
 import { broken } from "../../src/doctor/invariants.ts";
 import { secretKeys } from "../harness/api.ts";
 import { Agent } from "node:https";
@@ -23,11 +23,11 @@ import { startProxy } from "../harness/proxy.ts";
 import { randomFrom } from "../harness/random.ts";
 import { gone, postmasterPid, runToExit, startService, temporaryFolder } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
-import { archivedLog, openSeries } from "../../src/backup/archive.ts";
+import { archivedLog, openSeries } from "../../src/database/backupSeries.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { killChild, startChild } from "../harness/child.ts";
 import { picture } from "../harness/upload.ts";
-import { freePort } from "../../src/freePort.ts";
+import { freePort } from "../../src/network/freePort.ts";
 
 const clients = 4;
 /** A job that is due waits no longer than this for somebody who does it. */

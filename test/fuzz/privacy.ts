@@ -2,7 +2,7 @@
 import type { GraphQLSchema } from "graphql";
 import type { Pool } from "pg";
 import type { Person } from "../harness/api.ts";
-import { camel } from "../../src/plugins/codecs.ts";
+import { camel } from "../../src/schema/codecNames.ts";
 
 /** Every string of an answer. */
 export function stringsOf(value: unknown, found = new Set<string>()): Set<string> {

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { buildSchema } from "graphql";
-import { camel } from "../../src/plugins/codecs.ts";
+import { camel } from "../../src/schema/codecNames.ts";
 import { createTestDatabase } from "../harness/database.ts";
 import { startPayments, type Payments } from "../harness/payments.ts";
 import { startReceiver } from "../webhooks/receiver.ts";

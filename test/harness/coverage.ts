@@ -2,7 +2,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pool } from "pg";
-import { camel } from "../../src/plugins/codecs.ts";
+import { camel } from "../../src/schema/codecNames.ts";
 
 /** An operation as introspection tells it. */
 export interface ServedField {

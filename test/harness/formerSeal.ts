@@ -1,5 +1,5 @@
 import { createCipheriv, hkdfSync, randomBytes } from "node:crypto";
-import type { SealingKey } from "../../src/seal.ts";
+import type { SealingKey } from "../../src/secrets/seal.ts";
 
 /** Seals as versions did that bound nothing to its row. */
 export function sealUnbound({ kid, secret }: SealingKey, text: string): string {

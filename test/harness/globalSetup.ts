@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Client, escapeIdentifier } from "pg";
 import { migratedDataDir } from "../../src/cli/migratedDataDir.ts";
 import { removeLeftoverFolders, scratchFolder } from "../../src/database/scratchFolder.ts";
-import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
+import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embeddedServer.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
 import { authenticatorUrl } from "../../src/database/roles.ts";
 import globalTeardown from "./globalTeardown.ts";

@@ -3,17 +3,17 @@ import pino from "pino";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
 import { createCompute } from "../../src/compute/pool.ts";
-import { settledDeadlines } from "../../src/database/deadlines.ts";
+import { serviceDeadlines } from "../../src/database/deadlines.ts";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
-import { startGraphql, type GraphqlInstance, type GraphqlOptions } from "../../src/graphql.ts";
+import { startGraphql, type GraphqlInstance, type GraphqlOptions } from "../../src/service/startGraphql.ts";
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
 import { Session } from "../../src/database/session.ts";
-import { documentLookups, keptDocuments } from "../../src/plugins/QueryLimitsPlugin.ts";
+import { documentLookups, keptDocuments } from "../../src/http/plugins/QueryLimitsPlugin.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
-import type { S3Options } from "../../src/providerOptions.ts";
-import { createSeal } from "../../src/seal.ts";
+import type { S3Options } from "../../src/base/providerOptions.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
 import { baseUrl, jwtKeys, secretKeys } from "./api.ts";
 import { testCertificate } from "./certificate.ts";
 import { sharedSchema } from "./sharedSchema.ts";
@@ -125,7 +125,7 @@ export async function serve(
     log,
     instance: await sharedSchema(authenticatorUrl, isClone),
     ...(patienceMs !== undefined && {
-      adaptor: makeFusedAdaptor({ deadlines: { ...settledDeadlines, patienceMs } }),
+      adaptor: makeFusedAdaptor({ deadlines: { ...serviceDeadlines, patienceMs } }),
     }),
     ...(drafts && { drafts: inThisRealm(drafts) }),
     ...options,

@@ -6,7 +6,7 @@ import { asViewer } from "../../src/database/asViewer.ts";
 export interface People {
   /** Without any policy, as the owner of the database. */
   owner: Pool;
-  /** A new user with the confirmed e-mail address `<name>@example.com`; returns the id. */
+  /** A new user with the confirmed email address `<name>@example.com`; returns the id. */
   person(name: string): Promise<string>;
   /** A new organization with its members; the first owner is whoever founds it. */
   organization(name: string, members: Record<string, "OWNER" | "ADMIN" | "MEMBER">): Promise<string>;

@@ -2,7 +2,7 @@ import { readdir, readFile, rm, stat } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { basename, join } from "node:path";
 import S3rver from "s3rver";
-import type { S3Options } from "../../src/providerOptions.ts";
+import type { S3Options } from "../../src/base/providerOptions.ts";
 
 /** A store that speaks the S3 protocol. */
 export interface S3 {

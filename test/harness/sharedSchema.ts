@@ -5,8 +5,8 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
-import { signs, type GraphqlInstance } from "../../src/graphql.ts";
-import { buildSchema, serving } from "../../src/schemaAlone.ts";
+import { signs, type GraphqlInstance } from "../../src/service/startGraphql.ts";
+import { buildSchema, serving } from "../../src/service/schemaAlone.ts";
 import { baseUrl, jwtKeys } from "./api.ts";
 import { catalogState } from "./catalogState.ts";
 

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import pino from "pino";
 import { makePool } from "../../src/database/pool.ts";
 import { authenticatorUrl, workerUrl } from "../../src/database/roles.ts";
-import { incomingFolder } from "../../src/files/incoming.ts";
+import { incomingFolder } from "../../src/providers/files/incoming.ts";
 import { taskContext, type TaskContext } from "../../src/jobs/context.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { startWorker } from "../../src/worker.ts";

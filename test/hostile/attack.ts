@@ -65,7 +65,7 @@ export interface HostileWorld {
   /** Makes an account and signs in, by SQL: no limit of the API is used up. Everybody's password is `password`. */
   signUp(name?: string): Promise<Caller>;
   password: string;
-  /** An e-mail address that nobody has. */
+  /** An email address that nobody has. */
   freshEmail(): string;
 }
 

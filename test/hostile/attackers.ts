@@ -3,7 +3,7 @@
  * threads have one (Linux). Started by play.ts.
  */
 import { parentPort, workerData } from "node:worker_threads";
-import { lowerPriority } from "../../src/priority.ts";
+import { lowerPriority } from "../../src/base/priority.ts";
 import type { Attack } from "./attack.ts";
 import { openWorld, type Facts } from "./world.ts";
 

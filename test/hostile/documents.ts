@@ -14,7 +14,7 @@ import {
   parse,
 } from "postgraphile/graphql";
 import { planningSteps } from "../../src/limits/planningSteps.ts";
-import { queryLimits } from "../../src/limits/queryLimits.ts";
+import { queryLimits } from "../../src/admission/queryLimits.ts";
 
 const file = join(import.meta.dirname, "../../schema.graphql");
 export const schema = buildSchema(readFileSync(file, "utf8"));

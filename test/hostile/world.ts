@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Pool } from "pg";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
 import { demoUser } from "../../src/demo/people.ts";
-import { keptSecret } from "../../src/keptSecret.ts";
+import { loadOrCreateSecret } from "../../src/secrets/loadOrCreateSecret.ts";
 import { password, signUp } from "../harness/signUp.ts";
 import type { Answer, Caller, HostileWorld, RequestOptions } from "./attack.ts";
 
@@ -102,14 +102,14 @@ const signUpWith = async (owner: Pool, dataDir: string, name: string): Promise<C
 
 /** Signs login tokens as the service does that keeps its keys there. */
 async function signer(dataDir: string): Promise<(claims: string) => string> {
-  const tokens = createLoginTokens([{ kid: "local", secret: await keptSecret(dataDir, "jwt.key") }]);
+  const tokens = createLoginTokens([{ kid: "local", secret: await loadOrCreateSecret(dataDir, "jwt.key") }]);
   return (claims) => tokens.sign(JSON.parse(claims));
 }
 
 /** The owner's connection to the embedded database of a data folder. */
 async function embeddedUrl(dataDir: string): Promise<string> {
   const lines = (await readFile(join(dataDir, "postgres", "data", "postmaster.pid"), "utf8")).split("\n");
-  return `postgres://plat:${await keptSecret(dataDir, "postgres.password")}@127.0.0.1:${lines[3]}/plat`;
+  return `postgres://plat:${await loadOrCreateSecret(dataDir, "postgres.password")}@127.0.0.1:${lines[3]}/plat`;
 }
 
 /** Makes the attackers and their organization in a service that has loaded the demo. */

@@ -3,8 +3,8 @@ import { request as httpsRequest } from "node:https";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { bodyLimits } from "../../src/http/body.ts";
-import { requestBodies } from "../../src/limits/admission.ts";
-import { partyOf } from "../../src/limits/party.ts";
+import { requestBodies } from "../../src/admission/semaphores.ts";
+import { partyOf } from "../../src/admission/party.ts";
 import { startServer, type TestServer, tokens } from "./server.ts";
 import { until } from "../harness/until.ts";
 

@@ -6,10 +6,10 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promise
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import type { Config } from "../../src/config.ts";
-import { loadCertificate } from "../../src/http/certificate.ts";
+import type { Config } from "../../src/base/config.ts";
+import { loadCertificate } from "../../src/http/tlsCertificate.ts";
 import { serve } from "../../src/http/serve.ts";
-import type { Logger } from "../../src/log.ts";
+import type { Logger } from "../../src/base/log.ts";
 import { until } from "../harness/until.ts";
 
 const day = 86_400_000;

@@ -2,8 +2,8 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { request as httpsRequest } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { getIntrospectionQuery } from "postgraphile/graphql";
-import { compressions } from "../../src/limits/admission.ts";
-import { partyOf } from "../../src/limits/party.ts";
+import { compressions } from "../../src/admission/semaphores.ts";
+import { partyOf } from "../../src/admission/party.ts";
 import { startServer, type TestServer, tokens } from "./server.ts";
 
 let server: TestServer;

@@ -6,7 +6,7 @@ import { expect, test } from "@jest/globals";
 import { connectionLimits, countByAddress } from "../../src/http/connectionLimits.ts";
 import { endInPieces } from "../../src/http/inPieces.ts";
 import { listen, type ListenOptions } from "../../src/http/listen.ts";
-import { handshakes } from "../../src/limits/admission.ts";
+import { handshakes } from "../../src/admission/semaphores.ts";
 import { testCertificate } from "../harness/certificate.ts";
 import { until } from "../harness/until.ts";
 

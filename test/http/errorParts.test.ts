@@ -2,7 +2,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { SafeError } from "postgraphile/grafast";
 import { buildSchema, GraphQLError, Kind, parse, validate, type ExecutionArgs } from "postgraphile/graphql";
-import { CodedError, internalError } from "../../src/errors.ts";
+import { CodedError, internalError } from "../../src/base/errors.ts";
 import { executionError, validationError, withoutNames } from "../../src/http/graphqlErrors.ts";
 import { inputMember } from "../../src/http/inputMember.ts";
 import { literalPath } from "../../src/http/literalPath.ts";

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { SafeError } from "postgraphile/grafast";
 import { GraphQLError } from "postgraphile/graphql";
-import { CodedError } from "../../src/errors.ts";
+import { CodedError } from "../../src/base/errors.ts";
 import { faults, startServer, type TestServer, tokens } from "./server.ts";
 
 let server: TestServer;

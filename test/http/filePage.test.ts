@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createFileAddresses, type AddressClaims } from "../../src/files/addresses.ts";
-import { filePage } from "../../src/http/files.ts";
+import { filePage } from "../../src/http/filePage.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import { scripted, type Scripted } from "./scripted.ts";
 import { startServer, type TestServer } from "./server.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from "@jest/globals";
-import { isErrorCode } from "../../src/errors.ts";
+import { isErrorCode } from "../../src/base/errors.ts";
 import { type Answer, startServer, type TestServer, tokens } from "./server.ts";
 import { randomFrom } from "../harness/random.ts";
 import { testWithSeeds } from "../harness/seeds.ts";

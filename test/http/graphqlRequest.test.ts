@@ -2,9 +2,9 @@
 import { expect, test } from "@jest/globals";
 import { graphqlRequest, parseGraphQLRequest } from "../../src/http/graphqlRequest.ts";
 import { beginRequest, claimsOf, findRequestState, requestState } from "../../src/http/requestState.ts";
-import { LARGE_BODY } from "../../src/limits/admission.ts";
-import { eventLoop } from "../../src/limits/eventLoop.ts";
-import { partyOf } from "../../src/limits/party.ts";
+import { LARGE_BODY } from "../../src/admission/semaphores.ts";
+import { eventLoop } from "../../src/admission/eventLoop.ts";
+import { partyOf } from "../../src/admission/party.ts";
 
 const bytesOf = (body: unknown) => Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 

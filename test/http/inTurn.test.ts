@@ -2,9 +2,9 @@
 import type { RequestHandler } from "express";
 import { expect, test } from "@jest/globals";
 import { createFileAddresses } from "../../src/files/addresses.ts";
-import { filePage } from "../../src/http/files.ts";
-import { pageRequests, requestBodies } from "../../src/limits/admission.ts";
-import { partyOf } from "../../src/limits/party.ts";
+import { filePage } from "../../src/http/filePage.ts";
+import { pageRequests, requestBodies } from "../../src/admission/semaphores.ts";
+import { partyOf } from "../../src/admission/party.ts";
 import { until } from "../harness/until.ts";
 import { scripted } from "./scripted.ts";
 import { startServer } from "./server.ts";

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, jest, test } from "@jest/globals";
 import { getIntrospectionQuery, parse } from "postgraphile/graphql";
-import { CodedError, type ErrorCode } from "../../src/errors.ts";
+import { CodedError, type ErrorCode } from "../../src/base/errors.ts";
 import { limitExceeded, measureDocument } from "../../src/limits/measureDocument.ts";
-import { LARGE_INPUT, operations, REFUSAL_HOLD_MS } from "../../src/limits/admission.ts";
-import { eventLoop } from "../../src/limits/eventLoop.ts";
-import { partyOf } from "../../src/limits/party.ts";
+import { LARGE_INPUT, operations, REFUSAL_HOLD_MS } from "../../src/admission/semaphores.ts";
+import { eventLoop } from "../../src/admission/eventLoop.ts";
+import { partyOf } from "../../src/admission/party.ts";
 import { until } from "../harness/until.ts";
 import { faults, startServer, tokens, type TestServer } from "./server.ts";
 

@@ -4,7 +4,7 @@ import { connect } from "node:tls";
 import { PassThrough, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "@jest/globals";
-import { CodedError } from "../../src/errors.ts";
+import { CodedError } from "../../src/base/errors.ts";
 import { RefusedFile } from "../../src/files/uploadedFile.ts";
 import { multipartLimits, readMultipart, type TakeFile } from "../../src/http/multipart.ts";
 import type { UploadDeps } from "../../src/http/uploads.ts";

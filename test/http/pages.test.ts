@@ -5,7 +5,7 @@ import { expect, test } from "@jest/globals";
 import pino from "pino";
 import { createMetrics } from "../../src/http/metrics.ts";
 import { openMonitoring, startMonitoring } from "../../src/http/monitoring.ts";
-import { Readiness } from "../../src/readiness.ts";
+import { Readiness } from "../../src/monitoring/readiness.ts";
 import { startServer } from "./server.ts";
 
 const get = { method: "GET", headers: { accept: "text/html" } };

@@ -11,14 +11,14 @@ import { admitBody } from "../../src/http/body.ts";
 import { endInPieces } from "../../src/http/inPieces.ts";
 import { turnOf } from "../../src/http/inTurn.ts";
 import { keepPace } from "../../src/http/pace.ts";
-import { repeatFacts } from "../../src/http/repeatFacts.ts";
+import { idempotencyFacts } from "../../src/http/idempotencyFacts.ts";
 import { requestId } from "../../src/http/requestId.ts";
 import { beginRequest, requestState, type RequestState } from "../../src/http/requestState.ts";
 import { uploadPlaces } from "../../src/http/uploadPlaces.ts";
 import { uploads } from "../../src/http/uploads.ts";
-import { requestBodies } from "../../src/limits/admission.ts";
-import { FairSemaphore } from "../../src/limits/fairSemaphore.ts";
-import { partyOf } from "../../src/limits/party.ts";
+import { requestBodies } from "../../src/admission/semaphores.ts";
+import { FairSemaphore } from "../../src/admission/fairSemaphore.ts";
+import { partyOf } from "../../src/admission/party.ts";
 import { startServer } from "./server.ts";
 
 const json = "application/json";
@@ -60,7 +60,7 @@ test.each([
 
 test("what tells a repeat apart: the key, and the body without extensions", () => {
   const facts = (body: unknown, key?: string | string[]) =>
-    repeatFacts({ headers: { "idempotency-key": key }, body } as unknown as IncomingMessage & {
+    idempotencyFacts({ headers: { "idempotency-key": key }, body } as unknown as IncomingMessage & {
       body: unknown;
     });
   expect(facts({}, "a").header).toBe("a");

@@ -4,10 +4,10 @@ import { createServer, request as httpRequest, type IncomingMessage } from "node
 import type { AddressInfo } from "node:net";
 import express from "express";
 import { expect, test } from "@jest/globals";
-import { CodedError, internalError } from "../../src/errors.ts";
+import { CodedError, internalError } from "../../src/base/errors.ts";
 import { notFound, refuse } from "../../src/http/refuse.ts";
 import { beginRequest, type RequestState } from "../../src/http/requestState.ts";
-import type { LanguageOfUser } from "../../src/messages/viewerLanguage.ts";
+import type { LanguageOfUser } from "../../src/http/viewerLanguage.ts";
 import { until } from "../harness/until.ts";
 
 interface Asked {

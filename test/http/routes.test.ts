@@ -7,7 +7,7 @@ import { answerText, WrittenJson } from "../../src/http/answerText.ts";
 import { createMetrics } from "../../src/http/metrics.ts";
 import { openMonitoring, startMonitoring } from "../../src/http/monitoring.ts";
 import { claimsOf, findRequestState, requestState } from "../../src/http/requestState.ts";
-import { Readiness } from "../../src/readiness.ts";
+import { Readiness } from "../../src/monitoring/readiness.ts";
 import { until } from "../harness/until.ts";
 import { startServer } from "./server.ts";
 

@@ -4,9 +4,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import pino from "pino";
 import { makeGrafastSchema } from "postgraphile/grafast";
 import { type AppDeps, createApp } from "../../src/http/app.ts";
-import { CodedError } from "../../src/errors.ts";
+import { CodedError } from "../../src/base/errors.ts";
 import { listen, type Listening } from "../../src/http/listen.ts";
-import { transportPreset } from "../../src/http/preset.ts";
+import { transportPreset } from "../../src/http/transportPreset.ts";
 import { testCertificate } from "../harness/certificate.ts";
 
 /** What resolvers and the context function throw in these tests; set by the test that needs it. */

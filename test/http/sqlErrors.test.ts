@@ -4,7 +4,7 @@ import { Pool } from "pg";
 import { type ConstraintMessages, loadConstraintMessages } from "../../src/database/constraintMessages.ts";
 import { toCodedError } from "../../src/http/toCodedError.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { freePort } from "../../src/freePort.ts";
+import { freePort } from "../../src/network/freePort.ts";
 
 let database: TestDatabase;
 let pool: Pool;

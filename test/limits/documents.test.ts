@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { parse } from "postgraphile/graphql";
-import { Documents, KnownDocument, PLANS_PER_OPERATION } from "../../src/limits/documents.ts";
+import { Documents, KnownDocument, PLANS_PER_OPERATION } from "../../src/compiled/knownDocuments.ts";
 
 const document = (text: string) => new KnownDocument(text, { document: parse(text) });
 

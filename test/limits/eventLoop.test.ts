@@ -1,9 +1,9 @@
 import { expect, jest, test } from "@jest/globals";
-import { eventLoopShare, LARGE_INPUT } from "../../src/limits/admission.ts";
-import { EventLoop, eventLoop } from "../../src/limits/eventLoop.ts";
-import { OperationWork, withWork } from "../../src/limits/operationWork.ts";
-import { partyOf } from "../../src/limits/party.ts";
-import { argumentValues, toColumns } from "../../src/operations/members.ts";
+import { eventLoopShare, LARGE_INPUT } from "../../src/admission/semaphores.ts";
+import { EventLoop, eventLoop } from "../../src/admission/eventLoop.ts";
+import { OperationWork, withWork } from "../../src/admission/operationWork.ts";
+import { partyOf } from "../../src/admission/party.ts";
+import { argumentValues, toColumns } from "../../src/operations/inputFields.ts";
 
 const ann = partyOf("ann", undefined);
 const bob = partyOf("bob", undefined);

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
-import { FairSemaphore, type FairSemaphoreOptions, type Release } from "../../src/limits/fairSemaphore.ts";
-import { type Party, partyOf } from "../../src/limits/party.ts";
+import { FairSemaphore, type FairSemaphoreOptions, type Release } from "../../src/admission/fairSemaphore.ts";
+import { type Party, partyOf } from "../../src/admission/party.ts";
 
 const viewer = (name: string) => partyOf(name, "192.0.2.1");
 const stranger = (address: string) => partyOf(null, address);

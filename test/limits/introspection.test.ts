@@ -2,9 +2,9 @@
 import { performance } from "node:perf_hooks";
 import { afterEach, expect, jest, test } from "@jest/globals";
 import { buildSchema, executeSync, getIntrospectionQuery, parse } from "postgraphile/graphql";
-import { eventLoop } from "../../src/limits/eventLoop.ts";
+import { eventLoop } from "../../src/admission/eventLoop.ts";
 import { asksForSchema, introspect } from "../../src/limits/introspection.ts";
-import { partyOf } from "../../src/limits/party.ts";
+import { partyOf } from "../../src/admission/party.ts";
 
 afterEach(() => void jest.restoreAllMocks());
 

@@ -4,10 +4,10 @@ import { buildSchema, getOperationAST, parse, print } from "postgraphile/graphql
 import { Weighing } from "../../src/limits/heaviestPart.ts";
 import { hasFragmentCycle, limitExceeded, measureDocument } from "../../src/limits/measureDocument.ts";
 import { operationCost } from "../../src/limits/operationCost.ts";
-import { OperationWork, withWork, workOf } from "../../src/limits/operationWork.ts";
-import { isStranger, partyOf } from "../../src/limits/party.ts";
+import { OperationWork, withWork, workOf } from "../../src/admission/operationWork.ts";
+import { isStranger, partyOf } from "../../src/admission/party.ts";
 import { planningSteps } from "../../src/limits/planningSteps.ts";
-import { queryLimits } from "../../src/limits/queryLimits.ts";
+import { queryLimits } from "../../src/admission/queryLimits.ts";
 import { scanTokens } from "../../src/limits/scanTokens.ts";
 
 const schema = buildSchema(`

@@ -1,6 +1,6 @@
 /** Places of event streams: how many there are for whom, what is told who gets none, and that each is given back once. */
 import { expect, test } from "@jest/globals";
-import { StreamCounts } from "../../src/limits/streamLimits.ts";
+import { StreamCounts } from "../../src/live/streamLimits.ts";
 
 const many = { total: 9, ofOrganization: 9, ofViewer: 9, ofAddress: 9 };
 const owner = { userId: "u1", organizationId: "o1", ip: "192.0.2.1" };

@@ -4,7 +4,7 @@ import { differences, withoutKey } from "../../src/checks/messages.ts";
 import { catalogues } from "../../src/messages/catalogue.ts";
 import { acceptedLanguage, languageOf } from "../../src/messages/language.ts";
 import { tell } from "../../src/messages/recognize.ts";
-import { codeMessages, pageMessages } from "../../src/messages/sources.ts";
+import { codeMessages, pageMessages } from "../../src/messages/sourceMessages.ts";
 import { tellErrors } from "../../src/messages/tellErrors.ts";
 
 describe("a sentence", () => {
@@ -36,7 +36,7 @@ describe("a sentence", () => {
   test("within another one is told too", () => {
     expect(
       tell(
-        'Variable "$input.email" has an invalid value: Not a valid e-mail address; use one such as ada@example.com.',
+        'Variable "$input.email" has an invalid value: Not a valid email address; use one such as ada@example.com.',
         "es",
       ).message,
     ).toBe(

@@ -3,8 +3,8 @@ import { X509Certificate } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { loadConfig } from "../../src/config.ts";
-import { loadCertificate } from "../../src/http/certificate.ts";
+import { loadConfig } from "../../src/base/config.ts";
+import { loadCertificate } from "../../src/http/tlsCertificate.ts";
 import { temporaryFolder } from "../harness/service.ts";
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "pg";
-import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
 import { migratedFolder, postmasterPid, temporaryFolder } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
-import { incomingFolder } from "../../src/files/incoming.ts";
+import { incomingFolder } from "../../src/providers/files/incoming.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { killChild, startChild } from "../harness/child.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { createLog } from "../../src/log.ts";
+import { createLog } from "../../src/base/log.ts";
 
 function logged(fields: object, message = "x"): string {
   let text = "";

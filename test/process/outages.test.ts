@@ -6,13 +6,13 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Pool } from "pg";
-import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embedded.ts";
+import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embeddedServer.ts";
 import { rollingRestart } from "../faults/balancer.ts";
 import { startChild, killChild } from "../harness/child.ts";
 import { startProxy, type Proxy } from "../harness/proxy.ts";
 import { migratedFolder, startService, temporaryFolder } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
-import { freePort } from "../../src/freePort.ts";
+import { freePort } from "../../src/network/freePort.ts";
 
 let folder: Awaited<ReturnType<typeof migratedFolder>>;
 let postgres: EmbeddedPostgres;

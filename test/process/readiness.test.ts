@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { Readiness } from "../../src/readiness.ts";
+import { Readiness } from "../../src/monitoring/readiness.ts";
 
 test("ready only when every part is; failing, hanging and stopping count as no", async () => {
   const readiness = new Readiness();

@@ -3,7 +3,7 @@ import { expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { readCatalog } from "../../src/database/catalog.ts";
 import { differences } from "../../src/database/differences.ts";
-import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { readReference } from "../../src/database/reference.ts";
 import type { Reference } from "../../src/database/referenceCatalog.ts";

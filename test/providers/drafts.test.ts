@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { composeDraft } from "../../src/drafts/compose.ts";
-import { checkDraft } from "../../src/drafts/check.ts";
+import { checkDraft } from "../../src/compute/drafts/checkDraft.ts";
 import {
   createDraftProvider,
   DraftFailed,

@@ -13,7 +13,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Client } from "pg";
 import { removeDataDir } from "../../src/database/dataDirs.ts";
-import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { runToExit, startService } from "../harness/service.ts";
 import { signIn, startLoad } from "../harness/load.ts";

@@ -10,7 +10,7 @@ import { readdir, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { Client } from "pg";
-import { startEmbeddedPostgres } from "../../src/database/embedded.ts";
+import { startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { pack } from "./archive.ts";
 

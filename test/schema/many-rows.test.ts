@@ -439,7 +439,7 @@ test("an import reads the leads and units that it is about, not those of everybo
   expect(
     await imported(
       "importLeads",
-      ["Name", "E-mail"],
+      ["Name", "Email"],
       ["name", "email"],
       [
         ["Bea Baker", "ann7@example.com"],

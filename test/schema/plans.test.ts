@@ -63,7 +63,7 @@ describe("the list of leads", () => {
     }
   });
 
-  test("finds words, a phone number and an e-mail address by their indexes", async () => {
+  test("finds words, a phone number and an email address by their indexes", async () => {
     // The words of some of them, which triggers would have kept.
     await api.owner.query(`do $$ begin
       execute (select format('insert into app_private.search_texts (id, type, organization_id, project_id, scopes, offered, is_deleted, names, more) %s

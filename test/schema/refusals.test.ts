@@ -248,7 +248,7 @@ describe("leads that are merged and converted", () => {
       call: `app_private.check_agent(home, ${row("app_public.agent_input", "'name', 'Ann', 'brokerage', repeat('x', 301)")}, 'CA')`,
       says: "Give 300 characters at most.",
     },
-    "an e-mail is drafted to a lead that there is": {
+    "an email is drafted to a lead that there is": {
       call: "app_private.begin_lead_email_for(nothing)",
       says: "There is no such lead.",
     },
@@ -271,7 +271,7 @@ describe("leads that are merged and converted", () => {
       as: "demo",
       given: "update app_public.buyers b set email = null where b.id = (select purchase from refusals.ids)",
       call: "app_private.invite_buyer(purchase, null, null)",
-      says: "The buyer has no e-mail address; give one.",
+      says: "The buyer has no email address; give one.",
     },
   });
 });
@@ -791,7 +791,7 @@ describe("parts in projects", () => {
     "are offered to an organization or an address": {
       as: "demo",
       call: offer("role => 'SELLER', organization_id => sellers, email => 'sales@example.com'"),
-      says: "Name the organization or an e-mail address, one of the two.",
+      says: "Name the organization or an email address, one of the two.",
     },
     "are offered in a role": {
       as: "demo",

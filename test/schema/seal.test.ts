@@ -1,6 +1,6 @@
 /** Sealed texts: what opens them, and what does not. */
 import { expect, test } from "@jest/globals";
-import { createSeal, secretOfWebhook, type SealFault } from "../../src/seal.ts";
+import { createSeal, secretOfWebhook, type SealFault } from "../../src/secrets/seal.ts";
 import { sealUnbound } from "../harness/formerSeal.ts";
 
 const key = { kid: "2026.a", secret: "a key of the tests with at least 32 characters" };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { accessTokenSha256, isAccessToken } from "../../src/auth/accessToken.ts";
-import { pgSettings, type Claims } from "../../src/auth/claims.ts";
+import { pgSettings, type Claims } from "../../src/database/claims.ts";
 import { createTestDatabase, poolOf, type TestDatabase } from "../harness/database.ts";
 
 const hash = (seed: string) =>
@@ -168,7 +168,7 @@ describe("secrets are out of reach", () => {
 });
 
 describe("create_account", () => {
-  test("keeps the e-mail address in lower case, for the user and their colleagues only", async () => {
+  test("keeps the email address in lower case, for the user and their colleagues only", async () => {
     people.new = await signUp("newcomer", "New.User@Example.COM");
     const emails = (claims: Claims) =>
       run(claims, "select email from app_hidden.user_identities where user_id = $1", [people.new]);

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "@jest/globals";
-import { cityDatabase, isInstalled, missingPackages } from "../../src/optionalPackages.ts";
-import { settings } from "../../src/settings.ts";
+import { cityDatabase, isInstalled, missingPackages } from "../../src/base/optionalPackages.ts";
+import { settings } from "../../src/base/settings.ts";
 
 test("who asks for what needs packages that are not installed is told which to install", () => {
   const installed = (name: string) => name !== "@aws-sdk/lib-storage" && name !== "openai";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readdir, readFile } from "node:fs/promises";
 import { parseCrontab } from "graphile-worker";
-import { createSeal, credentialsOf } from "../../src/seal.ts";
+import { createSeal, credentialsOf } from "../../src/secrets/seal.ts";
 import { sealUnbound } from "../harness/formerSeal.ts";
 import { secretKeys } from "../harness/api.ts";
 import { createProject } from "../harness/portfolio.ts";

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/
 import pino from "pino";
 import { testCompute } from "../harness/compute.ts";
 import { Webhook } from "standardwebhooks";
-import { createSeal, type SealOptions } from "../../src/seal.ts";
+import { createSeal, type SealOptions } from "../../src/secrets/seal.ts";
 import { startDispatcher, type Dispatcher } from "../../src/webhooks/dispatcher.ts";
 import { secretKeys } from "../harness/api.ts";
 import { startWorld, type World } from "../harness/world.ts";

@@ -3,14 +3,14 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createSocket } from "node:dgram";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { PublicAgent } from "../../src/outbound/agent.ts";
-import { postPublicly } from "../../src/outbound/post.ts";
+import { PublicAgent } from "../../src/network/agent.ts";
+import { postPublicly } from "../../src/network/publicPost.ts";
 import {
   AddressRefused,
   AddressUnknown,
   isPublicAddress,
   resolvePublicAddress,
-} from "../../src/outbound/publicAddress.ts";
+} from "../../src/network/publicAddress.ts";
 import { testCertificate } from "../harness/certificate.ts";
 
 const closed = { loopback: false };

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import type { Email } from "postal-mime";
 import type { Workflows } from "../../src/workflows/runner.ts";
-import { createSeal, secretOfWebhook } from "../../src/seal.ts";
+import { createSeal, secretOfWebhook } from "../../src/secrets/seal.ts";
 import { secretKeys } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { visit } from "../harness/visit.ts";
@@ -543,7 +543,7 @@ test("nobody is written to against their wish", async () => {
   expect(
     await reaches(world.owen, await start(world.owen, workflow, await lead({ email: null })), "FAILED"),
   ).toMatchObject({
-    error: "The lead or buyer has no e-mail address.",
+    error: "The lead or buyer has no email address.",
   });
   // In a batch: marketing mail.
   const [silent, follower] = await Promise.all([lead(), lead({ subscribed: true })]);

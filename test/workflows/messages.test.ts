@@ -3,7 +3,7 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { Client } from "pg";
-import { handOver, type Message } from "../../src/workflows/message.ts";
+import { handOver, type Message } from "../../src/workflows/handOver.ts";
 import type { Workflows } from "../../src/workflows/runner.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { notice, sidOf, startTwilioServer, type TwilioServer } from "../providers/twilioServer.ts";

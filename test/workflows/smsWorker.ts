@@ -2,7 +2,7 @@
 import pino from "pino";
 import { createCompute } from "../../src/compute/pool.ts";
 import { createTwilio } from "../../src/providers/sms/twilio.ts";
-import { createSeal } from "../../src/seal.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
 import { workerUrl } from "../../src/database/roles.ts";
 import { startWorkflows } from "../../src/workflows/runner.ts";
 

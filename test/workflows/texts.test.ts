@@ -1,8 +1,8 @@
 /** Conditions and templates of workflows, on their own: what they come to, and what they cannot do. */
 import { describe, expect, test } from "@jest/globals";
-import { holds } from "../../src/workflows/conditions.ts";
-import { scheduleFault } from "../../src/workflows/schedule.ts";
-import { checkTemplate, createWriter } from "../../src/workflows/templates.ts";
+import { holds } from "../../src/compute/conditions.ts";
+import { scheduleFault } from "../../src/compute/schedule.ts";
+import { checkTemplate, createWriter } from "../../src/compute/templates.ts";
 
 const data = {
   lead: {

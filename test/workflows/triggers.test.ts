@@ -1,7 +1,7 @@
 /** What starts workflows by itself: events and the clock, exactly once, within bounds. The steps are left alone here. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import pino from "pino";
-import { nextRun } from "../../src/workflows/schedule.ts";
+import { nextRun } from "../../src/compute/schedule.ts";
 import { startTriggers, type Triggers } from "../../src/workflows/triggers.ts";
 import { testCompute } from "../harness/compute.ts";
 import { createProject } from "../harness/portfolio.ts";

@@ -1,7 +1,7 @@
 import pino from "pino";
 import { createCompute, type ComputeOptions } from "../../src/compute/pool.ts";
 import { createSmsProvider, type SmsProvider } from "../../src/providers/sms/index.ts";
-import { createSeal } from "../../src/seal.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
 import { startWorkflows, type Workflows } from "../../src/workflows/runner.ts";
 import { secretKeys, type Person } from "../harness/api.ts";
 import type { World } from "../harness/world.ts";

@@ -82,9 +82,9 @@ begin
     organization := (select d.organization_id from app_hidden.deadlines d
       where d.organization_id = any (organizations) and d.due_at <= now() order by d.due_at limit 1);
     if organization is not null then
-      perform app_private.call_due(organization, true);
+      perform app_private.raise_due(organization, true);
     elsif behind <> 'others' then
-      perform app_private.call_due((select d.organization_id from app_hidden.deadlines d where d.due_at <= now()
+      perform app_private.raise_due((select d.organization_id from app_hidden.deadlines d where d.due_at <= now()
         order by d.due_at limit 1), false);
     end if;
   end if;
@@ -95,13 +95,13 @@ comment on function app_private.stop_when_due() is
   'Raises PLAT1 while something is due and not settled, in an organization of the viewer first. The setting '
   'plat.behind leaves out the organizations that the viewer has no part in (`others`) or all (`on`).';
 
-create function app_private.call_due(organization_id uuid, own boolean) returns void
+create function app_private.raise_due(organization_id uuid, own boolean) returns void
 language plpgsql stable as $$
 begin
   raise exception 'something is due; call app_private.settle_deadlines() and try again' using errcode = 'PLAT1',
     detail = jsonb_build_object('organizationId', organization_id, 'own', own);
 end $$;
-comment on function app_private.call_due(uuid, boolean) is
+comment on function app_private.raise_due(uuid, boolean) is
   'Raises PLAT1 with {organizationId, own}: in which organization something is to be settled, and whether the viewer '
   'has a part in it.';
 
@@ -222,7 +222,7 @@ grant execute on function app_private.stop_when_due(), app_private.settle_deadli
 grant execute on function app_private.settle_due(int) to plat_worker;
 
 -- Time goes on in archived projects too.
-create function app_private.settle_claim(claim_id uuid) returns void
+create function app_private.expire_claim(claim_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform set_config('plat.clock', 'on', true);
@@ -230,7 +230,7 @@ begin
   perform set_config('plat.clock', '', true);
 end $$;
 
-create function app_private.settle_claims(claim_ids uuid[]) returns uuid[]
+create function app_private.expire_claims(claim_ids uuid[]) returns uuid[]
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   -- In the order of locks: lot, unit, lead, what it has reserved, claim. What somebody else works on is omitted.
@@ -263,6 +263,6 @@ begin
   perform set_config('plat.clock', '', true);
   return free_claims;
 end $$;
-comment on function app_private.settle_claims(uuid[]) is
-  'Releases claims that are over, all at once, as settle_claim does one; those of which something is locked by '
+comment on function app_private.expire_claims(uuid[]) is
+  'Releases claims that are over, all at once, as expire_claim does one; those of which something is locked by '
   'somebody else are left as they are. Returns the ids of the released ones.';

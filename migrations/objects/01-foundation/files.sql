@@ -126,7 +126,7 @@ comment on table app_private.document_record is
   '...)`.';
 comment on column app_private.document_record.file is
   E'@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
-comment on column app_private.document_record.title is 'What people read instead of the file name.';
+comment on column app_private.document_record.title is 'What people read instead of the filename.';
 comment on column app_private.document_record.description is 'What it is about.';
 comment on column app_private.document_record.category is 'What it is.';
 comment on column app_private.document_record.public is
@@ -409,7 +409,7 @@ begin
         ''thumbnail.webp'', true, false) end $f$',
       table_name || '_thumbnail_url', table_name);
     execute format('comment on function app_public.%I is %L', table_name || '_thumbnail_url',
-      'Where a small version is, 480 pixels wide or high at most; an address like url.');
+      'Where a small version is, 480 pixels wide or high at most; an address like `url`.');
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_thumbnail_url');
   end if;

@@ -43,10 +43,10 @@ comment on function app_private.create_enum(text, text, text[]) is
 comment on function app_private.add_enum_values(text, text[]) is 'Adds values to an enumeration made by create_enum.';
 
 comment on domain app_public.email_address is
-  E'@scalar EmailAddress\n\nAn e-mail address such as ada@example.com; compared without case and kept in lower case.';
+  E'@scalar EmailAddress\n\nAn email address such as ada@example.com; compared without case and kept in lower case.';
 
 comment on constraint email_address_format on domain app_public.email_address is
-  'Not a valid e-mail address; use one such as ada@example.com.';
+  'Not a valid email address; use one such as ada@example.com.';
 
 comment on domain app_public.phone_number is
   E'@scalar PhoneNumber\n\nA phone number, kept as E.164 (+14165550123); one without a country code takes the country '

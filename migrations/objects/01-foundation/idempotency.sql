@@ -55,7 +55,7 @@ begin
       and u.status = 'ACTIVE' and u.deleted_at is null) then
     perform app_hidden.fail('UNAUTHENTICATED', 'The account was changed since this request was first made; sign in.');
   end if;
-  -- For the header of the answer (src/limits/operationWork.ts).
+  -- For the header of the answer (src/admission/operationWork.ts).
   if answer is not null then
     raise notice using errcode = 'PLAT3', message = 'The field has the answer that was kept.';
   end if;

@@ -1,4 +1,4 @@
--- Messages of visitors that are forwarded by e-mail, and the record of mails that keeps a job that runs twice from
+-- Messages of visitors that are forwarded by email, and the record of mails that keeps a job that runs twice from
 -- sending twice.
 
 comment on table app_private.mail_deliveries is
@@ -78,7 +78,7 @@ comment on function app_public.contact_organization is $$
 @arg message What they want to say, 20,000 characters at most.
 @arg phone Where to call back.
 
-Forwards a message by e-mail to the organization: to its address for enquiries, once whoever owns that has agreed by the
+Forwards a message by email to the organization: to its address for enquiries, once whoever owns that has agreed by the
 link of a mail; else to its owners.$$;
 
 create function app_public.contact_service(

@@ -1,5 +1,5 @@
 -- How often somebody may do something, whatever it is. A limit of so many uses has as many slots for each key (a
--- network, an e-mail address, a user); a use takes a slot until the window is over. Nobody waits for anybody: the slot
+-- network, an email address, a user); a use takes a slot until the window is over. Nobody waits for anybody: the slot
 -- of a use that is not committed is passed over, and counts as taken.
 
 comment on table app_private.limit_uses is
@@ -49,7 +49,7 @@ insert into app_private.limits (name, most, within, description) values
   ('second_factor.hour', 10, '1 hour', 'Wrong codes of the second factor of an account, for each way to give one.'),
   ('second_factor.day', 30, '24 hours', 'Wrong codes of the second factor of an account, for each way to give one.'),
   ('second_factor.notice', 1, '24 hours', 'Mails that tell the user of wrong codes of their second factor.'),
-  ('email_change.account', 5, '1 hour', 'Changes of the e-mail address that a user asks for.'),
+  ('email_change.account', 5, '1 hour', 'Changes of the email address that a user asks for.'),
   ('consent.address', 3, '24 hours',
     'Mails that ask the owner of an address for consent, for all organizations; further ones are quietly not sent.'),
   ('consent.address_and_organization', 1, '24 hours',
@@ -62,7 +62,7 @@ insert into app_private.limits (name, most, within, description) values
   ('buyer.change', 300, '1 hour', 'Changes that a buyer makes to their own personalizations.'),
   ('buyer.document', 30, '24 hours', 'Private documents that a buyer uploads.'),
   ('contact.network', 20, '1 hour', 'Messages to organizations and to the operator from one network.'),
-  ('contact.sender', 5, '1 hour', 'Messages to organizations and to the operator from one e-mail address.'),
+  ('contact.sender', 5, '1 hour', 'Messages to organizations and to the operator from one email address.'),
   ('visitor_hold.person', 2, '1 hour',
     'Homes that a visitor holds or reserves for themselves, within publicHoldExpiration of the project.'),
   ('visitor_hold.network', 10, '1 hour', 'The same of all visitors from one network.'),
@@ -70,7 +70,7 @@ insert into app_private.limits (name, most, within, description) values
     'Reservations without a fee that a visitor makes for themselves, within reservationExpiration of the project.'),
   ('visitor_reservation.network', 10, '48 hours', 'The same of all visitors from one network.'),
   ('contact_project.network', 60, '1 hour', 'Messages to projects from one network.'),
-  ('contact_project.sender', 10, '1 hour', 'Messages to a project from one e-mail address.');
+  ('contact_project.sender', 10, '1 hour', 'Messages to a project from one email address.');
 
 create function app_private.limit_of(name text) returns table (most int, within interval)
 language sql stable rows 1 as $$

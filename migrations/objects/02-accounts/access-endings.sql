@@ -87,7 +87,7 @@ begin
       union all
       select t.id, t.parent_id from family f join app_public.access_tokens t on t.id = f.parent_id
     )
-    select f.id from family f), null, 'It was made before the e-mail address of its maker was verified.');
+    select f.id from family f), null, 'It was made before the email address of its maker was verified.');
   return null;
 end $$;
 create trigger _700_verified after update on app_public.users for each row

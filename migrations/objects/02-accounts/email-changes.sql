@@ -1,4 +1,4 @@
--- Another e-mail address for an account. Whoever asks gives the password; then both addresses confirm by a code from a
+-- Another email address for an account. Whoever asks gives the password; then both addresses confirm by a code from a
 -- mail each, given back by whoever is signed in with the account. The mail to the present address has a link, too, that
 -- stops the change without signing in: the owner of an account that somebody else has got into keeps it.
 --
@@ -17,7 +17,7 @@ comment on table app_private.former_emails is
   'Confirmed addresses that accounts had: invitations on their way to one are accepted until then.';
 comment on column app_private.former_emails.email is E'@personal\n\nThe former address.';
 
-comment on type app_public.email_change is 'A change of the e-mail address of an account that is not complete yet.';
+comment on type app_public.email_change is 'A change of the email address of an account that is not complete yet.';
 comment on column app_public.email_change.email is E'@notNull\n\nThe new address.';
 comment on column app_public.email_change.is_confirmed is E'@notNull\n\nWhether the new address has confirmed it.';
 comment on column app_public.email_change.is_former_confirmed is
@@ -64,7 +64,7 @@ comment on function app_public.request_email_change is $$
 @arg password The password of the account.
 @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second factor.
 
-Asks for another e-mail address for the viewer's account. Both addresses get a mail with a code for confirmEmailChange,
+Asks for another email address for the viewer's account. Both addresses get a mail with a code for confirmEmailChange,
 and the present one a link that stops the change; the account keeps its address until both have confirmed, within a day.
 Asking again replaces what was asked before. Where the new address has an account already, the answer is the same, and
 its owner gets a mail that says so.$$;
@@ -137,7 +137,7 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.cancel_email_change is
-  'Calls the change of the e-mail address off: its codes work no more. Does nothing where there is none.';
+  'Calls the change of the email address off: its codes work no more. Does nothing where there is none.';
 grant execute on function app_public.request_email_change, app_public.confirm_email_change,
   app_public.cancel_email_change to plat_user, plat_anonymous;
 
@@ -151,7 +151,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.users_email_change to plat_user, plat_anonymous;
 comment on function app_public.users_email_change is
-  'The change of the e-mail address that waits for confirmation; null for everybody but the user.';
+  'The change of the email address that waits for confirmation; null for everybody but the user.';
 
 -- For the task that sends the mails.
 create function app_private.issue_email_change(user_id uuid)

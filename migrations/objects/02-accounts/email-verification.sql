@@ -17,14 +17,14 @@ declare
   viewer uuid := app_hidden.require_whole_account();
 begin
   if exists (select from app_public.users u where u.id = viewer and u.email_verified_at is not null) then
-    perform app_hidden.fail('CONFLICT', 'The e-mail address of your account is confirmed already.');
+    perform app_hidden.fail('CONFLICT', 'The email address of your account is confirmed already.');
   end if;
   perform app_private.rate_limit('verification.account', viewer::text);
   perform app_private.request_verification(viewer);
   return true;
 end $$;
 comment on function app_public.request_email_verification() is
-  'Sends a code for verifyEmail to the e-mail address of the viewer''s account; it lives a day and replaces the one '
+  'Sends a code for verifyEmail to the email address of the viewer''s account; it lives a day and replaces the one '
   'before. createAccount sends the first. Gives true.';
 
 create function app_public.verify_email(token text) returns app_public.users
@@ -46,7 +46,7 @@ end $$;
 comment on function app_public.verify_email is $$
 @arg token The code of the mail that createAccount or requestEmailVerification sent.
 
-Confirms that the e-mail address of the account is the
+Confirms that the email address of the account is the
   viewer's. Before that, nothing is sent to others in their name.$$;
 grant execute on function app_public.request_email_verification, app_public.verify_email to plat_user, plat_anonymous;
 

@@ -1,4 +1,4 @@
--- Invitations to an organization, sent by e-mail. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a
+-- Invitations to an organization, sent by email. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a
 -- refusal by the invited). An invitation lives seven days; that it is over shows at every read, without a job: a row
 -- that is still PENDING after expires_at reads as EXPIRED, and is marked so by the next invitation of the address.
 --
@@ -114,7 +114,7 @@ comment on function app_public.create_organization_invite is
   '@arg email The address to invite; only an account with this address can accept.\n'
   '@arg role What the new member may do; only an owner invites an owner.\n'
   '@arg message A few words for the mail, 2,000 characters at most.\n\n'
-  'Invites somebody by e-mail; an address with a pending invitation gets it again, with a new link. Takes the '
+  'Invites somebody by email; an address with a pending invitation gets it again, with a new link. Takes the '
   'role OWNER or ADMIN.';
 
 create function app_private.invite_lacks(i app_public.organization_invites) returns text
@@ -213,7 +213,7 @@ begin
   end if;
   if not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
-      'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
+      'This invitation is for another email address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
   end if;
   -- A token that is restricted to another organization, or to scopes without membership, does not widen itself.
@@ -237,7 +237,7 @@ end $$;
 grant execute on function app_public.accept_organization_invite to plat_user, plat_anonymous;
 comment on function app_public.accept_organization_invite is
   E'@arg token The token of the mail.\n\n'
-  'Joins the organization that invited the viewer''s e-mail address, and marks that address as verified. A '
+  'Joins the organization that invited the viewer''s email address, and marks that address as verified. A '
   'token works once, for seven days.';
 
 -- For the task that sends the mail. The token exists in that process and in the mail, nowhere else.

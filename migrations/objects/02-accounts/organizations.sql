@@ -1,6 +1,6 @@
 -- Organizations and their members. An organization always has an owner.
 
-comment on type app_public.notification_settings is 'Which e-mail notifications a member gets from one organization.';
+comment on type app_public.notification_settings is 'Which email notifications a member gets from one organization.';
 
 comment on column app_public.notification_settings.new_lead is E'@notNull\n\nA new lead came in by itself.';
 comment on column app_public.notification_settings.lead_assigned is E'@notNull\n\nA lead was assigned to the member.';
@@ -33,7 +33,7 @@ comment on column app_public.organizations.name is E'@impersonal\n\nName of the 
 comment on column app_public.organizations.slug is 'Readable name in addresses; accepted as id.';
 comment on column app_public.organizations.kind is 'What the company does.';
 comment on column app_public.organizations.description is E'@impersonal\n\nWhat the public reads about it.';
-comment on column app_public.organizations.email is E'@impersonal\n@masked\n\nE-mail address for enquiries.';
+comment on column app_public.organizations.email is E'@impersonal\n@masked\n\nEmail address for enquiries.';
 comment on column app_public.organizations.phone is E'@impersonal\n@masked\n\nPhone number.';
 comment on column app_public.organizations.address is E'@impersonal\n@masked\n\nPostal address.';
 comment on column app_public.organizations.website_url is E'@impersonal\n\nAddress of its website.';
@@ -111,7 +111,7 @@ grant execute on function app_public.organizations_viewer_role, app_public.organ
   app_public.organizations_phone, app_public.organizations_address to plat_user, plat_anonymous;
 comment on function app_public.organizations_viewer_role is
   'The role of the viewer; null for those who are no members.';
-comment on function app_public.organizations_email is 'E-mail address for enquiries; seen by members.';
+comment on function app_public.organizations_email is 'Email address for enquiries; seen by members.';
 comment on function app_public.organizations_phone is 'Phone number; seen by members.';
 comment on function app_public.organizations_address is
   'Postal address; seen by members, and by tokens that may change it.';

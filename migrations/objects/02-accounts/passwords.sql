@@ -69,7 +69,7 @@ begin
 end $$;
 comment on function app_public.create_user_otp(app_public.email_address) is
   E'@withoutViewer For those who cannot sign in; the code goes to the owner of the address.\n@arg email The address of '
-  'the account.\n\nSends a one-time code for resetPassword to the e-mail address, if there is an account with it; the '
+  'the account.\n\nSends a one-time code for resetPassword to the email address, if there is an account with it; the '
   'answer is true in any case. The code lives 15 minutes, works once, and replaces the one before.';
 
 create function app_private.issue_user_otp(user_id uuid) returns table (email text, code text, expires_at timestamptz)

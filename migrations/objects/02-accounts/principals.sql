@@ -293,13 +293,13 @@ create trigger _800_review after update on app_public.access_tokens
   referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_access_tokens__review();
 
-create function app_private.settle_access_token(id uuid) returns void
+create function app_private.expire_access_token(id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
-  select app_private.review_principals(t.user_id) from app_public.access_tokens t where t.id = settle_access_token.id
+  select app_private.review_principals(t.user_id) from app_public.access_tokens t where t.id = expire_access_token.id
 $$;
-comment on function app_private.settle_access_token(uuid) is 'Suspends what an access token made that has expired.';
+comment on function app_private.expire_access_token(uuid) is 'Suspends what an access token made that has expired.';
 select app_private.make_deadline('access_token', 'app_public.access_tokens', 'expires_at', 'new.revoked_at is null',
-  '{revoked_at}', 'app_private.settle_access_token(uuid)');
+  '{revoked_at}', 'app_private.expire_access_token(uuid)');
 
 create function app_private.tg_members__review() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -3,7 +3,7 @@
 -- it is the step of time that a code is of, or the SHA-256 of a recovery code. Each is accepted once.
 --
 -- Where an account has one, a password alone opens nothing: it is asked for at login, when a password is reset or
--- changed, for another e-mail address, and to take the factor away. It is asked of accounts with a confirmed address
+-- changed, for another email address, and to take the factor away. It is asked of accounts with a confirmed address
 -- only: nobody locks the owner of an address out of an account that they have not made.
 
 comment on domain app_public.second_factor_code is
@@ -227,7 +227,7 @@ comment on function app_public.enroll_second_factor is $$
 @arg password The password of the account.
 
 Makes a secret for an authenticator app, which nothing asks for until confirmSecondFactor has taken a code of it. Takes
-a confirmed e-mail address.$$;
+a confirmed email address.$$;
 
 create function app_private.give_recovery_codes(user_id uuid) returns app_public.recovery_codes
 language plpgsql volatile as $$

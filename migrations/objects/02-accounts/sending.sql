@@ -106,7 +106,7 @@ declare
 begin
   if not exists (select from app_public.users u where u.id = viewer and u.email_verified_at is not null) then
     perform app_hidden.fail('FORBIDDEN',
-      'Confirm the e-mail address of your account first: requestEmailVerification sends a code, verifyEmail takes it.',
+      'Confirm the email address of your account first: requestEmailVerification sends a code, verifyEmail takes it.',
       '{"reason": "EMAIL_NOT_CONFIRMED"}');
   end if;
   return viewer;

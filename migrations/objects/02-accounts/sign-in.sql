@@ -51,13 +51,13 @@ comment on function app_private.network_of(text) is 'What counts as one address;
 create function app_private.account_named(name text) returns uuid
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- User names contain no @, e-mail addresses do.
+  -- User names contain no @, email addresses do.
   if strpos(name, '@') > 0 then
     return (select i.user_id from app_hidden.user_identities i where i.email = lower(btrim(name)));
   end if;
   return (select i.user_id from app_hidden.user_identities i where lower(i.username) = lower(btrim(name)));
 end $$;
-comment on function app_private.account_named(text) is 'The user with this user name or e-mail address, or null.';
+comment on function app_private.account_named(text) is 'The user with this user name or email address, or null.';
 
 -- Whoever guesses locks themselves out, not the owner of the account: five wrong attempts count for an account and the
 -- network that they came from. What comes from elsewhere has a slower limit of its own, which does not hold for
@@ -234,7 +234,7 @@ declare
   is_new boolean;
 begin
   if email is null or password is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'An account takes an e-mail address and a password.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'An account takes an email address and a password.',
       jsonb_build_object('field', case when email is null then 'email' else 'password' end));
   end if;
   perform app_hidden.refuse_bad_value(null::app_public.users,
@@ -318,7 +318,7 @@ begin
 end $$;
 comment on function app_public.login is
   E'@withoutViewer For those who are to be signed in; the password says who it is.\n@becomes user_id\n@eachTime\n@arg '
-  'username User name or e-mail address.\n@arg password The password of the account.\n@arg refreshable Whether to get '
+  'username User name or email address.\n@arg password The password of the account.\n@arg refreshable Whether to get '
   'a token for 15 minutes, and a refresh token, rather than one token for 30 days.\n@arg second_factor_code A code of '
   'the authenticator app, or a recovery code, of an account that has a second factor.\n\nExchanges a name and a '
   'password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong attempts for an account from one '

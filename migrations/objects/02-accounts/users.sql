@@ -1,4 +1,4 @@
--- People. What colleagues see of each other is in users; e-mail and user name stand apart with a policy of their own;
+-- People. What colleagues see of each other is in users; email and user name stand apart with a policy of their own;
 -- passwords are out of reach for every role of the API.
 --
 -- What people show of themselves, and what an invitation leads to.
@@ -31,7 +31,7 @@ comment on column app_public.users.language is
   'Language of messages and mails; that of the browser which the account was made with, until it is changed.';
 comment on column app_public.users.status is 'Whether the user can sign in.';
 comment on column app_public.users.password_changed_at is E'@behavior -*\n\nWhen the password was last changed.';
-comment on column app_public.users.email_verified_at is E'@masked\n\nWhen the user proved to own the e-mail address.';
+comment on column app_public.users.email_verified_at is E'@masked\n\nWhen the user proved to own the email address.';
 comment on column app_public.users.last_login_at is E'@masked\n\nThe last sign-in.';
 comment on column app_public.users.avatar_url is
   E'@personal\n\nAddress of a picture of the user, wherever they keep it.';
@@ -47,7 +47,7 @@ create policy self on app_hidden.user_identities for update to plat_user
 grant select on app_hidden.user_identities to plat_user, plat_anonymous;
 grant update (username) on app_hidden.user_identities to plat_user;
 
-comment on table app_hidden.user_identities is 'What a user signs in with: e-mail address and user name.';
+comment on table app_hidden.user_identities is 'What a user signs in with: email address and user name.';
 comment on column app_hidden.user_identities.email is E'@personal\n\nThe address that the account signs in with.';
 comment on column app_hidden.user_identities.username is E'@personal\n\nThe name that the account signs in with.';
 comment on constraint user_identities_username_format on app_hidden.user_identities is
@@ -174,7 +174,7 @@ language sql stable as $$ select case when u.last_login_at is not null and app_h
 grant execute on function app_public.users_email_verified_at, app_public.users_last_login_at to plat_user,
   plat_anonymous;
 comment on function app_public.users_email_verified_at is
-  'When the user proved to own the e-mail address; seen by the user and by those who share an organization with them.';
+  'When the user proved to own the email address; seen by the user and by those who share an organization with them.';
 comment on function app_public.users_last_login_at is
   'The last sign-in; seen by the user and by those who share an organization with them.';
 

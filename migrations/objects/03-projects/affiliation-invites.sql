@@ -2,7 +2,7 @@
 -- fourteen days, and that it is over shows at every read, as with those to an organization (invitations.sql).
 --
 -- An organization that is there is named by id or slug: those who administer it read the invitation and answer it. One
--- that is not there yet is invited by an e-mail address: whoever reads its mail gets a token, once, and accepts for an
+-- that is not there yet is invited by an email address: whoever reads its mail gets a token, once, and accepts for an
 -- organization that they administer. Before that, the invitation itself is all that each side reads of the other.
 --
 -- Inviting again while one is pending sends it again: same record, new link, send_count + 1, fourteen days from now,
@@ -59,7 +59,7 @@ comment on constraint project_organization_invites_answered_by_id_fkey on app_pu
 comment on constraint project_organization_invites_not_owner on app_public.project_organization_invites is
   'A project has one owner; give another role.';
 comment on constraint project_organization_invites_recipient on app_public.project_organization_invites is
-  'Name the organization or an e-mail address, one of the two.';
+  'Name the organization or an email address, one of the two.';
 comment on constraint project_organization_invites_not_oneself on app_public.project_organization_invites is
   'The organization owns the project already.';
 comment on index app_public.project_organization_invites_one_pending is
@@ -104,7 +104,7 @@ grant execute on function app_public.project_organization_invites_status,
   app_public.project_organization_invites_owner_name to plat_user, plat_anonymous;
 comment on function app_public.project_organization_invites_status is E'@notNull\n\nWhat became of it.';
 comment on function app_public.project_organization_invites_recipient is
-  'Who was invited: the e-mail address, or the slug of the organization.';
+  'Who was invited: the email address, or the slug of the organization.';
 comment on function app_public.project_organization_invites_project_title is
   'What the project is called: the invited read no more of it until they accept.';
 comment on function app_public.project_organization_invites_owner_name is
@@ -176,7 +176,7 @@ begin
   elsif project.archived_at is not null then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
   elsif num_nonnulls(invited, address) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the organization or an e-mail address, one of the two.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Name the organization or an email address, one of the two.',
       '{"field": "organizationId"}');
   elsif offered is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');
@@ -326,7 +326,7 @@ begin
   end if;
   if token is not null and not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
-      'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
+      'This invitation is for another email address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
   end if;
   return invite;

@@ -9,7 +9,7 @@ comment on table app_public.sales_offices is 'Where the buyers of a project go.'
 comment on column app_public.sales_offices.title is E'@impersonal\n\nWhat it is called.';
 comment on column app_public.sales_offices.address is E'@impersonal\n\nWhere it is; at the project where null.';
 comment on column app_public.sales_offices.phone is E'@impersonal\n\nPhone number.';
-comment on column app_public.sales_offices.email is E'@impersonal\n\nE-mail address.';
+comment on column app_public.sales_offices.email is E'@impersonal\n\nEmail address.';
 comment on column app_public.sales_offices.notes is E'@impersonal\n\nWhat visitors should know, such as opening '
   'hours.';
 comment on column app_public.sales_offices.by_appointment_only is 'Whether visitors need an appointment.';

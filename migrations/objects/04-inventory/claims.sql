@@ -6,7 +6,7 @@
 -- on this table.
 
 select app_private.make_deadline('claim', 'app_hidden.claims', 'expires_at', 'new.released_at is null', '{released_at}',
-  'app_private.settle_claim(uuid)', 'app_private.settle_claims(uuid[])');
+  'app_private.expire_claim(uuid)', 'app_private.expire_claims(uuid[])');
 
 comment on table app_hidden.claims is
   'Who has, or had, a unit or lot: for what, at which listed price, until when. Not read by the roles of the API.';

@@ -1,5 +1,5 @@
 -- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one
--- with the same e-mail address, also when two forms arrive at the same moment. The sales team is told by mail.
+-- with the same email address, also when two forms arrive at the same moment. The sales team is told by mail.
 --
 -- Who writes may be anybody. What they say of a lead that is known stays on the message until the owner of the address
 -- confirms it (by the link of a mail, or signed in with that address confirmed), or the team accepts it; and news by
@@ -32,7 +32,7 @@ comment on column app_public.project_contact_messages.confirmed_at is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhen the owner of the address confirmed the '
   'message by the link of a mail.';
 comment on column app_public.project_contact_messages.name is E'@personal\n\nFull name as given.';
-comment on column app_public.project_contact_messages.email is E'@personal\n\nE-mail address as given.';
+comment on column app_public.project_contact_messages.email is E'@personal\n\nEmail address as given.';
 comment on column app_public.project_contact_messages.phone is E'@personal\n\nPhone number.';
 comment on column app_public.project_contact_messages.company is E'@personal\n\nCompany.';
 comment on column app_public.project_contact_messages.text is E'@personal\n\nWhat they wrote.';
@@ -317,7 +317,7 @@ comment on function app_public.contact_project is
   '@arg isAgent Whether they are an agent.\n'
   '@arg isRepresented Whether an agent represents them.\n'
   '@arg metadata Free data of the website.\n\n'
-  'Contacts the sales office of a project: makes a lead, or joins the one with the same e-mail address, and '
+  'Contacts the sales office of a project: makes a lead, or joins the one with the same email address, and '
   'tells the sales team. What a visitor says of a lead that is known stays on the message until the owner of the '
   'address '
   'confirms it or the team accepts it; news are sent once the owner of the address has confirmed that they want them.';

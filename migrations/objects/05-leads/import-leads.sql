@@ -10,8 +10,8 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('first_name', null, false, '{First,Given Name}', 'Given name.'),
     ('last_name', null, false, '{Last,Surname,Family Name}', 'Family name.'),
     ('legal_name', null, false, '{}', 'Name for contracts.'),
-    ('email', null, false, '{E-mail,Email Address,E-mail Address}',
-      'E-mail address: which lead it is, where no external id says so.'),
+    ('email', null, false, '{Email,Email Address,Email Address}',
+      'Email address: which lead it is, where no external id says so.'),
     ('phone', null, false, '{Telephone,Phone Number,Mobile,Cell}', 'Phone number.'),
     ('company', null, false, '{Organization,Firm}', 'Company.'),
     ('status', null, false, '{Lead Status,Stage}', 'How far the lead is; NEW where omitted.'),
@@ -25,7 +25,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('do_not_contact', null, false, '{DNC,Do Not Call}', 'yes or no: whether the lead asked not to be contacted.'),
     ('preferred_language', null, false, '{Language}', 'Language to write in, such as fr.'),
     ('assignee', 'app_public.email_address', false, '{Sales Rep,Salesperson,Owner,Assigned To}',
-      'E-mail address of the member who works on the lead.'),
+      'Email address of the member who works on the lead.'),
     ('assignee_id', null, false, '{}', 'Id of the member who works on the lead.'),
     ('budget_min', null, false, '{Minimum Budget,Min Budget,Budget From}', 'Lowest budget.'),
     ('budget_max', null, false, '{Maximum Budget,Max Budget,Budget To,Budget}', 'Highest budget.'),
@@ -38,7 +38,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('agent_id', null, false, '{}', 'Id of the agent who brings the lead.'),
     ('agent_name', 'app_public.short_text', false, '{Broker,Broker Name}', 'Name of the agent who brings the lead.'),
     ('agent_email', 'app_public.email_address', false, '{Broker Email}',
-      'E-mail address of the agent: one who is known by it, or is entered with the name.'),
+      'Email address of the agent: one who is known by it, or is entered with the name.'),
     ('agent_phone', 'app_public.phone_number', false, '{Broker Phone}', 'Phone number of the agent.'),
     ('agent_brokerage', 'app_public.short_text', false, '{Brokerage}', 'Brokerage the agent works for.'),
     ('agent_license_number', 'app_public.short_text', false, '{License Number}', 'Number of the agent''s licence.'),
@@ -61,7 +61,7 @@ comment on column app_public.import_leads_payload.skipped_count is
   'says.';
 comment on column app_public.import_leads_payload.failed_count is E'@notNull\n\nHow many rows were refused.';
 comment on column app_public.import_leads_payload.duplicate_count is
-  E'@notNull\n\nHow many rows have the e-mail address of an open lead that was there already.';
+  E'@notNull\n\nHow many rows have the email address of an open lead that was there already.';
 comment on column app_public.import_leads_payload.errors is
   'What is wrong with the rows that were refused, in their order; the first 1,000.';
 comment on column app_public.import_leads_payload.rows is
@@ -126,8 +126,8 @@ comment on function app_public.import_leads is
   'rows at most.\n'
   '@arg system The system of the organization that the external ids in the file are of, such as crm.\n'
   '@arg dryRun Nothing is kept; the answer shows what would be.\n'
-  '@arg updateExisting Changes leads that are there already, by their external id or e-mail address, to what the file '
+  '@arg updateExisting Changes leads that are there already, by their external id or email address, to what the file '
   'says; cells that are empty change nothing. Otherwise they are left as they are, and get the external id at most.\n\n'
-  'Imports leads from CSV: the good rows, and says what is wrong with the others. An open lead with the same e-mail '
+  'Imports leads from CSV: the good rows, and says what is wrong with the others. An open lead with the same email '
   'address is the same lead. Where members take turns, the new leads are dealt out; nobody is notified, and who '
   'withdrew from marketing mail is not entered anew.';

@@ -105,7 +105,7 @@ begin
     select * into lead from app_public.leads l where l.id = existing_id;
     if coalesce(on_duplicate, 'ERROR') = 'ERROR' or lead.id is null then
       -- Somebody else's lead stays theirs: its id is told to those who may see it.
-      perform app_hidden.fail('CONFLICT', 'There is a lead with this e-mail address in the project already.',
+      perform app_hidden.fail('CONFLICT', 'There is a lead with this email address in the project already.',
         jsonb_strip_nulls(jsonb_build_object('field', 'email', 'existingId', lead.id)));
     end if;
     if on_duplicate = 'MERGE' then
@@ -130,7 +130,7 @@ begin
 end $$;
 comment on function app_public.create_lead is $$
 @arg agent The agent who brings the lead.
-@arg onDuplicate What to do when the project has an open lead with this e-mail address; ERROR where omitted.
+@arg onDuplicate What to do when the project has an open lead with this email address; ERROR where omitted.
 
 Creates a lead. Who was closed (LOST, UNQUALIFIED or CONVERTED) may register anew; person leads to what was before.
 The sales team is not notified; contactProject does that. A source that the project does not have is refused;
@@ -288,4 +288,4 @@ comment on function app_private.lead_interaction(uuid, timestamptz, boolean) is
 
 comment on function app_private.live_lead(uuid,text) is
   E'@withoutViewer Callers may write leads of the project, where an address is in use once.\n\nThe lead of a project '
-  'with an e-mail address.';
+  'with an email address.';

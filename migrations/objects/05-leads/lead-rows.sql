@@ -3,7 +3,7 @@
 -- for one as for 200,000; only where one is refused that passed the judgement, by a rule of a trigger or by somebody
 -- else at the same moment, are its neighbours written in smaller portions until it stands alone.
 --
--- A row belongs to the lead with its external id, else to the open lead with its e-mail address.
+-- A row belongs to the lead with its external id, else to the open lead with its email address.
 
 comment on type app_public.lead_row_error is 'Why a row was refused.';
 comment on column app_public.lead_row_error.code is E'@notNull\n\nOne of the codes of errors, such as BAD_USER_INPUT.';
@@ -22,7 +22,7 @@ comment on column app_public.lead_row_result.lead_id is
   'The lead that it became or belongs to; null where the viewer does not see it, and for one that a dry run would '
   'make.';
 comment on column app_public.lead_row_result.is_duplicate is
-  E'@notNull\n\nWhether an open lead with its e-mail address was there already, which no external id named.';
+  E'@notNull\n\nWhether an open lead with its email address was there already, which no external id named.';
 comment on column app_public.lead_row_result.code is
   'The code of the first of its errors; null where nothing is wrong.';
 comment on column app_public.lead_row_result.errors is E'@notNull\n\nWhat is wrong, for a row that was refused.';
@@ -137,7 +137,7 @@ begin
   perform app_private.check_import_rows('importLeads');
   insert into pg_temp.import_errors
     select d.row, d.column_name, 'CONFLICT', format('Row %s has this %s already.', d.first_row,
-      case d.column_name when 'email' then 'e-mail address' else 'external id' end), left(d.value, 200)
+      case d.column_name when 'email' then 'email address' else 'external id' end), left(d.value, 200)
     from (select r.row, k.column_name, k.value, first_value(r.row) over (partition by k.column_name, k.value
         order by r.row) as first_row
       from pg_temp.import_rows r
@@ -205,7 +205,7 @@ begin
         where r.assignee_id not in (select a.user_id::text from pg_temp.import_assignees a)) k
     where not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = k.column_name);
   insert into pg_temp.import_errors
-    select r.row, 'assignee', 'BAD_USER_INPUT', 'Name the assignee by e-mail address or id, not both.', null
+    select r.row, 'assignee', 'BAD_USER_INPUT', 'Name the assignee by email address or id, not both.', null
     from pg_temp.import_rows r where num_nonnulls(r.assignee, r.assignee_id) = 2;
   insert into pg_temp.import_errors
     select r.row, 'source', 'BAD_USER_INPUT', 'Name the source by code or id, not both.', null
@@ -241,8 +241,8 @@ begin
         when m.is_elsewhere then 'The lead with this external id is in another project.'
         when m.is_linked then 'The lead with this external id is somebody else''s.'
         when m.has_other and m.is_seen and r.external_id is not null
-          then 'The lead with this e-mail address has another external id already.'
-        else 'There is an open lead with this e-mail address in the project already.' end, null
+          then 'The lead with this email address has another external id already.'
+        else 'There is an open lead with this email address in the project already.' end, null
     from pg_temp.import_leads m join pg_temp.import_rows r using (row)
     where m.is_elsewhere or (m.id is not null and not m.is_seen) or (m.id is not null and not m.is_linked
       and (m.mode = 'ERROR' or (m.has_other and r.external_id is not null)));
@@ -344,7 +344,7 @@ begin
     select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
     from pg_temp.import_ready r where r.budget_max < r.budget_min;
   insert into pg_temp.import_errors
-    select r.row, 'email', 'CONFLICT', 'There is an open lead with this e-mail address in the project already.', r.email
+    select r.row, 'email', 'CONFLICT', 'There is an open lead with this email address in the project already.', r.email
     from pg_temp.import_ready r
     cross join lateral (select from (select e.id, e.project_id, e.status from app_public.leads e
         where e.email = r.email and e.deleted_at is null offset 0) l
@@ -368,7 +368,7 @@ comment on function app_private.judge_lead_rows(app_public.projects, text, uuid,
   'has '
   'those of them that change nothing. own_only: the viewer works on own leads only; on_duplicate: what becomes of a '
   'lead '
-  'found by e-mail address, as for createLead, or SET: the row changes it.';
+  'found by email address, as for createLead, or SET: the row changes it.';
 
 create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -19,7 +19,8 @@ grant insert (project_id, name, code, category, active), update (name, category,
 comment on table app_public.lead_sources is 'Where the leads of a project come from.';
 comment on column app_public.lead_sources.name is 'Name of the source.';
 comment on column app_public.lead_sources.code is
-  E'@insertOptional\n\nStable code, upper snake case, unique in the project; made from the name where omitted.';
+  E'@insertOptional\n\nStable code in upper case with underscores, unique in the project; made from the name where '
+  'omitted.';
 comment on column app_public.lead_sources.category is 'Kind of the source.';
 comment on column app_public.lead_sources.is_system is 'Belongs to every project and cannot be deleted.';
 comment on column app_public.lead_sources.active is 'Whether it is offered for new leads.';

@@ -2,11 +2,11 @@
 --
 -- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.
 
-comment on type app_public.agent_input is 'An agent: an existing one by id, or one to find by e-mail or make.';
+comment on type app_public.agent_input is 'An agent: an existing one by id, or one to find by email or make.';
 
 comment on column app_public.agent_input.id is 'An existing agent.';
 comment on column app_public.agent_input.name is 'Full name.';
-comment on column app_public.agent_input.email is 'E-mail address; an agent of the organization with it is taken.';
+comment on column app_public.agent_input.email is 'Email address; an agent of the organization with it is taken.';
 comment on column app_public.agent_input.phone is 'Phone number.';
 comment on column app_public.agent_input.brokerage is 'Brokerage the agent works for.';
 comment on column app_public.agent_input.license_number is 'Number of the licence.';
@@ -75,7 +75,7 @@ comment on column app_public.leads.first_name is
 comment on column app_public.leads.last_name is
   E'@personal\n\nFamily name; taken from the full name where neither name is given, as far as that tells it.';
 comment on column app_public.leads.legal_name is E'@personal\n\nName for contracts.';
-comment on column app_public.leads.email is E'@personal\n\nE-mail address; at most one open lead of a project has it.';
+comment on column app_public.leads.email is E'@personal\n\nEmail address; at most one open lead of a project has it.';
 comment on column app_public.leads.phone is E'@personal\n\nPhone number.';
 comment on column app_public.leads.address is E'@personal\n\nPostal address.';
 comment on column app_public.leads.company is E'@personal\n\nCompany.';
@@ -131,7 +131,7 @@ comment on constraint leads_assignee_id_fkey on app_public.leads is
 comment on constraint leads_subscription on app_public.leads is
   'A lead follows marketing mail or has unsubscribed from it.';
 comment on index app_public.leads_open_email is
-  'There is an open lead with this e-mail address in the project already.';
+  'There is an open lead with this email address in the project already.';
 
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -287,10 +287,10 @@ language sql stable as $$ select l.id = any (array(select app_hidden.leads_with_
 grant execute on function app_public.leads_filter_query, app_public.leads_filter_unassigned,
   app_public.leads_filter_email, app_public.leads_filter_phone to plat_user, plat_anonymous;
 comment on function app_public.leads_filter_query is
-  E'@filter query\n@finder matching_leads\n\nWords in name, e-mail address, phone number or company.';
+  E'@filter query\n@finder matching_leads\n\nWords in name, email address, phone number or company.';
 comment on function app_public.leads_filter_unassigned is
   E'@filter unassigned\n\nOnly leads that nobody works on, or only the others.';
-comment on function app_public.leads_filter_email is E'@filter email\n\nThe e-mail address, whatever the case.';
+comment on function app_public.leads_filter_email is E'@filter email\n\nThe email address, whatever the case.';
 comment on function app_public.leads_filter_phone is
   E'@filter phone\n@finder leads_with_phone\n\nThe phone number, or its last digits.';
 

@@ -1,4 +1,4 @@
--- Persons: who a lead or a purchase is about. An organization knows each of them once, by the e-mail address, whichever
+-- Persons: who a lead or a purchase is about. An organization knows each of them once, by the email address, whichever
 -- project they registered in, however often, and whatever they bought. A purchase is of the person of its lead.
 --
 -- A person has no data of their own: name and address stand on leads and purchases, where they are changed and erased,
@@ -17,10 +17,10 @@ comment on table app_public.persons is
   E'@behavior -operation\n\nSomebody who is a lead or buyer of an organization, once or several times.';
 comment on column app_public.persons.id is 'The id; says nothing about when they became known.';
 comment on column app_public.persons.organization_id is E'@behavior -*\n\nThe organization that knows them.';
-comment on column app_public.persons.email_digest is E'@secret\n@behavior -*\n\nSHA-256 of the e-mail address.';
+comment on column app_public.persons.email_digest is E'@secret\n@behavior -*\n\nSHA-256 of the email address.';
 comment on constraint persons_organization_id_fkey on app_public.persons is
   E'@fieldName organization\n@backwardBehavior -*\n\nThe organization that knows them.';
-comment on index app_public.persons_email is 'There is a person with this e-mail address already.';
+comment on index app_public.persons_email is 'There is a person with this email address already.';
 comment on column app_public.leads.person_id is
   'Who the lead is; the same for all leads and purchases of a person.';
 comment on column app_public.buyers.person_id is
@@ -61,7 +61,7 @@ begin
   return result;
 end $$;
 comment on function app_private.person_of(uuid, text) is
-  'The person whom an organization knows by an e-mail address, from now on where it did not; without an address '
+  'The person whom an organization knows by an email address, from now on where it did not; without an address '
   'somebody new. Who registers one address at the same moment gets the same person.';
 
 create function app_private.rename_person(person_id uuid, email text) returns boolean
@@ -74,7 +74,7 @@ exception when unique_violation then
   return false; -- somebody else is known by it
 end $$;
 comment on function app_private.rename_person(uuid, text) is
-  'Has a person known by another e-mail address; false, and nothing done, where another person has it.';
+  'Has a person known by another email address; false, and nothing done, where another person has it.';
 
 -- Who has another address than before is the same person, unless the address is known as that of another one, or
 -- another lead or purchase of the person keeps the former one.
@@ -124,11 +124,11 @@ create trigger _210_person before update of email, lead_id on app_public.buyers 
   when (row(old.email, old.lead_id) is distinct from row(new.email, new.lead_id))
     execute function app_private.tg_buyers__person();
 comment on function app_private.other_person(app_public.leads, app_public.leads) is
-  'Who else a lead is whose e-mail address has changed; null where it is the same person as before.';
+  'Who else a lead is whose email address has changed; null where it is the same person as before.';
 comment on function app_private.tg_leads__person_of_purchases() is
   'The purchases of a lead are of the person that the lead is.';
 comment on function app_private.tg_buyers__person() is
-  'Says who buys: the person of the lead, without one by the e-mail address.';
+  'Says who buys: the person of the lead, without one by the email address.';
 
 -- What was signed for after the buyer had accepted an invitation is shown to them at once, under the address that they
 -- accepted it with, as is what they reserved themselves. A draft waits for its own invitation.

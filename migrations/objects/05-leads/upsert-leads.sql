@@ -11,7 +11,7 @@ comment on column app_public.lead_entry_input.name is
 comment on column app_public.lead_entry_input.first_name is 'Given name.';
 comment on column app_public.lead_entry_input.last_name is 'Family name.';
 comment on column app_public.lead_entry_input.legal_name is 'Name for contracts.';
-comment on column app_public.lead_entry_input.email is 'E-mail address; at most one open lead of a project has it.';
+comment on column app_public.lead_entry_input.email is 'Email address; at most one open lead of a project has it.';
 comment on column app_public.lead_entry_input.phone is 'Phone number.';
 comment on column app_public.lead_entry_input.address is 'Postal address.';
 comment on column app_public.lead_entry_input.company is 'Company.';
@@ -28,10 +28,10 @@ comment on column app_public.lead_entry_input.subscribed is
 comment on column app_public.lead_entry_input.do_not_contact is 'Whether the lead asked not to be contacted.';
 comment on column app_public.lead_entry_input.preferred_language is 'Language to write in.';
 comment on column app_public.lead_entry_input.assignee is
-  'E-mail address of the member who works on the lead; or give assigneeId.';
+  'Email address of the member who works on the lead; or give assigneeId.';
 comment on column app_public.lead_entry_input.assignee_id is 'The member who works on the lead.';
 comment on column app_public.lead_entry_input.agent is
-  'The agent who brings the lead: an existing one by id or e-mail address, or a new one; null for none.';
+  'The agent who brings the lead: an existing one by id or email address, or a new one; null for none.';
 comment on column app_public.lead_entry_input.budget_min is 'Lowest budget.';
 comment on column app_public.lead_entry_input.budget_max is 'Highest budget.';
 comment on column app_public.lead_entry_input.preapproved is 'Whether a lender approved the lead.';
@@ -162,7 +162,7 @@ comment on function app_public.upsert_leads is
   E'@arg projectId The project of the leads.\n'
   '@arg system The system of the organization that the external ids are of, such as crm; the caller chooses the name.\n'
   '@arg leads The leads, 500 at most.\n'
-  '@arg onDuplicate What to do where no lead has the external id, but an open lead the e-mail address; ERROR where '
+  '@arg onDuplicate What to do where no lead has the external id, but an open lead the email address; ERROR where '
   'omitted. With MERGE and RETURN_EXISTING that lead gets the external id.\n'
   '@arg dryRun Nothing is kept; the answer shows what would be.\n\n'
   'Creates or changes leads by the ids that they have in a system of the viewer''s organization: a lead that the '

@@ -43,7 +43,7 @@ comment on column app_public.agreement_files.file is
   E'@personal contract\n@writeOnly\n@secret\n\nA PDF, 50 MB at most.';
 comment on column app_public.agreement_files.kind is 'What it is.';
 comment on column app_public.agreement_files.title is
-  E'@personal contract\n\nWhat people read instead of the file name.';
+  E'@personal contract\n\nWhat people read instead of the filename.';
 comment on column app_public.agreement_files.description is
   E'@personal contract\n\nWhat it is about.';
 comment on column app_public.agreement_files.filename is

@@ -29,7 +29,7 @@ select app_private.make_state_machine('agreements', 'agreement',
   requirements => array[['VOIDED', 'void_reason', 'Say why the agreement is voided.']]);
 select app_private.make_deadline('agreement', 'app_public.agreements', 'expires_at',
   'new.deleted_at is null and new.status in (''SENT'', ''VIEWED'', ''PARTIALLY_SIGNED'')', '{status,deleted_at}',
-    'app_private.settle_agreement(uuid)');
+    'app_private.expire_agreement(uuid)');
 
 grant insert (lead_id, buyer_id, type, title, status, expires_at, signing_provider, reminder_days),
   update (title, status, expires_at, void_reason, signing_provider, reminder_days),
@@ -103,7 +103,7 @@ end $$;
 create trigger _200_keep before delete on app_public.agreements for each row
   execute function app_private.tg_agreements__keep();
 
-create function app_private.settle_agreement(agreement_id uuid) returns void
+create function app_private.expire_agreement(agreement_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
@@ -114,7 +114,7 @@ begin
       and a.expires_at <= clock_timestamp();
   perform set_config('plat.service', before, true);
 end $$;
-comment on function app_private.settle_agreement(uuid) is 'An agreement that was not signed in time has expired.';
+comment on function app_private.expire_agreement(uuid) is 'An agreement that was not signed in time has expired.';
 
 create function app_public.agreements_allowed_transitions(a app_public.agreements) returns app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('agreement',

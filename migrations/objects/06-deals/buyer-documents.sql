@@ -30,7 +30,7 @@ comment on column app_public.buyer_documents.public is 'Whether everybody sees i
 comment on column app_public.buyer_documents.file is
   E'@personal contract\n@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
 comment on column app_public.buyer_documents.title is
-  E'@personal contract\n\nWhat people read instead of the file name.';
+  E'@personal contract\n\nWhat people read instead of the filename.';
 comment on column app_public.buyer_documents.description is
   E'@personal contract\n\nWhat it is about.';
 comment on column app_public.buyer_documents.filename is

@@ -1,4 +1,4 @@
--- Buyers as users: an invitation by e-mail, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a
+-- Buyers as users: an invitation by email, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a
 -- purchase has one pending invitation at most, and inviting again sends another link and voids the one before.
 --
 -- The buyer sees the own purchases and reservations with what hangs on them, and their project as outsiders see a
@@ -57,7 +57,7 @@ begin
     perform app_hidden.fail('CONFLICT', 'This buyer has accepted an invitation already.',
       jsonb_build_object('field', 'buyerId', 'existingId', buyer.user_id));
   elsif recipient is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'The buyer has no e-mail address; give one.', '{"field": "email"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'The buyer has no email address; give one.', '{"field": "email"}');
   end if;
   perform app_private.rate_limit('invite.buyers', buyer.organization_id::text);
   perform app_private.rate_limit('invite.buyer', buyer.id::text);
@@ -109,7 +109,7 @@ comment on function app_public.invite_buyer is
   '@arg email The address to invite; that of the buyer where omitted. Only an account with this address can '
   'accept.\n'
   '@arg message A few words for the mail, 2,000 characters at most.\n\n'
-  'Invites a buyer to the service by e-mail, to follow the purchase and act on the buyer''s side; again with a '
+  'Invites a buyer to the service by email, to follow the purchase and act on the buyer''s side; again with a '
   'new link. Gives true.';
 
 create function app_public.accept_buyer_invite(token text) returns app_public.buyers
@@ -140,7 +140,7 @@ begin
   end if;
   if not app_private.has_address(viewer, invite.email) then
     perform app_hidden.fail('FORBIDDEN',
-      'This invitation is for another e-mail address; sign in with the account of the address it was sent to.',
+      'This invitation is for another email address; sign in with the account of the address it was sent to.',
       '{"field": "token"}');
   end if;
   -- A token that is restricted to an organization, or to scopes without purchases, does not widen itself.
@@ -161,7 +161,7 @@ end $$;
 grant execute on function app_public.accept_buyer_invite to plat_user, plat_anonymous;
 comment on function app_public.accept_buyer_invite is
   E'@arg token The token of the mail.\n\n'
-  'Makes the viewer the buyer of the purchase that the viewer''s e-mail address was invited to, and marks that '
+  'Makes the viewer the buyer of the purchase that the viewer''s email address was invited to, and marks that '
   'address as verified. A token works once, for fourteen days.';
 
 -- For the task that sends the mail. The token exists in that process and in the mail, nowhere else.

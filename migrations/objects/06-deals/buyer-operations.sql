@@ -90,7 +90,7 @@ end $$;
 comment on function app_private.tg_members__unassign_deals() is
   'Deals that a former member worked on have nobody assigned; those of leads follow their leads.';
 
-create function app_private.settle_rescission(buyer_id uuid) returns void
+create function app_private.end_rescission(buyer_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
@@ -104,12 +104,12 @@ begin
       purchase_firm_date = case when b.financing_contingency then b.purchase_firm_date
         else (b.rescission_ends_at at time zone p.time_zone)::date end
     from app_public.projects p
-    where b.id = settle_rescission.buyer_id and p.id = b.project_id and b.deleted_at is null and b.status = 'IN_REVIEW'
+    where b.id = end_rescission.buyer_id and p.id = b.project_id and b.deleted_at is null and b.status = 'IN_REVIEW'
       and b.rescission_ends_at <= clock_timestamp();
   perform set_config('plat.clock', '', true);
   perform set_config('plat.service', before, true);
 end $$;
-comment on function app_private.settle_rescission(uuid) is
+comment on function app_private.end_rescission(uuid) is
   'Ends the rescission period of a purchase when its time has come.';
 
 create function app_private.fallout_reason_for(project_id uuid, applies_to text, wanted_id uuid) returns uuid
@@ -210,7 +210,7 @@ begin
   elsif input ? 'email' and not app_private.viewer_owns_address(coalesce(btrim(input ->> 'email'), '')) then
     -- Mails about the purchase go there.
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Give the confirmed e-mail address of your account; another one is yours once the account has it.',
+      'Give the confirmed email address of your account; another one is yours once the account has it.',
       '{"field": "email"}');
   end if;
   perform set_config('plat.actor_type', 'BUYER', true);

@@ -29,7 +29,7 @@ select app_private.make_state_machine('buyers', 'buyer',
   requirements => array[['CANCELLED', 'fallout_reason_id', 'A purchase that is cancelled needs a fallout reason.']]);
 select app_private.make_deadline('rescission', 'app_public.buyers', 'rescission_ends_at', $$new.status = 'IN_REVIEW'
   and new.deleted_at is null$$,
-  '{status,deleted_at}', 'app_private.settle_rescission(uuid)');
+  '{status,deleted_at}', 'app_private.end_rescission(uuid)');
 select app_private.make_searchable('buyers', 'BUYER', 'concat_ws('' '', r.first_name, r.last_name, r.legal_name)',
   'concat_ws('' '', r.email, r.phone, r.company)', assignee => 'r.assignee_id');
 
@@ -67,7 +67,7 @@ comment on column app_public.buyers.agent_id is 'The agent who represents the bu
 comment on column app_public.buyers.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.buyers.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.buyers.legal_name is E'@personal contract\n\nName on the contract.';
-comment on column app_public.buyers.email is E'@personal\n\nE-mail address; the invitation goes there.';
+comment on column app_public.buyers.email is E'@personal\n\nEmail address; the invitation goes there.';
 comment on column app_public.buyers.phone is E'@personal\n\nPhone number.';
 comment on column app_public.buyers.company is E'@personal contract\n\nCompany.';
 comment on column app_public.buyers.preferred_language is 'Language to write in.';
@@ -550,9 +550,9 @@ grant execute on function app_public.buyers_filter_query, app_public.buyers_full
   app_public.buyers_documents, app_public.units_buyer, app_public.lots_buyer, app_public.leads_buyer to plat_user,
   plat_anonymous;
 comment on function app_public.buyers_filter_query is
-  E'@filter query\n@finder matching_buyers\n\nWords in name, e-mail address, phone number or company.';
+  E'@filter query\n@finder matching_buyers\n\nWords in name, email address, phone number or company.';
 comment on function app_public.buyers_full_name is
-  E'@notNull\n\nGiven and family name; without them the name on the contract, the company or the e-mail address.';
+  E'@notNull\n\nGiven and family name; without them the name on the contract, the company or the email address.';
 comment on function app_public.buyers_dob is 'Day of birth; null without the permission buyer.pii.';
 comment on function app_public.buyers_metadata is
   'Free data of the organization''s own programs; null without the permission buyer.read.';

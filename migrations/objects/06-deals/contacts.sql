@@ -178,7 +178,7 @@ comment on column app_public.contacts.name is E'@personal contract\n\nFull name 
 comment on column app_public.contacts.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.contacts.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.contacts.legal_name is E'@personal contract\n\nName for contracts.';
-comment on column app_public.contacts.email is E'@personal\n\nE-mail address.';
+comment on column app_public.contacts.email is E'@personal\n\nEmail address.';
 comment on column app_public.contacts.phone is E'@personal\n\nPhone number.';
 comment on column app_public.contacts.address is E'@personal contract\n\nPostal address.';
 comment on column app_public.contacts.company is E'@personal\n\nCompany.';

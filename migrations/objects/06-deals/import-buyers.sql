@@ -12,8 +12,8 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('first_name', null, false, '{First,Given Name}', 'Given name.'),
     ('last_name', null, false, '{Last,Surname,Family Name}', 'Family name.'),
     ('legal_name', null, false, '{Name,Full Name,Buyer,Buyer Name,Purchaser,Purchaser Name}', 'Name on the contract.'),
-    ('email', null, false, '{E-mail,Email Address,E-mail Address}',
-      'E-mail address: which purchase it is, where there is neither unit nor lot.'),
+    ('email', null, false, '{Email,Email Address,Email Address}',
+      'Email address: which purchase it is, where there is neither unit nor lot.'),
     ('phone', null, false, '{Telephone,Phone Number,Mobile,Cell}', 'Phone number.'),
     ('company', null, false, '{Organization,Firm}', 'Company that buys.'),
     ('status', null, false, '{Purchase Status,Stage}', 'How far the purchase is; DRAFT where omitted.'),
@@ -30,7 +30,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
       'yes or no: whether it depends on a loan.'),
     ('amount_financed', null, false, '{Loan Amount,Mortgage}', 'How much of the price is a loan.'),
     ('assignee', 'app_public.email_address', false, '{Agent Email,Sales Rep,Salesperson}',
-      'E-mail address of the member who serves the buyer.'),
+      'Email address of the member who serves the buyer.'),
     ('thoroughfare', 'app_public.short_text', false, '{Street,Address,Street Address}',
       'Street and number of the buyer.'),
     ('premise', 'app_public.short_text', false, '{}', 'Apartment or suite of the buyer.'),
@@ -128,7 +128,7 @@ begin
   perform set_config('enable_nestloop', 'off', true);
   perform app_private.check_import_rows('importBuyers');
   insert into pg_temp.import_errors
-    select r.row, 'legal_name', 'BAD_USER_INPUT', 'Say who buys: a name, a company or an e-mail address.', null
+    select r.row, 'legal_name', 'BAD_USER_INPUT', 'Say who buys: a name, a company or an email address.', null
     from pg_temp.import_rows r where num_nonnulls(r.first_name, r.last_name, r.legal_name, r.company, r.email) = 0;
   insert into pg_temp.import_errors
     select r.row, 'phone', 'BAD_USER_INPUT', 'Not a valid phone number; use one such as +1 416 555 0123.',
@@ -215,7 +215,7 @@ begin
       where x.id = coalesce(of_unit.id, of_lot.id, of_email.id) limit 1) b on true;
   insert into pg_temp.import_errors
     select r.row, case when r.unit_id is not null then 'unit' else 'lot' end, 'INVENTORY_UNAVAILABLE',
-      'Somebody else with another e-mail address buys it.', null
+      'Somebody else with another email address buys it.', null
     from pg_temp.import_ready r where r.is_other;
   perform app_private.check_import_states('buyer');
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
@@ -280,7 +280,7 @@ comment on function app_public.import_buyers is
   '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 '
   'rows at most.\n'
   '@arg dryRun Nothing is kept; the answer shows what would be.\n'
-  '@arg updateExisting Changes purchases that are there already, by their unit, lot or e-mail address, to what '
+  '@arg updateExisting Changes purchases that are there already, by their unit, lot or email address, to what '
   'the file says; cells that are empty change nothing. Otherwise they are left as they are.\n\n'
   'Imports buyers from CSV, with the homes that they bought: the good rows, and says what is wrong with the '
-  'others. A lead with the same e-mail address becomes the lead of the purchase. Nobody is notified.';
+  'others. A lead with the same email address becomes the lead of the purchase. Nobody is notified.';

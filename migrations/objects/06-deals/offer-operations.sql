@@ -29,7 +29,7 @@ end $$;
 comment on function app_private.end_offer(uuid, text, text) is
   'Ends a pending offer without agreement; its negotiation takes the status that matches.';
 
-create function app_private.settle_offer(offer_id uuid) returns void
+create function app_private.expire_offer(offer_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   negotiation app_public.negotiations;
@@ -37,8 +37,8 @@ declare
   reservation app_public.reservations;
 begin
   negotiation := app_private.lock_negotiation((select o.negotiation_id from app_public.offers o
-    where o.id = settle_offer.offer_id));
-  select * into offer from app_public.offers o where o.id = settle_offer.offer_id and o.status = 'PENDING'
+    where o.id = expire_offer.offer_id));
+  select * into offer from app_public.offers o where o.id = expire_offer.offer_id and o.status = 'PENDING'
     and o.expires_at <= clock_timestamp();
   if offer.id is null then
     return;
@@ -55,7 +55,7 @@ begin
   end if;
   perform set_config('plat.clock', '', true);
 end $$;
-comment on function app_private.settle_offer(uuid) is 'Lets an offer expire whose time is over.';
+comment on function app_private.expire_offer(uuid) is 'Lets an offer expire whose time is over.';
 
 create function app_private.accept_offer(offer app_public.offers, negotiation app_public.negotiations) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

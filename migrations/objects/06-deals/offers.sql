@@ -28,7 +28,7 @@ select app_private.make_state_machine('offers', 'offer',
     ['PENDING', 'EXPIRED', 'service'], ['PENDING', 'WITHDRAWN', 'service']],
   initial => array['PENDING']);
 select app_private.make_deadline('offer', 'app_public.offers', 'expires_at', 'new.status = ''PENDING''', '{status}',
-  'app_private.settle_offer(uuid)');
+  'app_private.expire_offer(uuid)');
 
 grant select on app_public.offers to plat_user, plat_anonymous;
 
@@ -174,7 +174,7 @@ declare
 begin
   select * into pending from app_public.offers o where o.negotiation_id = negotiation.id and o.status = 'PENDING';
   if pending.expires_at <= clock_timestamp() then
-    perform app_private.settle_offer(pending.id);
+    perform app_private.expire_offer(pending.id);
     pending := null;
     select * into negotiation from app_public.negotiations n where n.id = negotiation.id;
   end if;

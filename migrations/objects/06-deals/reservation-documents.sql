@@ -31,7 +31,7 @@ comment on table app_public.reservation_documents is E'@file Document\n\nA docum
 comment on column app_public.reservation_documents.file is
   E'@personal contract\n@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
 comment on column app_public.reservation_documents.title is
-  E'@personal contract\n\nWhat people read instead of the file name.';
+  E'@personal contract\n\nWhat people read instead of the filename.';
 comment on column app_public.reservation_documents.description is
   E'@personal contract\n\nWhat it is about.';
 comment on column app_public.reservation_documents.filename is

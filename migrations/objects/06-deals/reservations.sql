@@ -1,5 +1,5 @@
 -- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline
--- is the claim's: where it is over, whoever releases it (settle_claim, or who takes the next one) ends the reservation
+-- is the claim's: where it is over, whoever releases it (expire_claim, or who takes the next one) ends the reservation
 -- too.
 --
 -- Chosen where nothing else says so:

@@ -1,5 +1,5 @@
 -- Holds: whoever sells keeps a unit or lot for a short time, such as while somebody thinks it over. The claim does the
--- keeping, and its deadline is the hold's: where it is over, whoever releases it (settle_claim, or who takes the next
+-- keeping, and its deadline is the hold's: where it is over, whoever releases it (expire_claim, or who takes the next
 -- one) ends the hold too.
 --
 --   ACTIVE → CONVERTED   the holder, or whoever sells to the lead that it is for, reserves, sells or accepts an offer

@@ -1,4 +1,4 @@
-create function app_private.settle_escalation_ticket(ticket_id uuid) returns void
+create function app_private.expire_escalation_ticket(ticket_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
@@ -10,7 +10,7 @@ begin
   perform set_config('plat.service', before, true);
   perform set_config('plat.clock', '', true);
 end $$;
-comment on function app_private.settle_escalation_ticket(uuid) is 'Ends a ticket that nobody decided in time.';
+comment on function app_private.expire_escalation_ticket(uuid) is 'Ends a ticket that nobody decided in time.';
 
 create function app_private.open_ticket(
   kind text, cause text, organization_id uuid, title text, available_actions text[],

@@ -28,7 +28,7 @@ select app_private.make_state_machine('escalation_tickets', 'escalation_ticket',
   initial => array['OPEN']);
 select app_private.make_deadline('escalation_ticket', 'app_public.escalation_tickets', 'due_at',
   $$new.status in ('OPEN', 'FAILED')$$, '{status}',
-  'app_private.settle_escalation_ticket(uuid)');
+  'app_private.expire_escalation_ticket(uuid)');
 
 grant select on app_public.escalation_tickets to plat_user, plat_anonymous;
 grant update (priority, assignee_id, due_at) on app_public.escalation_tickets to plat_user;

@@ -4,7 +4,7 @@
 -- which
 --                       another took the home; an accepted offer lost its claim to time, and another takes the home; a
 --                       reservation is refunded whose home belongs to somebody else by now
---   DUPLICATE_LEAD      two leads of a project have one phone number, and different e-mail addresses or none
+--   DUPLICATE_LEAD      two leads of a project have one phone number, and different email addresses or none
 --
 -- What a caller meets is refused to the caller, with INVENTORY_UNAVAILABLE or CONFLICT, and is no ticket. Nothing that
 -- a ticket says names the other party: not everybody who sees the one sees the other.

@@ -32,7 +32,7 @@ language sql stable as $$
     ('assignee', 'firstName', 'text', 'First name.'),
     ('assignee', 'lastName', 'text', 'Last name.'), ('assignee', 'title', 'text', 'Title.'),
     ('assignee', 'phone', 'text', 'Phone number.'),
-    ('assignee', 'email', 'text', 'E-mail address; null where they are of another organization.'),
+    ('assignee', 'email', 'text', 'Email address; null where they are of another organization.'),
     ('event', 'id', 'text', 'Id.'), ('event', 'name', 'text', 'What happened, such as lead.created.'),
     ('event', 'occurredAt', 'time', 'When.'),
     ('event', 'subjectType', 'text', 'The kind of record that changed.'),
@@ -515,7 +515,7 @@ begin
         if jsonb_typeof(value) <> 'string'
           or (value #>> '{}') !~ '^[^\s@"<>(),;:\\\[\]]+@[^\s@"<>(),;:\\\[\]]+\.[^\s@"<>(),;:\\\[\]]{2,}$'
           or length(value #>> '{}') > 254 then
-          perform app_private.refuse_definition(at, 'this is no e-mail address; give one such as ada@example.com.');
+          perform app_private.refuse_definition(at, 'this is no email address; give one such as ada@example.com.');
         end if;
       when 'url' then
         if jsonb_typeof(value) <> 'string' or (value #>> '{}') !~* '^https://' or length(value #>> '{}') > member.most

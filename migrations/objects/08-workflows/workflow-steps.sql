@@ -73,10 +73,10 @@ begin
           when b.id is null and not l.subscribed and e.trigger_type in ('BATCH', 'SCHEDULE')
             then 'The lead does not follow marketing mail.' end as refusal,
         case when coalesce(x.input ->> 'to', 'PERSON') = 'PERSON' and coalesce(b.email, l.email) is null
-          then 'The lead or buyer has no e-mail address.'
+          then 'The lead or buyer has no email address.'
           when x.input ->> 'to' in ('ASSIGNEE', 'MEMBER') and i.email is null then 'There is nobody to write to.'
           when coalesce(x.input ->> 'to', 'PERSON') in ('PERSON', 'ADDRESS') and not w.may_send then
-            'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
+            'No owner of the organization has confirmed the email address of their account: requestEmailVerification '
             'sends a code, verifyEmail takes it.'
           when x.input ->> 'to' = 'ADDRESS'
             and not app_private.is_known_recipient(x.organization_id, x.input ->> 'address') then

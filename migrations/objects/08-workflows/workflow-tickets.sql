@@ -117,5 +117,5 @@ insert into app_hidden.ticket_actions (action, kind, permission, perform) values
   ('RESUME_EXECUTION', null, null, 'app_private.resume_execution_by_ticket'),
   ('CANCEL_EXECUTION', null, null, 'app_private.cancel_execution_by_ticket');
 
--- Drafts are e-mails to leads.
+-- Drafts are emails to leads.
 

@@ -93,7 +93,7 @@ begin
     select p.execution_id, p.attempt, p.message, case
         when not p.sends then p.result
         when not app_private.owner_is_confirmed(home) then jsonb_build_object('result', 'FAIL', 'error',
-          'No owner of the organization has confirmed the e-mail address of their account: requestEmailVerification '
+          'No owner of the organization has confirmed the email address of their account: requestEmailVerification '
           'sends a code, verifyEmail takes it.')
         when row_number() over (partition by p.sends order by p.execution_id) > granted
           then jsonb_build_object('result', 'WAIT', 'until', coalesce(q.frees_at, now() + interval '1 hour'))

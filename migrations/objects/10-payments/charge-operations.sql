@@ -254,13 +254,13 @@ comment on function app_hidden.begin_payment(text, jsonb, jsonb) is
 revoke execute on function app_hidden.begin_payment from plat_anonymous;
 
 -- What the processor answered.
-create function app_private.settle_charge(id uuid) returns void
+create function app_private.update_charge_status(id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   update app_public.processor_charges c set status = app_private.charge_status(c, c.amount_refunded)
-    where c.id = settle_charge.id and c.status <> app_private.charge_status(c, c.amount_refunded);
+    where c.id = update_charge_status.id and c.status <> app_private.charge_status(c, c.amount_refunded);
 end $$;
-comment on function app_private.settle_charge(uuid) is
+comment on function app_private.update_charge_status(uuid) is
   'Gives a charge that was paid the status that its refunds and disputes make.';
 
 create function app_private.note_payment(id uuid, state jsonb) returns jsonb
@@ -342,7 +342,7 @@ begin
     for refund in select value from jsonb_array_elements(coalesce(told -> 'refunds', '[]')) loop
       perform app_private.apply_refund(charge, refund);
     end loop;
-    perform app_private.settle_charge(charge.id);
+    perform app_private.update_charge_status(charge.id);
   end if;
   perform set_config('plat.service', service, true), set_config('plat.clock', '', true);
   return app_private.payment_facts(intent);

@@ -20,7 +20,7 @@ comment on table app_public.organization_payments_representatives is
 comment on column app_public.organization_payments_representatives.kind is 'What they are to the organization.';
 comment on column app_public.organization_payments_representatives.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.organization_payments_representatives.last_name is E'@personal contract\n\nFamily name.';
-comment on column app_public.organization_payments_representatives.email is E'@personal contract\n\nE-mail address.';
+comment on column app_public.organization_payments_representatives.email is E'@personal contract\n\nEmail address.';
 comment on column app_public.organization_payments_representatives.phone is E'@personal contract\n\nPhone number.';
 comment on column app_public.organization_payments_representatives.dob is
   E'@personal contract\n@secret\n@masked\n\nDate of birth.';
@@ -235,7 +235,7 @@ comment on function app_public.create_organization_payments_representative is
   '@arg kind Authorized representative, owner of 25 percent or more, director or executive.\n'
   '@arg first_name Given name.\n'
   '@arg last_name Family name.\n'
-  '@arg email E-mail address.\n'
+  '@arg email Email address.\n'
   '@arg phone Phone number, with its country code.\n'
   '@arg dob Date of birth.\n'
   '@arg title Position.\n'
@@ -246,7 +246,7 @@ comment on function app_public.create_organization_payments_representative is
 comment on function app_public.update_organization_payments_representative is
   E'@arg first_name Given name.\n'
   '@arg last_name Family name.\n'
-  '@arg email E-mail address.\n'
+  '@arg email Email address.\n'
   '@arg phone Phone number, with its country code.\n'
   '@arg dob Date of birth.\n'
   '@arg title Position.\n'

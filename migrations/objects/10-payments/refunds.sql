@@ -199,7 +199,7 @@ begin
   else
     perform app_private.apply_refund(charge, state || jsonb_build_object('ours', id));
   end if;
-  perform app_private.settle_charge(charge.id);
+  perform app_private.update_charge_status(charge.id);
   perform set_config('plat.service', service, true), set_config('plat.clock', '', true);
 end $$;
 comment on function app_private.note_refund(uuid, jsonb) is

@@ -96,7 +96,7 @@ begin
     organization := (select b.organization_id from app_private.search_backlog b
       where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations) order by b.id limit 1);
     if organization is not null then
-      perform app_private.call_due(organization, true);
+      perform app_private.raise_due(organization, true);
     end if;
   end if;
 end $$;

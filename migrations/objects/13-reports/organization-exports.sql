@@ -66,21 +66,20 @@ comment on function app_private.organization_file_plan(uuid) is
   'files of an organization are found by.';
 grant execute on function app_private.organization_file_plan to plat_user;
 
-create function app_hidden.open_organization_export(id uuid) returns jsonb
+create function app_hidden.open_organization_archive(organization_id uuid, files boolean) returns jsonb
 language plpgsql stable as $$
 declare
-  chosen app_public.exports;
   one record;
   amount int;
   total int := 0;
   tables jsonb := '[]';
 begin
-  select * into chosen from app_public.exports e where e.id = open_organization_export.id;
-  if chosen.id is null or not app_hidden.organization_can(chosen.organization_id, 'org.owner') then
+  -- Of an export that is not seen any more there is no organization.
+  if app_hidden.organization_can(organization_id, 'org.owner') is not true then
     perform app_hidden.fail('FORBIDDEN', 'Whoever asked for it may not export the organization any more.',
       '{"permission": "org.owner"}');
   end if;
-  for one in select p.* from app_private.organization_export_plan(chosen.organization_id) p loop
+  for one in select p.* from app_private.organization_export_plan(open_organization_archive.organization_id) p loop
     execute format('select count(*) from %s t where %s', one.source, one.condition) into amount;
     total := total + amount;
     if amount > 0 then
@@ -89,14 +88,22 @@ begin
     end if;
   end loop;
   return jsonb_build_object('columns', '[]'::jsonb, 'header', '', 'total', total, 'timeZone', 'UTC',
-    'permissions', array['org.owner'], 'tables', tables, 'rights', app_hidden.report_rights(chosen.organization_id,
+    'permissions', array['org.owner'], 'tables', tables, 'rights', app_hidden.report_rights(organization_id,
       null, array['org.owner', 'report.run']),
-    'files', case when chosen.filter ->> 'files' = 'true'
-      then app_private.organization_file_plan(chosen.organization_id) end);
+    'files', case when files then app_private.organization_file_plan(organization_id) end);
 end $$;
-comment on function app_hidden.open_organization_export(uuid) is
-  'What an archive of an organization is made of, as its requester sees it: for each kind of record how many, and the '
+revoke execute on function app_hidden.open_organization_archive from plat_anonymous;
+comment on function app_hidden.open_organization_archive(uuid, boolean) is
+  'What an archive of an organization is made of, as the viewer sees it: for each kind of record how many, and the '
   'statement that gives them as JSON; the statement that gives its files, null where none are wanted.';
+
+create function app_hidden.open_organization_export(id uuid) returns jsonb
+language sql stable as $$
+  select app_hidden.open_organization_archive(e.organization_id, coalesce(e.filter ->> 'files' = 'true', false))
+  from (values (open_organization_export.id)) given (id) left join app_public.exports e on e.id = given.id
+$$;
+comment on function app_hidden.open_organization_export(uuid) is
+  'What the archive is made of that an export is for; see open_organization_archive.';
 revoke execute on function app_hidden.open_organization_export from plat_anonymous;
 
 create function app_public.export_organization(organization_id uuid, files boolean default true)

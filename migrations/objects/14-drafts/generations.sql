@@ -32,7 +32,7 @@ select app_private.make_state_machine('service_intelligence_generations', 'gener
   initial => array['PENDING']);
 select app_private.make_deadline('generation', 'app_public.service_intelligence_generations', 'pending_until',
   'new.status = ''PENDING''', '{status}',
-  'app_private.settle_overdue_generation(uuid)');
+  'app_private.expire_generation(uuid)');
 
 grant select on app_public.service_intelligence_generations to plat_user, plat_anonymous;
 
@@ -116,7 +116,7 @@ comment on function app_private.settle_generation(uuid, jsonb) is
   'Notes what the drafting service made: {status, subject, body, language, facts, warnings, model, error}. One that is '
   'settled already stays as it is.';
 
-create function app_private.settle_overdue_generation(id uuid) returns void
+create function app_private.expire_generation(id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.settle_generation(id,
     '{"status": "FAILED", "error": "The service was interrupted while the draft was written; ask for another one."}')
@@ -216,7 +216,7 @@ begin
   elsif lead.do_not_contact then
     perform app_hidden.fail('CONFLICT', 'The lead has asked not to be contacted; discard the draft.');
   elsif lead.email is null then
-    perform app_hidden.fail('CONFLICT', 'The lead has no e-mail address.');
+    perform app_hidden.fail('CONFLICT', 'The lead has no email address.');
   end if;
   if generation.status <> 'ACCEPTED' then
     update app_public.service_intelligence_generations g set status = 'ACCEPTED' where g.id = generation.id;

@@ -32,7 +32,7 @@ language sql immutable as $$
       '[number]', 'g'), most)
 $$;
 comment on function app_hidden.without_contacts(text, int) is
-  'A text without e-mail addresses, links, phone numbers and dates, cut to so many characters.';
+  'A text without email addresses, links, phone numbers and dates, cut to so many characters.';
 
 create function app_hidden.bedrooms_in(words text) returns int[]
 language sql immutable as $$
@@ -315,7 +315,7 @@ comment on function app_hidden.lead_email_quotes(app_public.leads) is
 create function app_hidden.lead_email_warnings(lead app_public.leads, facts jsonb) returns text[]
 language sql stable as $$
   select array_remove(array[
-    case when (lead).email is null then 'The lead has no e-mail address.' end,
+    case when (lead).email is null then 'The lead has no email address.' end,
     case when not (lead).subscribed
       then 'The lead has not agreed to marketing mail; write only in answer to what they asked.' end,
     case when (lead).is_represented or (lead).agent_id is not null

@@ -168,6 +168,6 @@ comment on function app_public.suggest_lead_email is
   '@arg language The language to write in; that of the lead where omitted, else English.\n'
   '@arg instructions What to mind, 2,000 characters at most. The text states facts of the lead''s own records '
   'only, whatever is asked here.\n\n'
-  'Drafts an e-mail to a lead from facts that the viewer sees, for a person to look at: facts says which '
+  'Drafts an email to a lead from facts that the viewer sees, for a person to look at: facts says which '
   'record each statement is from. A text that states what no fact supports is BLOCKED. Nothing is sent. At '
   'most 30 an hour for a user and 300 for an organization.';

@@ -1,4 +1,4 @@
--- Which records are about a person: their leads and purchases, whatever of the organization has their e-mail address in
+-- Which records are about a person: their leads and purchases, whatever of the organization has their email address in
 -- a personal column, and all that hangs on these by foreign keys. New tables are found by their keys and comments.
 
 create function app_private.erasure_edges() returns table (child regclass, name name, parent regclass, has_id boolean)

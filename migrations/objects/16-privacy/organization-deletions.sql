@@ -241,19 +241,17 @@ end $$;
 comment on function app_private.refuse_deletion_under_way(uuid) is
   'Refuses to delete an organization with purchases, reservations or payments that are not over.';
 
-create function app_public.request_organization_deletion(organization_id uuid, password app_public.password_proof,
-  second_factor_code app_public.second_factor_code default null, reason app_public.long_text default null,
-  dry_run boolean default false) returns app_public.organization_deletions
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create function app_private.schedule_organization_deletion(organization_id uuid, reason text, dry_run boolean,
+  requested_by_id uuid default null) returns app_public.organization_deletions
+language plpgsql volatile as $$
 #variable_conflict use_variable
 declare
-  viewer constant uuid := app_hidden.require_whole_account();
   result app_public.organization_deletions;
 begin
-  perform app_hidden.require_organization(organization_id, 'org.owner');
-  perform app_private.require_password(viewer, password);
-  perform app_private.require_second_factor(viewer, second_factor_code);
-  perform from app_public.organizations o where o.id = organization_id for no key update;
+  perform from app_public.organizations o where o.id = organization_id and o.deleted_at is null for no key update;
+  if not found then
+    perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
+  end if;
   if exists (select from app_public.organization_deletions d where d.organization_id = organization_id
       and d.status in ('SCHEDULED', 'RUNNING')) then
     perform app_hidden.fail('CONFLICT', 'The organization is to be deleted already.',
@@ -264,7 +262,7 @@ begin
     insert into app_public.organization_deletions (organization_id, reason, final_at, expected, kept, kept_until,
         requested_by_id)
       select organization_id, reason, now() + interval '30 days', app_private.count_organization(organization_id),
-        k.kept, (select max((e.value ->> 'until')::date) from jsonb_array_elements(k.kept) e), viewer
+        k.kept, (select max((e.value ->> 'until')::date) from jsonb_array_elements(k.kept) e), requested_by_id
         from (select app_private.count_retained(organization_id) as kept) k
       returning * into result;
     if dry_run then
@@ -275,6 +273,22 @@ begin
     null;
   end;
   return result;
+end $$;
+comment on function app_private.schedule_organization_deletion(uuid, text, boolean, uuid) is
+  'Has an organization deleted in 30 days, or, with dry_run, only tells what would go. Nobody asked for it where an '
+  'operator of the service does it; its owners are reminded and can cancel it all the same.';
+
+create function app_public.request_organization_deletion(organization_id uuid, password app_public.password_proof,
+  second_factor_code app_public.second_factor_code default null, reason app_public.long_text default null,
+  dry_run boolean default false) returns app_public.organization_deletions
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  viewer constant uuid := app_hidden.require_whole_account();
+begin
+  perform app_hidden.require_organization(organization_id, 'org.owner');
+  perform app_private.require_password(viewer, password);
+  perform app_private.require_second_factor(viewer, second_factor_code);
+  return app_private.schedule_organization_deletion(organization_id, reason, dry_run, viewer);
 end $$;
 grant execute on function app_public.request_organization_deletion to plat_user, plat_anonymous;
 comment on function app_public.request_organization_deletion is $$
@@ -290,22 +304,31 @@ them are reminded. Export its data before (exportOrganization). Contracts and pa
 for; accounts of its people stay. Purchases, reservations and payments that are under way refuse it. For owners who are
 signed in; access tokens are refused.$$;
 
-create function app_public.cancel_organization_deletion(organization_id uuid, reason app_public.long_text default null)
-returns app_public.organization_deletions
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create function app_private.end_scheduled_deletion(organization_id uuid, reason text, cancelled_by_id uuid default null)
+  returns app_public.organization_deletions
+language plpgsql volatile as $$
 #variable_conflict use_variable
 declare
   result app_public.organization_deletions;
 begin
-  perform app_hidden.require_organization(organization_id, 'org.owner');
   update app_public.organization_deletions d set status = 'CANCELLED', cancelled_at = now(), cancel_reason = reason,
-      cancelled_by_id = app_public.current_user_id()
+      cancelled_by_id = cancelled_by_id
     where d.organization_id = organization_id and d.status = 'SCHEDULED' returning * into result;
   if result.id is null then
     perform app_hidden.fail('NOT_FOUND', 'This organization is not to be deleted.', '{"field": "organizationId"}');
   end if;
   perform app_private.add_job('organization_deletions__remind', job_key => 'organization deletion ' || result.id);
   return result;
+end $$;
+comment on function app_private.end_scheduled_deletion(uuid, text, uuid) is
+  'Cancels the deletion of an organization before it is final.';
+
+create function app_public.cancel_organization_deletion(organization_id uuid, reason app_public.long_text default null)
+returns app_public.organization_deletions
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_hidden.require_organization(organization_id, 'org.owner');
+  return app_private.end_scheduled_deletion(organization_id, reason, app_public.current_user_id());
 end $$;
 grant execute on function app_public.cancel_organization_deletion to plat_user, plat_anonymous;
 comment on function app_public.cancel_organization_deletion is $$

@@ -1,9 +1,9 @@
 /** What happens, sent to another system in its own fields: a webhook of the integration's own, with a mapping applied to its body. */
-import { AddressRefused, AddressUnknown, resolvePublicAddress } from "../../outbound/publicAddress.ts";
-import { postPublicly } from "../../outbound/post.ts";
+import { AddressRefused, AddressUnknown, resolvePublicAddress } from "../../network/publicAddress.ts";
+import { postPublicly } from "../../network/publicPost.ts";
 import { freshSecret, signedHeaders } from "../../webhooks/signature.ts";
 import { ConnectionFailed, Misconfigured, type Adapter } from "../adapter.ts";
-import type { Mapping } from "../mapping.ts";
+import type { Mapping } from "../../compute/mapping.ts";
 
 const adapter: Adapter = {
   async check({ url, events, mapping }, { policy, unknownEvent, compute, tenant }) {

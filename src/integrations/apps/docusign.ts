@@ -1,6 +1,6 @@
 /** An organization's account at DocuSign; src/providers/signing/docusign.ts has agreements signed there. */
 import { createPrivateKey } from "node:crypto";
-import { AddressRefused, AddressUnknown, resolvePublicAddress } from "../../outbound/publicAddress.ts";
+import { AddressRefused, AddressUnknown, resolvePublicAddress } from "../../network/publicAddress.ts";
 import { createDocusign, docusignServer, type DocusignAccount } from "../../providers/signing/docusign.ts";
 import { SigningFailed } from "../../providers/signing/index.ts";
 import { ConnectionFailed, Misconfigured, type Adapter } from "../adapter.ts";

@@ -5,7 +5,7 @@ import {
   AddressUnknown,
   resolvePublicHost,
   type AddressPolicy,
-} from "../../outbound/publicAddress.ts";
+} from "../../network/publicAddress.ts";
 import { mailPackage } from "../../providers/mail/mailPackage.ts";
 import { ConnectionFailed, Misconfigured, type Adapter } from "../adapter.ts";
 

@@ -1,4 +1,4 @@
-import { letters, type Letter } from "./letters.ts";
+import { letters, type Letter } from "./letterTexts.ts";
 import { purposeOf, type Purpose } from "./purposes.ts";
 import type { DraftProvider, DraftRequest, Fact, WrittenDraft } from "./provider.ts";
 

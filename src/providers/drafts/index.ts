@@ -1,4 +1,4 @@
-import type { DraftOptions } from "../../providerOptions.ts";
+import type { DraftOptions } from "../../base/providerOptions.ts";
 import { createEmbedded } from "./embedded.ts";
 import type { DraftProvider } from "./provider.ts";
 

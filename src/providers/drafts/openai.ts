@@ -1,6 +1,6 @@
 import OpenAI from "openai";
-import type { RemoteOptions } from "../../providerOptions.ts";
-import { boundedFetch, inTime } from "./call.ts";
+import type { RemoteOptions } from "../../base/providerOptions.ts";
+import { boundedFetch, inTime } from "./boundedCall.ts";
 import { maxTokens, message, readAnswer, schema, system } from "./prompt.ts";
 import { DraftFailed, type DraftProvider } from "./provider.ts";
 

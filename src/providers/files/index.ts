@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { archivedStore } from "../../backup/contents.ts";
+import { archivedStore } from "./contents.ts";
 import { createLocalFolder } from "./localFolder.ts";
-import type { S3Options } from "../../providerOptions.ts";
+import type { S3Options } from "../../base/providerOptions.ts";
 import { createS3 } from "./s3.ts";
 import type { FileStore } from "./store.ts";
 

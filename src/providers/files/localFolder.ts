@@ -4,8 +4,8 @@ import { constants, copyFile, mkdir, open, rename, rm, stat } from "node:fs/prom
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { removeLeftovers } from "../../files/leftovers.ts";
-import { heard } from "../../heard.ts";
+import { removeLeftovers } from "./leftovers.ts";
+import { ignoreEarlyErrors } from "../../base/ignoreEarlyErrors.ts";
 import type { FileStore } from "./store.ts";
 
 /**
@@ -22,7 +22,7 @@ export function createLocalFolder(folder: string): FileStore {
   };
   return {
     async put(key, content) {
-      if (content instanceof Readable) heard(content);
+      if (content instanceof Readable) ignoreEarlyErrors(content);
       const path = pathOf(key);
       const unfinished = join(unfinishedFolder, `${randomBytes(12).toString("hex")}.part`);
       for (const parent of [dirname(path), unfinishedFolder])
@@ -41,7 +41,7 @@ export function createLocalFolder(folder: string): FileStore {
     },
     async get(key, range) {
       const file = await open(pathOf(key)).catch(ignoreMissing);
-      return file && heard(file.createReadStream(range));
+      return file && ignoreEarlyErrors(file.createReadStream(range));
     },
     async size(key) {
       return (await stat(pathOf(key)).catch(ignoreMissing))?.size;

@@ -2,9 +2,9 @@ import { createReadStream } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import { Readable } from "node:stream";
-import { heard } from "../../heard.ts";
+import { ignoreEarlyErrors } from "../../base/ignoreEarlyErrors.ts";
 import { FileStoreFailed, type FileStore } from "./store.ts";
-import type { S3Options } from "../../providerOptions.ts";
+import type { S3Options } from "../../base/providerOptions.ts";
 
 const require = createRequire(import.meta.url);
 
@@ -31,7 +31,7 @@ function endsSilence(content: IncomingMessage): Readable {
     if (content.readableLength === 0)
       content.destroy(new FileStoreFailed("The file store fell silent in the middle of a content."));
   });
-  return heard(content);
+  return ignoreEarlyErrors(content);
 }
 
 /** What is no failure has no answer. */

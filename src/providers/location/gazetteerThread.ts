@@ -1,6 +1,6 @@
 /** The thread in which cities are looked up: answers those of its data once, and ends. Started by index.ts. */
 import { parentPort, workerData } from "node:worker_threads";
-import { lowerPriority } from "../../priority.ts";
+import { lowerPriority } from "../../base/priority.ts";
 import { findCities } from "./gazetteer.ts";
 import type { CityName } from "./place.ts";
 

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { isIP } from "node:net";
 import maxmind, { type Reader, type Response } from "maxmind";
-import { cityDatabase, isInstalled } from "../../optionalPackages.ts";
+import { cityDatabase, isInstalled } from "../../base/optionalPackages.ts";
 import type { Place } from "./place.ts";
 
 const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;

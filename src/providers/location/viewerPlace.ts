@@ -1,8 +1,8 @@
 import type { Pool } from "pg";
 import { inShare } from "../../database/orderedPool.ts";
-import type { FairSemaphore } from "../../limits/fairSemaphore.ts";
-import { partyOf } from "../../limits/party.ts";
-import type { Logger } from "../../log.ts";
+import type { FairSemaphore } from "../../admission/fairSemaphore.ts";
+import { partyOf } from "../../admission/party.ts";
+import type { Logger } from "../../base/log.ts";
 import type { CityName, LocationProvider, Place } from "./place.ts";
 
 /** Where the viewer is; null where their address tells nothing, or nobody can be asked. */

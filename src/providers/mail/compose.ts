@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { SendMailOptions } from "nodemailer";
-import { bareAddress } from "../../mailAddress.ts";
+import { bareAddress } from "../../base/mailAddress.ts";
 import type { MailMessage } from "./message.ts";
 
 // Control characters end or fold a header; the others change the direction of the text around them, which fakes senders.

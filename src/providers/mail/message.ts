@@ -4,7 +4,7 @@ import type { Language } from "../../messages/catalogue.ts";
 export interface MailMessage {
   /** Names this very mail: sent twice under one key, it carries the same Message-ID both times. */
   key: string;
-  /** An e-mail address, nothing else. */
+  /** An email address, nothing else. */
   to: string;
   replyTo?: { name: string; address: string };
   subject: string;

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { writeToOutbox } from "../outbox.ts";
+import { writeToOutbox } from "../writeToOutbox.ts";
 import { compose } from "./compose.ts";
 import { mailPackage } from "./mailPackage.ts";
 import { MailDeferred, type MailProvider } from "./message.ts";

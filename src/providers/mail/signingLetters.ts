@@ -11,7 +11,7 @@ interface OfAgreement {
 }
 
 const why = ({ organization }: Pick<OfAgreement, "organization">): string =>
-  `You get this mail because ${organization} named this e-mail address as that of somebody who signs. If you do not know them, ignore it.`;
+  `You get this mail because ${organization} named this email address as that of somebody who signs. If you do not know them, ignore it.`;
 
 /** Asks somebody to sign, for the first time or once more. */
 export function signingInvitation(

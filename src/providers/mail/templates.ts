@@ -17,23 +17,23 @@ export function oneTimeCode(values: { code: string; expiresAt: Date }): Rendered
       `It works once, until ${when(values.expiresAt)}. A code that was sent before no longer works.`,
       "If it was not you, there is nothing to do: your password stays as it is. Never give the code to anybody who asks for it.",
     ],
-    footer: "You get this mail because a new password was asked for with this e-mail address.",
+    footer: "You get this mail because a new password was asked for with this email address.",
   });
 }
 
 /** The code that confirms the address of a new account. */
 export function verificationCode(values: { code: string; link: string; expiresAt: Date }): Rendered {
   return render({
-    subject: "Confirm your e-mail address",
+    subject: "Confirm your email address",
     blocks: [
-      "An account was made with this e-mail address. If it was you, confirm the address, signed in with the account:",
+      "An account was made with this email address. If it was you, confirm the address, signed in with the account:",
       { link: values.link, label: "Confirm the address" },
       "A program confirms it with verifyEmail and this code:",
       { code: values.code },
       `It works once, until ${when(values.expiresAt)}, and only for whoever is signed in with the account.`,
       "If it was not you, do nothing: the account can send nothing in your name. To take it over, reset its password.",
     ],
-    footer: "You get this mail because somebody made an account with this e-mail address.",
+    footer: "You get this mail because somebody made an account with this email address.",
   });
 }
 
@@ -42,27 +42,27 @@ export function accountExists(): Rendered {
   return render({
     subject: "You have an account already",
     blocks: [
-      "Somebody, hopefully you, wanted to make an account with this e-mail address. It has one already, and nothing was changed.",
+      "Somebody, hopefully you, wanted to make an account with this email address. It has one already, and nothing was changed.",
       "If it was you, sign in with the password of that account, or ask for a code to set a new one.",
       "If it was not you, there is nothing to do: whoever asked was not told that you have an account.",
     ],
-    footer: "You get this mail because somebody wanted to make an account with this e-mail address.",
+    footer: "You get this mail because somebody wanted to make an account with this email address.",
   });
 }
 
 /** The code by which a new address confirms that an account gets it. */
 export function newAddressCode(values: { code: string; link: string; expiresAt: Date }): Rendered {
   return render({
-    subject: "Confirm your new e-mail address",
+    subject: "Confirm your new email address",
     blocks: [
-      "Somebody, hopefully you, wants this e-mail address for their account. If it was you, confirm it, signed in with the account:",
+      "Somebody, hopefully you, wants this email address for their account. If it was you, confirm it, signed in with the account:",
       { link: values.link, label: "Confirm the new address" },
       "A program confirms it with confirmEmailChange and this code:",
       { code: values.code },
       `It works until ${when(values.expiresAt)}, and only for whoever is signed in with the account.`,
       "If it was not you, do nothing: the account does not get your address.",
     ],
-    footer: "You get this mail because somebody wanted this e-mail address for an account.",
+    footer: "You get this mail because somebody wanted this email address for an account.",
   });
 }
 
@@ -71,11 +71,11 @@ export function addressIsTaken(): Rendered {
   return render({
     subject: "You have an account already",
     blocks: [
-      "Somebody, hopefully you, wanted this e-mail address for another account. It has one already, and nothing was changed.",
+      "Somebody, hopefully you, wanted this email address for another account. It has one already, and nothing was changed.",
       "If it was you, sign in with the account of this address, or change its address first.",
       "If it was not you, there is nothing to do: whoever asked was not told that you have an account.",
     ],
-    footer: "You get this mail because somebody wanted this e-mail address for an account.",
+    footer: "You get this mail because somebody wanted this email address for an account.",
   });
 }
 
@@ -88,9 +88,9 @@ export function formerAddressCode(values: {
   expiresAt: Date;
 }): Rendered {
   return render({
-    subject: "Your account gets another e-mail address",
+    subject: "Your account gets another email address",
     blocks: [
-      `Somebody who knows your password wants another e-mail address for your account: ${values.email}.`,
+      `Somebody who knows your password wants another email address for your account: ${values.email}.`,
       "If it was not you, stop it. That ends all sign-ins of the account, too; then reset your password.",
       { link: values.stop, label: "Stop the change" },
       "If it was you, confirm it, signed in with the account:",
@@ -99,7 +99,7 @@ export function formerAddressCode(values: {
       { code: values.code },
       `It works until ${when(values.expiresAt)}. Never give the code to anybody who asks for it.`,
     ],
-    footer: "You get this mail because it is the e-mail address of your account.",
+    footer: "You get this mail because it is the email address of your account.",
   });
 }
 
@@ -162,13 +162,13 @@ const accountChanges = {
     signInOfOthers,
   ],
   EMAIL_CHANGED: ({ email }: AccountChange["facts"]) => [
-    "The e-mail address of your account was changed",
+    "The email address of your account was changed",
     `The address of your account is ${email} now. Both addresses confirmed it.`,
     "If it was not you, write to us.",
   ],
   EMAIL_CHANGE_STOPPED: () => [
-    "The change of your e-mail address was stopped",
-    "Somebody who knows the password of your account wanted another e-mail address for it. The link of the mail that we sent here stopped that, and ended all sign-ins of the account.",
+    "The change of your email address was stopped",
+    "Somebody who knows the password of your account wanted another email address for it. The link of the mail that we sent here stopped that, and ended all sign-ins of the account.",
     "If it was not you who asked for the change, reset your password now.",
   ],
   ACCESS_TOKEN_CREATED: ({ name }: AccountChange["facts"]) => [
@@ -294,12 +294,12 @@ export function consentRequest(values: {
     },
     MAILBOX: {
       subject: `Enquiries to ${organization}`,
-      asked: `${organization} gave this as its e-mail address for enquiries. What visitors write to it will be forwarded here.`,
+      asked: `${organization} gave this as its email address for enquiries. What visitors write to it will be forwarded here.`,
       label: "Yes, forward enquiries",
     },
     RECIPIENT: {
       subject: `May ${organization} write to you?`,
-      asked: `${organization} wants to write to this e-mail address.`,
+      asked: `${organization} wants to write to this email address.`,
       label: "Yes, they may",
     },
   }[purpose];
@@ -312,7 +312,7 @@ export function consentRequest(values: {
       "If it was not you, do nothing.",
     ],
     footer:
-      "You get this mail because somebody entered this e-mail address. You are asked once a day at most.",
+      "You get this mail because somebody entered this email address. You are asked once a day at most.",
   });
 }
 
@@ -335,7 +335,7 @@ const invitation = (
   offer,
   ...(message ? [{ quote: message }] : []),
   { link, label },
-  `Sign in with the account of this e-mail address, or create one first. A program accepts with ${operation} and this token:`,
+  `Sign in with the account of this email address, or create one first. A program accepts with ${operation} and this token:`,
   { code: token },
   `The invitation works once, until ${when(expiresAt)}.`,
 ];
@@ -351,7 +351,7 @@ export function organizationInvite(values: Invitation & { role: string }): Rende
       "Accept the invitation",
       "acceptOrganizationInvite",
     ),
-    footer: `You get this mail because somebody at ${organization} entered this e-mail address. If you do not know them, ignore it.`,
+    footer: `You get this mail because somebody at ${organization} entered this email address. If you do not know them, ignore it.`,
   });
 }
 
@@ -366,7 +366,7 @@ export function buyerInvite(values: Invitation & { project: string }): Rendered 
       "See your purchase",
       "acceptBuyerInvite",
     ),
-    footer: `You get this mail because ${organization} entered this e-mail address with a purchase. If you do not know them, ignore it.`,
+    footer: `You get this mail because ${organization} entered this email address with a purchase. If you do not know them, ignore it.`,
   });
 }
 
@@ -408,7 +408,7 @@ export function purchaseCancelled(values: CancelledPurchase): Rendered {
       ...(Number(refunded) > 0 ? ["Your bank takes some days to book a refund to a card."] : []),
       `If you have questions, ask ${organization}.`,
     ],
-    footer: `You get this mail because ${organization} entered this e-mail address with a purchase.`,
+    footer: `You get this mail because ${organization} entered this email address with a purchase.`,
   });
 }
 
@@ -456,7 +456,7 @@ export function projectInvite(
           `It can be accepted until ${when(expiresAt)}. Until then, neither organization sees anything of the other.`,
         ],
     footer: token
-      ? `You get this mail because somebody at ${organization} entered this e-mail address. If you do not know them, ignore it.`
+      ? `You get this mail because somebody at ${organization} entered this email address. If you do not know them, ignore it.`
       : `You get this mail because you administer ${invitedOrganization ?? "the invited organization"}.`,
   });
 }
@@ -524,7 +524,7 @@ export interface VisitorMessage {
 const visitor = ({ name, email, phone }: VisitorMessage) => ({
   facts: [
     ["Name", name],
-    ["E-mail", email],
+    ["Email", email],
     ["Phone", phone],
   ] as [string, string | null][],
 });

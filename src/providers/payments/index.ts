@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Logger } from "../../log.ts";
+import type { Logger } from "../../base/log.ts";
 import { ProcessorFailure, type PaymentProcessor } from "./processor.ts";
 import { startSandbox } from "./sandbox/index.ts";
 import { createStripeProcessor } from "./stripe.ts";

@@ -6,9 +6,9 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import jwt from "jsonwebtoken";
-import { AddressRefused, AddressUnknown, type AddressPolicy } from "../../outbound/publicAddress.ts";
-import { requestPublicly } from "../../outbound/request.ts";
-import { isSameText } from "../../sameText.ts";
+import { AddressRefused, AddressUnknown, type AddressPolicy } from "../../network/publicAddress.ts";
+import { requestPublicly } from "../../network/publicRequest.ts";
+import { isSameText } from "../../secrets/isSameText.ts";
 import { SigningFailed, type Envelope, type EnvelopeState, type SigningProvider } from "./provider.ts";
 
 /** Config and credentials of the integration docusign. */

@@ -1,4 +1,4 @@
-import { writeCertificate, type CertificateFacts } from "../../signing/certificate.ts";
+import { writeCertificate, type CertificateFacts } from "../../pdf/writeCertificate.ts";
 import type { SigningProvider } from "./provider.ts";
 
 /**

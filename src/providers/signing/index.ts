@@ -1,5 +1,5 @@
 import type { JobHelpers } from "graphile-worker";
-import type { CertificateFacts } from "../../signing/certificate.ts";
+import type { CertificateFacts } from "../../pdf/writeCertificate.ts";
 import { createDocusign, type DocusignAccount } from "./docusign.ts";
 import { createEmbeddedSigning } from "./embedded.ts";
 import { SigningFailed, type SigningProvider } from "./provider.ts";

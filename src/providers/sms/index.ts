@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { SmsRefused, type SmsProvider } from "./message.ts";
 import { createSmsOutbox } from "./outbox.ts";
-import type { TwilioAccount } from "../../providerOptions.ts";
+import type { TwilioAccount } from "../../base/providerOptions.ts";
 import { createTwilio } from "./twilio.ts";
 
 export {

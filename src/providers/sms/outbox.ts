@@ -1,4 +1,4 @@
-import { writeToOutbox } from "../outbox.ts";
+import { writeToOutbox } from "../writeToOutbox.ts";
 import { SmsDeferred, type SmsProvider } from "./message.ts";
 
 /**

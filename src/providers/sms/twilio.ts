@@ -1,6 +1,6 @@
 /** The REST API of Twilio, which others speak too: https://www.twilio.com/docs/messaging/api/message-resource */
 import { createHmac } from "node:crypto";
-import { secondsOf } from "../../outbound/request.ts";
+import { secondsOf } from "../../network/publicRequest.ts";
 import {
   SmsDeferred,
   SmsRefused,
@@ -9,8 +9,8 @@ import {
   type SoughtMessage,
   type TakenMessage,
 } from "./message.ts";
-import { isSameText } from "../../sameText.ts";
-import type { TwilioAccount } from "../../providerOptions.ts";
+import { isSameText } from "../../secrets/isSameText.ts";
+import type { TwilioAccount } from "../../base/providerOptions.ts";
 
 export interface TwilioOptions extends TwilioAccount {
   /** The service's own address, without a trailing slash: the provider signs the addresses that it calls. */

@@ -1,5 +1,5 @@
 /** Accounts of organizations and their people. What is complete is verified at once; the address `address_no_match` is not found. */
-import { invalid, missing } from "./errors.ts";
+import { invalid, missing } from "./sandboxErrors.ts";
 import type { Store, Thing } from "./store.ts";
 
 const nothingDue = {

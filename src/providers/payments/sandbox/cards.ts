@@ -1,6 +1,6 @@
 /** The well-known test cards, by the tokens that the client library makes of them. */
 import { createHash } from "node:crypto";
-import { ApiError, invalid } from "./errors.ts";
+import { ApiError, invalid } from "./sandboxErrors.ts";
 import type { Store, Thing } from "./store.ts";
 
 interface TestCard {

@@ -2,8 +2,8 @@
 import { request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import type { Pool } from "pg";
-import { backoff } from "../../../backoff.ts";
-import type { Logger } from "../../../log.ts";
+import { backoff } from "../../../base/backoff.ts";
+import type { Logger } from "../../../base/log.ts";
 import { stripePackage } from "../stripePackage.ts";
 import { settleRefund, shown } from "./payments.ts";
 import { withStore, type Thing } from "./store.ts";

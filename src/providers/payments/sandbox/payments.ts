@@ -1,7 +1,7 @@
 /** Payment intents, charges, refunds and disputes of the sandbox, in the states and shapes of the real API. */
 import { randomBytes } from "node:crypto";
 import { behaviourOf, paymentMethod } from "./cards.ts";
-import { ApiError, invalid, missing } from "./errors.ts";
+import { ApiError, invalid, missing } from "./sandboxErrors.ts";
 import type { Store, Thing } from "./store.ts";
 
 /** An answer with another HTTP status than 200, such as 402, which keeps what happened. */

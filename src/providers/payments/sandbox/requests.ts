@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
 import type { Pool } from "pg";
-import { ApiError } from "./errors.ts";
+import { ApiError } from "./sandboxErrors.ts";
 import { expanded, shown, type Reply } from "./payments.ts";
 import { withStore, type Store } from "./store.ts";
 

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { inTransaction } from "../../../database/transaction.ts";
-import { invalid, missing } from "./errors.ts";
+import { invalid, missing } from "./sandboxErrors.ts";
 
 /** An object as the API shows it. */
 export interface Thing {

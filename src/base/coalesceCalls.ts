@@ -1,0 +1,21 @@
+/** Work that is done once at a time; a call meanwhile has it done once more. */
+export function coalesceCalls(work: () => Promise<void>, report: (error: unknown) => void) {
+  let running: Promise<void> | undefined;
+  let again = false;
+  const run = async () => {
+    do {
+      again = false;
+      await work().catch(report);
+    } while (again);
+    running = undefined;
+  };
+  return {
+    call: () => {
+      if (running) again = true;
+      else running = run();
+    },
+    idle: async () => {
+      await running;
+    },
+  };
+}

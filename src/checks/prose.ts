@@ -1,0 +1,125 @@
+/**
+ * Prose in the field's words: the documents, and the descriptions of the schema, against the usual spelling of technical terms and the glossary of
+ * CONTRIBUTING.md.
+ */
+import { readdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { TextlintKernel, type TextlintPluginCreator, type TextlintRuleModule } from "@textlint/kernel";
+import {
+  buildSchema,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isObjectType,
+} from "postgraphile/graphql";
+import { repository } from "./sources.ts";
+
+const require = createRequire(import.meta.url);
+const { default: markdown } = require("@textlint/textlint-plugin-markdown") as {
+  default: TextlintPluginCreator;
+};
+const { default: terminology } = require("textlint-rule-terminology") as { default: TextlintRuleModule };
+
+/** Patterns of the rule's own list that are not ours: fields are named `id`, PostgreSQL has indexes, and the contract says website and user name. */
+const notOurs = [
+  "ID",
+  "3-D",
+  "built ?in(s)?",
+  "readme(s)?",
+  "ZIP",
+  "id['’]?s",
+  "indexes\\b",
+  "web[- ]?site(s)?",
+  "user[- ]name(s)?",
+  "blank line(s)?",
+  "lock[- ]file(s)?",
+  "to-?do(s)?(?=[ ,.])",
+];
+
+/** A text with the name by which a finding tells of it. */
+export interface Prose {
+  name: string;
+  /** Markdown. */
+  text: string;
+}
+
+/**
+ * Words that are not used, with the term that is, from the last column of the glossary. What stands there with a remark in parentheses
+ * depends on what is meant, so that nobody but a reader can tell.
+ */
+export function glossaryTerms(contributing: string): [wrong: string, right: string][] {
+  const [, glossary = ""] = contributing.split(/^## Glossary$/m);
+  return glossary
+    .split(/^## /m)[0]!
+    .split("\n")
+    .flatMap((line) => {
+      const [, term = "", , not = ""] = line.split("|").map((cell) => cell.trim());
+      if (/^(Term|-*)$/.test(term)) return [];
+      const [right = term] = term.split(/,| \(/);
+      return not
+        .split(/,\s*/)
+        .filter((word) => word !== "" && !word.includes("("))
+        .map((word): [string, string] => [word, right]);
+    });
+}
+
+/** The descriptions of the schema, each under the coordinate of what it describes. */
+export function descriptions(sdl: string): Prose[] {
+  const prose: Prose[] = [];
+  const add = (name: string, text: string | null | undefined) => void (text && prose.push({ name, text }));
+  for (const type of Object.values(buildSchema(sdl).getTypeMap())) {
+    add(type.name, type.description);
+    if (isEnumType(type))
+      for (const value of type.getValues()) add(`${type.name}.${value.name}`, value.description);
+    if (isObjectType(type) || isInterfaceType(type) || isInputObjectType(type))
+      for (const field of Object.values(type.getFields())) {
+        add(`${type.name}.${field.name}`, field.description);
+        if ("args" in field)
+          for (const argument of field.args)
+            add(`${type.name}.${field.name}(${argument.name}:)`, argument.description);
+      }
+  }
+  return prose;
+}
+
+/** A sentence for each word that is not ours. */
+export async function proseFaults(prose: readonly Prose[], terms: [string, string][]): Promise<string[]> {
+  const rules = [
+    {
+      ruleId: "terminology",
+      rule: terminology,
+      options: { defaultTerms: true, exclude: notOurs, terms },
+    },
+  ];
+  const plugins = [{ pluginId: "markdown", plugin: markdown }];
+  const kernel = new TextlintKernel();
+  const faults: string[] = [];
+  // The same description stands at many places.
+  const texts = Map.groupBy(prose, ({ text }) => text);
+  for (const [text, [{ name }]] of texts as Map<string, [Prose, ...Prose[]]>) {
+    const { messages } = await kernel.lintText(text, { ext: ".md", filePath: name, plugins, rules });
+    for (const { message, loc } of messages)
+      faults.push(`${name}${name.endsWith(".md") ? `:${loc.start.line}` : ""}: ${message}.`);
+  }
+  return faults;
+}
+
+/** The faults of the repository. */
+export async function checkProse(): Promise<string[]> {
+  const read = (file: string) => readFile(join(repository, file), "utf8");
+  const documents = [
+    ...(await readdir(repository)).filter((file) => file.endsWith(".md")),
+    ...(await readdir(join(repository, "docs")))
+      .filter((file) => file.endsWith(".md"))
+      .map((file) => `docs/${file}`),
+  ];
+  const contributing = await read("CONTRIBUTING.md");
+  const texts = await Promise.all(documents.map(async (name) => ({ name, text: await read(name) })));
+  // The glossary names what is not used.
+  const prose = texts.map(({ name, text }) => ({
+    name,
+    text: name === "CONTRIBUTING.md" ? text.replace(/^\|.*$/gm, "") : text,
+  }));
+  return proseFaults([...prose, ...descriptions(await read("schema.graphql"))], glossaryTerms(contributing));
+}

@@ -1,0 +1,168 @@
+/**
+ * `npm run organizations`: lists the organizations, for whoever runs the service.
+ *
+ * `-- export SLUG --to FILE` writes all that it has into an archive of any size, read as one of its owners;
+ * `-- delete SLUG` tells what would go, and with `--yes` has it deleted in 30 days; `--reason TEXT` is told to its owners;
+ * `-- cancel SLUG` cancels that.
+ */
+import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
+import { parseArgs } from "node:util";
+import type { Client } from "pg";
+import { loadConfig, type Config } from "../base/config.ts";
+import { onConnection } from "../database/onConnection.ts";
+import { makeWorkPool } from "../database/pool.ts";
+import { authenticatorUrl } from "../database/roles.ts";
+import { withDatabase } from "../database/running.ts";
+import { organizationArchive } from "../exports/archive.ts";
+import { openExportSource } from "../exports/source.ts";
+import { createFileStore } from "../providers/files/index.ts";
+import { progress } from "./progress.ts";
+
+interface Organization {
+  id: string;
+  slug: string;
+  name: string;
+  members: number;
+  /** When it is to be deleted. */
+  final_at: Date | null;
+}
+
+interface Counted {
+  record: string;
+  count: number;
+  until?: string;
+}
+
+const usage =
+  "Say `npm run organizations`, with `-- export SLUG --to FILE`, `-- delete SLUG` or `-- cancel SLUG`.";
+
+try {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { to: { type: "string" }, yes: { type: "boolean" }, reason: { type: "string" } },
+  });
+  const [what = "list", slug, ...more] = positionals;
+  const isKnown = ["list", "export", "delete", "cancel"].includes(what);
+  if (!isKnown || more.length > 0 || (what === "list") !== (slug === undefined)) throw new Error(usage);
+  if ((what === "export") !== (values.to !== undefined))
+    throw new Error("`-- export SLUG --to FILE` names both.");
+  // What it takes to reach the data, and no more.
+  const config = loadConfig(process.env, ["--migrate-only"]);
+  await withDatabase(config, (loginUrl) =>
+    onConnection(loginUrl, async (client) => {
+      if (slug === undefined) return list(client);
+      const organization = (await organizations(client, slug))[0];
+      if (!organization) throw new Error(`There is no organization with the slug or id ${slug}.`);
+      if (what === "export") await save(client, { config, loginUrl, organization, file: values.to! });
+      if (what === "delete") await remove(client, organization, values.reason, values.yes ?? false);
+      if (what === "cancel") await cancel(client, organization, values.reason);
+    }),
+  );
+} catch (error) {
+  console.error((error as Error).message);
+  process.exitCode = 1;
+}
+
+async function organizations(client: Client, only: string | null): Promise<Organization[]> {
+  const { rows } = await client.query<Organization>(
+    `select o.id, o.slug, o.name,
+       (select count(*)::int from app_public.organization_user_connections m where m.organization_id = o.id) as members,
+       (select d.final_at from app_public.organization_deletions d
+        where d.organization_id = o.id and d.status in ('SCHEDULED', 'RUNNING')) as final_at
+     from app_public.organizations o
+     where o.deleted_at is null and ($1::text is null or $1 in (o.slug::text, o.id::text)) order by o.slug`,
+    [only],
+  );
+  return rows;
+}
+
+async function list(client: Client): Promise<void> {
+  for (const { id, slug, name, members, final_at } of await organizations(client, null)) {
+    const end = final_at ? `, to be deleted at ${final_at.toISOString()}` : "";
+    console.log(`${slug}  ${id}  ${name}, ${members} ${members === 1 ? "member" : "members"}${end}`);
+  }
+}
+
+function shown(records: readonly Counted[]): string {
+  if (records.length === 0) return "  nothing";
+  return records
+    .map(({ record, count, until }) => `  ${count} ${record}${until ? `, until ${until}` : ""}`)
+    .join("\n");
+}
+
+async function remove(
+  client: Client,
+  { id, slug }: Organization,
+  reason: string | undefined,
+  yes: boolean,
+): Promise<void> {
+  const { rows } = await client.query<{ expected: Counted[]; kept: Counted[]; final_at: Date }>(
+    "select (d).expected, (d).kept, (d).final_at from (select app_private.schedule_organization_deletion($1, $2, $3) d offset 0) s",
+    [id, reason ?? null, !yes],
+  );
+  const { expected, kept, final_at } = rows[0]!;
+  console.log(
+    `What goes with ${slug}:\n${shown(expected)}\nWhat stays as long as the law asks for:\n${shown(kept)}`,
+  );
+  console.log(
+    yes
+      ? `It is final at ${final_at.toISOString()}. Its owners are reminded; they can cancel it, and so can \`npm run organizations -- cancel ${slug}\`.`
+      : "Nothing is changed: add --yes to have it deleted in 30 days.",
+  );
+}
+
+async function cancel(client: Client, { id, slug }: Organization, reason: string | undefined): Promise<void> {
+  await client.query("select app_private.end_scheduled_deletion($1, $2)", [id, reason ?? null]);
+  console.log(`${slug} is not deleted; its owners are told.`);
+}
+
+/** Reads as an owner of the organization would, in one picture of the data, and writes no more than that owner may see. */
+async function save(
+  client: Client,
+  {
+    config,
+    loginUrl,
+    organization: { id, slug },
+    file,
+  }: { config: Config; loginUrl: string; organization: Organization; file: string },
+): Promise<void> {
+  const owner = await client.query<{ user_id: string }>(
+    `select m.user_id from app_public.organization_user_connections m join app_public.users u on u.id = m.user_id
+     where m.organization_id = $1 and m.role = 'OWNER' and u.status = 'ACTIVE' and u.deleted_at is null
+     order by m.inserted_at limit 1`,
+    [id],
+  );
+  const userId = owner.rows[0]?.user_id;
+  if (!userId) throw new Error(`${slug} has no owner as whom it could be read.`);
+  const log = { warn: (_fields: object, message: string) => console.error(message) };
+  const connectionString = config.authenticatorUrl ?? authenticatorUrl(loginUrl);
+  const viewers = makeWorkPool({ connectionString, max: 2, applicationName: "plat-organizations", log });
+  const store = createFileStore({ s3: config.s3, dataDir: config.dataDir });
+  const { tell, end } = progress();
+  let written = 0;
+  try {
+    const source = await openExportSource(viewers, {
+      organizationId: id,
+      claims: { userId, readOnly: true },
+    });
+    try {
+      const wrote = (rows: number) => tell(`${(written += rows)} of ${source.total} records`);
+      const archive = organizationArchive(source, { store, wrote });
+      await pipeline(archive, createWriteStream(file, { flags: "wx", mode: 0o600 })).catch(
+        async (error: NodeJS.ErrnoException) => {
+          if (error.code === "EEXIST") throw new Error(`${file} is there already; it is not overwritten.`);
+          await rm(file, { force: true });
+          throw error;
+        },
+      );
+    } finally {
+      await source.close();
+    }
+  } finally {
+    end();
+    await Promise.all([viewers.end(), store.close()]);
+  }
+  console.log(`${file} has ${written} records of ${slug}.`);
+}

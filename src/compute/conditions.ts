@@ -1,0 +1,58 @@
+/**
+ * Conditions of workflows: JSON Logic, with no more operators than the database lets through. Loaded by the threads that compute
+ * (src/compute); nothing of it runs on the event loop.
+ */
+import { LogicEngine } from "json-logic-engine";
+import { BudgetExceeded, budgets } from "./budget.ts";
+
+/** Counts what it does: each operator, each element that is looked at, and long values by their length. */
+class CountingEngine extends LogicEngine {
+  left = 0;
+
+  override run(logic: unknown, data?: unknown, options?: object): unknown {
+    this.spend(1);
+    const result: unknown = super.run(logic, data, options);
+    if (typeof result === "string") this.spend(result.length >> 8);
+    else if (Array.isArray(result)) this.spend(result.length >> 3);
+    return result;
+  }
+
+  private spend(operations: number): void {
+    this.left -= operations;
+    if (this.left < 0)
+      throw new BudgetExceeded(
+        `The condition takes more than ${budgets.operations.toLocaleString("en")} operations: shorten the lists that it goes through.`,
+      );
+  }
+}
+
+const engine = new CountingEngine(undefined, {
+  maxDepth: 100,
+  maxArrayLength: 10_000,
+  maxStringLength: 100_000,
+  // What the library compiles does not pass through `run`, where operations are counted.
+  disableInterpretedOptimization: true,
+  disableInline: true,
+});
+// No number where there is no time: no comparison with it holds.
+engine.addMethod("secondsSince", ([time]: unknown[]) =>
+  typeof time === "string" ? (Date.now() - Date.parse(time)) / 1000 : Number.NaN,
+);
+// As JSON Logic has it; the library only looks whether there is such a member, which all records have.
+engine.addMethod("missing", (names: unknown[], data: unknown) =>
+  names.filter((name) => [null, undefined, ""].includes(engine.run({ var: name }, data) as string)),
+);
+
+/**
+ * Whether a condition holds of the data; one that cannot be computed, such as a division by zero, does not.
+ * @throws BudgetExceeded
+ */
+export function holds(condition: unknown, data: object): boolean {
+  engine.left = budgets.operations;
+  try {
+    return Boolean(engine.truthy(engine.run(condition, data)));
+  } catch (error) {
+    if (engine.left < 0) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,38 @@
+/** The templates of a definition, read. Loaded by the threads that compute. */
+import { BudgetExceeded, budgets } from "./budget.ts";
+import { isTemplate } from "./paths.ts";
+import { checkTemplate, type TemplateCheck } from "./templates.ts";
+
+/** By the path of each template. */
+export type TextChecks = Record<string, TemplateCheck>;
+
+/** More than any definition has; whoever sends more is refused by the database for its size. */
+const most = 2000;
+
+/**
+ * Reads every text in JSON values that could be a template.
+ * @param configs each with its path.
+ * @throws BudgetExceeded where all of them together are longer than a definition may be
+ */
+export function readTexts(configs: readonly { config: unknown; at: string }[]): TextChecks {
+  const checks: TextChecks = {};
+  let length = 0;
+  const read = (value: unknown, at: string, depth: number): void => {
+    if (depth > 12 || Object.keys(checks).length > most) return;
+    if (typeof value === "string") {
+      if (!isTemplate(value)) return;
+      length += value.length;
+      if (length > budgets.definition)
+        throw new BudgetExceeded(
+          `The templates of a workflow have at most ${budgets.definition.toLocaleString("en")} characters together.`,
+        );
+      checks[at] = checkTemplate(value);
+    } else if (Array.isArray(value)) {
+      for (const [index, element] of value.entries()) read(element, `${at}[${index}]`, depth + 1);
+    } else if (typeof value === "object" && value !== null) {
+      for (const [key, member] of Object.entries(value)) read(member, `${at}.${key.slice(0, 50)}`, depth + 1);
+    }
+  };
+  for (const { config, at } of configs) read(config, at, 0);
+  return checks;
+}

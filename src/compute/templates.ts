@@ -1,0 +1,177 @@
+/**
+ * Texts of workflows: Liquid templates without access to files, bounded in time and memory. Which variables there are is data of
+ * the database; this says which ones a template reads, and renders it. Loaded by the threads that compute (src/compute); only
+ * `isTemplate` and `lookUp` run anywhere else, from paths.ts.
+ */
+import { Context, Liquid, toValue, toValueSync, type Template } from "liquidjs";
+import { BudgetExceeded, budgets } from "./budget.ts";
+import { isTemplate } from "./paths.ts";
+
+const engines = { text: createEngine(false), html: createEngine(true) };
+
+function createEngine(html: boolean): Liquid {
+  const engine = new Liquid({
+    parseLimit: 100_000,
+    memoryLimit: budgets.memory,
+    strictFilters: true,
+    // What may be read was checked with the definition; a value that is not there is an empty text.
+    strictVariables: false,
+    ownPropertyOnly: true,
+    templates: {},
+    ...(html ? { outputEscape: "escape" as const } : {}),
+  });
+  // Nothing to include, nothing to lay out.
+  for (const tag of ["include", "render", "layout", "block"]) delete engine.tags[tag];
+  engine.registerFilter("money", (value: unknown) => {
+    const amount = Number(value);
+    return value === null || value === undefined || value === "" || !Number.isFinite(amount)
+      ? ""
+      : amount.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  });
+  // The library counts what filters make, but not what is written: by a loop, or by {% capture %}, which may double a text.
+  const { renderer } = engine;
+  const render = renderer.renderTemplates.bind(renderer);
+  renderer.renderTemplates = (templates, context, emitter) =>
+    render(templates, context, emitter ?? new CountingEmitter(context));
+  return engine;
+}
+
+/** PERF: a step goes through many executions with the same texts. So many characters of templates are kept, read, per engine. */
+const mostKept = 200_000;
+const kept = new Map([engines.text, engines.html].map((engine) => [engine, new Map<string, Template[]>()]));
+const lengths = new Map<Liquid, number>();
+
+function parsedBy(engine: Liquid, text: string): Template[] {
+  const known = kept.get(engine)!;
+  let parsed = known.get(text);
+  if (!parsed) {
+    parsed = engine.parse(text);
+    const length = (lengths.get(engine) ?? 0) + text.length;
+    if (length > mostKept) known.clear();
+    lengths.set(engine, length > mostKept ? text.length : length);
+    known.set(text, parsed);
+  }
+  return parsed;
+}
+
+/** Puts a text together, and counts it. */
+class CountingEmitter {
+  buffer = "";
+  private readonly context: Context;
+
+  constructor(context: Context) {
+    this.context = context;
+  }
+
+  write(value: unknown): void {
+    const text = written(value);
+    this.context.memoryLimit.use(text.length);
+    this.buffer += text;
+  }
+}
+
+/** A value as the library writes it. */
+function written(given: unknown): string {
+  const value: unknown = toValue(given);
+  if (typeof value === "string") return value;
+  if (value === null || value === undefined) return "";
+  return Array.isArray(value) ? value.map(written).join("") : String(value);
+}
+
+/** Bounds the time that the thread computes, rather than that which passes while others have the processor. */
+class TimeLimit {
+  private readonly began = TimeLimit.computed();
+  private readonly soonest = performance.now() + budgets.textsMs;
+
+  private static computed(): number {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1000;
+  }
+
+  check(): void {
+    if (performance.now() > this.soonest && TimeLimit.computed() > this.began + budgets.textsMs)
+      throw new Error("template render limit exceeded");
+  }
+
+  use(): void {}
+}
+
+/** What reading a template came to: the variables that it reads, as paths, or why it cannot be read. */
+export type TemplateCheck = { variables: string[][] } | { fault: string };
+
+/** Reads a template. */
+export function checkTemplate(text: string): TemplateCheck {
+  let parsed: Template[];
+  try {
+    parsed = engines.text.parse(text);
+  } catch (error) {
+    return { fault: `this template cannot be read: ${firstLine(error)}.` };
+  }
+  const variables = new Map<string, string[]>();
+  for (const segments of engines.text.globalVariableSegmentsSync(parsed)) {
+    // A name that is itself a variable, such as lead[x], is known only when the text is written: refused.
+    if (segments.some((segment) => Array.isArray(segment)))
+      return {
+        fault: "a variable is named in full, such as lead.name, and not by the value of another one.",
+      };
+    variables.set(segments.join("."), segments.map(String));
+  }
+  return { variables: [...variables.values()] };
+}
+
+export interface Writer {
+  /**
+   * Writes a text.
+   * @param html whether values are escaped for HTML.
+   * @throws Error with a sentence for whoever reads the execution.
+   * @throws BudgetExceeded
+   */
+  write(text: string, options?: { html?: boolean }): string;
+  /** Writes every text in a JSON value. */
+  writeAll(value: unknown): unknown;
+}
+
+/** Writes texts over the same data; the budget is that of all of them together. */
+export function createWriter(data: object): Writer {
+  // The limits of the first context are those of all.
+  const { memoryLimit } = new Context(data, engines.text.options, { sync: true });
+  const renderLimit = new TimeLimit() as unknown as Context["renderLimit"];
+  const write: Writer["write"] = (text, { html = false } = {}) => {
+    if (!isTemplate(text)) return text;
+    const engine = engines[html ? "html" : "text"];
+    try {
+      const context = new Context(
+        data,
+        engine.options,
+        { sync: true },
+        { memoryLimit, renderLimit, liquid: engine },
+      );
+      const parsed = parsedBy(engine, text);
+      const result = toValueSync(engine.renderer.renderTemplates(parsed, context)) as string;
+      // As PostgreSQL takes it: a filter may have cut a character in two, or made a NUL.
+      return result.toWellFormed().replaceAll("\0", "\uFFFD");
+    } catch (error) {
+      const message = firstLine(error);
+      if (/^(memory alloc|template render) limit exceeded/.test(message))
+        throw new BudgetExceeded(
+          `The texts of this step take more computing than a step may take (${budgets.textsMs} ms, ${budgets.memory.toLocaleString("en")} characters on the way): write less in loops, or divide the step.`,
+          { cause: error },
+        );
+      throw new Error(`The template cannot be written: ${message}.`, { cause: error });
+    }
+  };
+  const writeAll = (value: unknown): unknown => {
+    if (typeof value === "string") return write(value);
+    if (Array.isArray(value)) return value.map(writeAll);
+    if (typeof value === "object" && value !== null)
+      return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, writeAll(member)]));
+    return value;
+  };
+  return { write, writeAll };
+}
+
+function firstLine(error: unknown): string {
+  return (error as Error).message
+    .split("\n", 1)[0]!
+    .replace(/, line:(\d+), col:(\d+)$/, " (line $1, column $2)");
+}

@@ -1,0 +1,263 @@
+import { execFile } from "node:child_process";
+import { chown, lstat, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { escapeIdentifier, escapeLiteral } from "pg";
+import { DatabaseClient } from "./client.ts";
+import { backupsOf, openSeries, walFolder } from "./backupSeries.ts";
+import { prepareDataDir } from "./dataDir.ts";
+import { lockFolder } from "../base/folderLock.ts";
+import { loadOrCreateSecret } from "../secrets/loadOrCreateSecret.ts";
+import { findBinaries } from "./binaries.ts";
+import { clusterFolder } from "./clusterFolder.ts";
+import { runAlone, startPostmaster, stopLeftover } from "./postmaster.ts";
+import { databaseUser, type RunAs } from "./systemUser.ts";
+import type { Logger } from "../base/log.ts";
+
+export interface EmbeddedOptions {
+  dataDir: string;
+  logger?: Pick<Logger, "info" | "warn">;
+  /** Where PostgreSQL archives its log of changes; nowhere where omitted. */
+  archive?: ArchiveOptions | undefined;
+  /** For tests: nothing survives a crash of the machine, everything is quicker. */
+  fast?: boolean;
+}
+
+export interface ArchiveOptions {
+  /** See src/database/backupSeries.ts. */
+  folder: string;
+  /** For how long a change may be in the log and not in the archive. */
+  timeoutSeconds: number;
+}
+
+export interface EmbeddedPostgres {
+  /** The owner of the database `plat`, who is the cluster's superuser. */
+  connectionString: string;
+  /** Resolves when the database is gone, be it by `stop` or by an accident. */
+  exited: Promise<void>;
+  stop(): Promise<void>;
+}
+
+const database = "plat";
+const owner = "plat";
+const passwordName = "postgres.password";
+
+/** For a machine with little memory; durability as PostgreSQL has it. */
+export const embeddedSettings = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  max_connections: 100,
+  shared_buffers: "256MB",
+  effective_cache_size: "1GB",
+  work_mem: "8MB",
+  maintenance_work_mem: "128MB",
+  // Our queries are short; compiling them costs more than it saves.
+  jit: "off",
+  random_page_cost: 1.1,
+  checkpoint_timeout: "15min",
+  max_wal_size: "1GB",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  log_min_messages: "warning",
+  log_checkpoints: "off",
+  log_line_prefix: "%m [%p] %q%u@%d ",
+};
+
+/**
+ * Statements of a few callers may keep all processors busy; the one thread that answers everybody goes first on a machine that
+ * it shares with the database.
+ */
+const NICE = 5;
+
+export const fastSettings = {
+  fsync: "off",
+  full_page_writes: "off",
+  synchronous_commit: "off",
+  autovacuum_naptime: "1h",
+  // Refusals are what many tests are about.
+  log_min_messages: "fatal",
+  // Everything is in memory.
+  io_method: "sync",
+  // The folder may lie in memory, where the log takes some.
+  wal_level: "minimal",
+  max_wal_senders: 0,
+  min_wal_size: "32MB",
+  max_wal_size: "256MB",
+};
+
+/**
+ * Creates (once) and starts the PostgreSQL 18 that comes with the service, below `dataDir`, reachable on the
+ * loopback interface with a random password only.
+ * @throws Error with a sentence for the user when the folder is in use, unreachable, or programs are missing.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { dataDir, logger, archive, fast = false } = options;
+  prepareDataDir(dataDir);
+  const unlock = lockFolder(dataDir);
+  try {
+    const existing = join(dataDir, "postgres", "data");
+    const runAs = databaseUser((await lstat(existing).catch(() => undefined)) ? existing : undefined);
+    const [{ folder, shownAs }, binaries] = [await clusterFolder(dataDir, runAs), await findBinaries(runAs)];
+    const data = join(folder, "data");
+    await refuseOtherMajor(data, binaries.major, shownAs);
+    if (await stopLeftover(data))
+      logger?.warn(
+        { event: "embedded.stopped_leftover" },
+        "Stopped a database that an earlier, killed process had left running.",
+      );
+    const isKnown = await lstat(join(dataDir, passwordName)).catch(() => undefined);
+    const password = await loadOrCreateSecret(dataDir, passwordName);
+    if (!(await lstat(data).catch(() => undefined))) {
+      logger?.info({ event: "embedded.creating" }, `Creating the embedded database in ${shownAs}.`);
+      await createCluster({ initdb: binaries.initdb, folder, data, password, runAs, fast });
+    } else if (!isKnown) {
+      await adoptCluster({ postgres: binaries.postgres, data, runAs, dataDir });
+      logger?.warn(
+        { event: "embedded.adopted" },
+        "The password of the embedded database was lost; it has a new one.",
+      );
+    }
+    const series = archive && (await openSeries(archive.folder, dataDir, runAs));
+    if (series && (await backupsOf(series)).length === 0)
+      logger?.warn(
+        { event: "embedded.no_backup" },
+        "The archive has no backup of this database yet, so nothing can be restored: run `npm run backup`.",
+      );
+    const postmaster = await startPostmaster({
+      postgres: binaries.postgres,
+      data,
+      logFile: join(dataDir, "postgres.log"),
+      runAs,
+      settings: {
+        ...embeddedSettings,
+        ...(fast && fastSettings),
+        ...(series && archiveSettings(series, archive.timeoutSeconds)),
+      },
+      ...(!fast && { nice: NICE }),
+    });
+    try {
+      await createDatabase(await embeddedUrl(dataDir, postmaster.port, "postgres"));
+    } catch (error) {
+      await postmaster.stop();
+      throw error;
+    }
+    // Unlocked whenever the server is gone; until then the folder is taken.
+    const exited = postmaster.exited.then(unlock);
+    return {
+      connectionString: await embeddedUrl(dataDir, postmaster.port),
+      exited,
+      stop: () => postmaster.stop().then(() => exited),
+    };
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+/** How the owner of an embedded database logs in, while that listens on a port. */
+export async function embeddedUrl(dataDir: string, port: number, name = database): Promise<string> {
+  return `postgres://${owner}:${await loadOrCreateSecret(dataDir, passwordName)}@127.0.0.1:${port}/${name}`;
+}
+
+/** A segment of the log goes into the archive when it is full, or has been written to for that long. */
+function archiveSettings(series: string, timeoutSeconds: number): Record<string, string | number> {
+  return {
+    archive_mode: "on",
+    archive_library: "basic_archive",
+    "basic_archive.archive_directory": walFolder(series),
+    archive_timeout: timeoutSeconds,
+  };
+}
+
+/** The major version of PostgreSQL that a cluster is of; undefined where there is none. */
+export async function majorOf(data: string): Promise<number | undefined> {
+  const text = await readFile(join(data, "PG_VERSION"), "utf8").catch(() => undefined);
+  return text === undefined ? undefined : Number.parseInt(text, 10);
+}
+
+async function refuseOtherMajor(data: string, ours: number, shownAs: string): Promise<void> {
+  const major = await majorOf(data);
+  if (major === undefined || major === ours) return;
+  throw new Error(
+    major < ours
+      ? `The database in ${shownAs} is of PostgreSQL ${major}, and this version comes with ${ours}: run \`npm run upgrade\` with the same settings, which copies it and keeps the old one.`
+      : `The database in ${shownAs} is of PostgreSQL ${major}, and this version comes with ${ours}: start the version that it was used with.`,
+  );
+}
+
+export interface NewCluster {
+  initdb: string;
+  folder: string;
+  data: string;
+  password: string;
+  runAs: RunAs;
+  fast: boolean;
+}
+
+interface Cluster {
+  postgres: string;
+  data: string;
+  runAs: RunAs;
+  dataDir: string;
+  /** The database of ours in it, where its name is another one. */
+  from?: string | undefined;
+}
+
+/**
+ * Makes a cluster the embedded one of a data folder: its owner can log in with the password that is kept there, and its database has
+ * the name that is expected. No server runs on it.
+ */
+export async function adoptCluster({
+  postgres,
+  data,
+  runAs,
+  dataDir,
+  from = database,
+}: Cluster): Promise<void> {
+  const password = escapeLiteral(await loadOrCreateSecret(dataDir, passwordName));
+  await runAlone({ postgres, data, runAs }, [
+    `do 'begin if to_regrole(''${owner}'') is null then create role ${owner}; end if; end'`,
+    `alter role ${owner} superuser login password ${password}`,
+    ...(from === database ? [] : [`alter database ${escapeIdentifier(from)} rename to ${database}`]),
+  ]);
+}
+
+/** Made beside its place and moved there when it is whole, so that a crash leaves nothing half made. */
+export async function createCluster({
+  initdb,
+  folder,
+  data,
+  password,
+  runAs,
+  fast,
+}: NewCluster): Promise<void> {
+  const unfinished = join(folder, "unfinished");
+  const passwordFile = join(folder, "unfinished.password");
+  await writeFile(passwordFile, password, { mode: 0o600 });
+  if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(passwordFile, runAs.uid, runAs.gid);
+  // Byte order with Unicode case rules: the same on every machine, and never changed by a library's update.
+  const locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8"];
+  const args = [`--pgdata=${unfinished}`, `--username=${owner}`, `--pwfile=${passwordFile}`, ...locale];
+  args.push("--auth=scram-sha-256", ...(fast ? ["--no-sync", "--set=scram_iterations=1"] : []));
+  try {
+    await promisify(execFile)(initdb, args, { ...runAs, cwd: "/", env: { LC_ALL: "C", TZ: "UTC" } });
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string };
+    throw new Error(`The embedded database could not be created: ${stderr?.trim() || message}`, {
+      cause: error,
+    });
+  }
+  await rm(passwordFile);
+  await rename(unfinished, data);
+}
+
+export async function createDatabase(connectionString: string): Promise<void> {
+  const client = new DatabaseClient({ connectionString });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query("select from pg_database where datname = $1", [database]);
+    if (rowCount === 0) await client.query(`create database ${escapeIdentifier(database)}`);
+  } finally {
+    await client.end();
+  }
+}

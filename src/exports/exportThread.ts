@@ -1,0 +1,58 @@
+/** A thread that writes one file of an export; started and ended by writing.ts. */
+import { setPriority } from "node:os";
+import { parentPort, workerData } from "node:worker_threads";
+import type { ExportRow } from "./source.ts";
+import type { FromThread, ToThread, WritingCalls, WritingData } from "./writing.ts";
+
+const { kind, columns, timeZone, title } = workerData as WritingData;
+const port = parentPort!;
+
+// Where the system has priorities of threads, answers to requests go first; elsewhere this would hold for the whole process.
+if (process.platform === "linux") setPriority(5);
+
+const say = (message: FromThread) => port.postMessage(message);
+const asked = new Map<number, (value: any) => void>();
+let calls = 0;
+
+function ask<C extends keyof WritingCalls>(call: C, argument?: unknown): ReturnType<WritingCalls[C]> {
+  const id = ++calls;
+  say({ call, id, argument });
+  return new Promise((resolve) => asked.set(id, resolve)) as ReturnType<WritingCalls[C]>;
+}
+
+port.on("message", (message: ToThread) => {
+  asked.get(message.id)!(message.value);
+  asked.delete(message.id);
+});
+
+async function* batches(): AsyncGenerator<ExportRow[]> {
+  for (let rows = await ask("rows"); rows; rows = await ask("rows")) yield rows;
+}
+
+const options = { title, wrote: (rows: number) => say({ wrote: rows }) };
+
+async function written() {
+  if (kind === "WORKBOOK") return (await import("./workbook.ts")).workbook(columns, batches(), options);
+  const { floorPlanPages, tablePages } = await import("./pdf.ts");
+  if (kind === "TABLE") return tablePages({ columns, timeZone, batches: batches() }, options);
+  const source = {
+    columns,
+    timeZone,
+    batches: batches(),
+    pictures: (ids: string[]) => ask("pictures", ids),
+    close: () => ask("close"),
+  };
+  const picture = async (key: string) => {
+    const content = await ask("picture", key);
+    return content && Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+  };
+  return floorPlanPages(source, picture, options);
+}
+
+try {
+  for await (const piece of await written()) await ask("take", piece);
+  say({ done: true });
+} catch (error) {
+  say({ fault: error as Error });
+}
+port.close();

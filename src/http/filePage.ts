@@ -1,0 +1,132 @@
+/** Contents of files at their signed addresses. The database decided when it made the address; this only serves. */
+import type { Request, RequestHandler, Response } from "express";
+import { pipeline } from "node:stream/promises";
+import type { Pool } from "pg";
+import { CodedError } from "../base/errors.ts";
+import type { FileAddresses, OpenedAddress } from "../files/addresses.ts";
+import { unread } from "../files/files.ts";
+import { typeOfName } from "../files/fileName.ts";
+import type { ByteRange, FileStore } from "../providers/files/index.ts";
+import { pageTurn } from "./inTurn.ts";
+
+export interface FilePageDeps {
+  store: FileStore;
+  addresses: FileAddresses;
+  /** Connections of plat_authenticator. */
+  pool: Pool;
+}
+
+/** Seconds that anybody may keep what everybody sees; a picture that is taken down is gone after them. */
+const publicAge = 3600;
+
+/** Whether a visitor without a token sees the record of this content now. */
+async function isPublic(pool: Pool, { record = "", key }: OpenedAddress): Promise<boolean> {
+  const [table, id] = record.split(".");
+  const client = await pool.connect();
+  try {
+    await client.query("begin read only");
+    await client.query("set local role plat_anonymous");
+    const { rows } = await client.query<{ is_public: boolean }>(
+      "select app_hidden.file_is_public($1, $2, $3) as is_public",
+      [table, id, key.split(".")[0]],
+    );
+    return rows[0]!.is_public;
+  } finally {
+    await client.query("rollback").finally(() => client.release());
+  }
+}
+
+/** One range; several of them, or another unit, are answered with the whole, as RFC 9110 lets. */
+function parseRange(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
+  const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? "");
+  if (!match || (match[1] === "" && match[2] === "")) return undefined;
+  const start = match[1] === "" ? Math.max(size - Number(match[2]), 0) : Number(match[1]);
+  const end = match[1] === "" || match[2] === "" ? size - 1 : Math.min(Number(match[2]), size - 1);
+  if (match[1] !== "" && match[2] !== "" && Number(match[1]) > Number(match[2])) return undefined;
+  return start > end || start >= size ? "unsatisfiable" : { start, end };
+}
+
+function disposition({ attachment, name }: OpenedAddress): string {
+  const ascii = name.replace(/[^\x20-\x7e]|["\\]/g, "_");
+  const encoded = encodeURIComponent(name).replace(
+    /['()*]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `${attachment ? "attachment" : "inline"}; filename="${ascii}"; filename*=UTF-8''${encoded}`;
+}
+
+const refused = () =>
+  new CodedError("FORBIDDEN", "This address is wrong or no longer valid; ask the API for a new one.");
+
+/**
+ * @returns the value of Cache-Control; undefined when the caller has gone meanwhile
+ * @throws CodedError FORBIDDEN for an address that does not hold (any more), RATE_LIMITED
+ */
+async function cacheControl(
+  { pool }: FilePageDeps,
+  address: OpenedAddress,
+  { ip }: Request,
+  response: Response,
+): Promise<string | undefined> {
+  if (address.secondsLeft !== undefined && address.secondsLeft > 0)
+    return `private, max-age=${address.secondsLeft}, immutable`;
+  if (address.record === undefined) throw refused();
+  const release = await pageTurn(ip, response);
+  if (!release) return undefined;
+  try {
+    if (!(await isPublic(pool, address))) throw refused();
+  } finally {
+    release();
+  }
+  return `public, max-age=${publicAge}`;
+}
+
+const matches = (header: string | undefined, etag: string): boolean =>
+  header !== undefined &&
+  (header.trim() === "*" || header.split(",").some((part) => part.trim().replace(/^W\//, "") === etag));
+
+/** `GET /files/<key>/<name>?…`. A store that fails is told as PROVIDER_ERROR, 502; in the middle of a content, the connection is cut. */
+export function filePage(deps: FilePageDeps): RequestHandler {
+  const { store, addresses } = deps;
+  return async (request: Request, response) => {
+    const url = new URL(request.originalUrl, "https://localhost");
+    const address = addresses.open(url.pathname, url.searchParams);
+    if (!address) throw refused();
+    const caching = await cacheControl(deps, address, request, response);
+    if (caching === undefined) return;
+    const size = await store.size(address.key).catch(unread);
+    if (size === undefined) throw new CodedError("NOT_FOUND", "This file is gone.");
+
+    const etag = `"${address.key}"`;
+    const type = typeOfName(address.name);
+    response.setHeader("Cache-Control", caching);
+    response.setHeader("ETag", etag);
+    response.setHeader("Accept-Ranges", "bytes");
+    // Served beside an API: nothing in a file may run, whatever a browser makes of it.
+    response.setHeader("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'");
+    // The address is what lets in, so pages of any origin may use it.
+    response.setHeader("Access-Control-Allow-Origin", "*");
+    response.setHeader("Cross-Origin-Resource-Policy", "cross-origin");
+    if (matches(request.headers["if-none-match"], etag)) return void response.status(304).end();
+
+    const ifRange = request.headers["if-range"];
+    const range =
+      ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, size) : undefined;
+    if (range === "unsatisfiable") {
+      response.setHeader("Content-Range", `bytes */${size}`);
+      throw new CodedError("BAD_USER_INPUT", "The file does not have these bytes.", {}, { status: 416 });
+    }
+    response.setHeader("Content-Type", type.startsWith("text/") ? `${type}; charset=utf-8` : type);
+    response.setHeader("Content-Disposition", disposition(address));
+    response.setHeader("Content-Length", range ? range.end - range.start + 1 : size);
+    if (range) response.setHeader("Content-Range", `bytes ${range.start}-${range.end}/${size}`);
+    response.status(range ? 206 : 200);
+    if (request.method === "HEAD") return void response.end();
+    const content = await store.get(address.key, range).catch(unread);
+    if (!content) throw new CodedError("NOT_FOUND", "This file is gone.");
+    // A reader who leaves early is no failure.
+    await pipeline(content, response).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
+    });
+  };
+}

@@ -1,0 +1,188 @@
+import type { Request, RequestHandler, Response } from "express";
+import { internalMessage } from "../base/errors.ts";
+import { LARGE_COST, operations, REFUSAL_HOLD_MS } from "../admission/semaphores.ts";
+import { tellErrors } from "../messages/tellErrors.ts";
+import { viewerLanguageOnce, type LanguageOfUser } from "./viewerLanguage.ts";
+import { OperationWork } from "../admission/operationWork.ts";
+import { isStranger, partyOf } from "../admission/party.ts";
+import { queryLimits } from "../admission/queryLimits.ts";
+import { answerText } from "./answerText.ts";
+import { compressed, isCompressible } from "./compression.ts";
+import { endInPieces } from "./inPieces.ts";
+import { POSITION_HEADER, type Positions } from "../database/position.ts";
+import { turnOf } from "./inTurn.ts";
+import type { Grafserv } from "./grafserv.ts";
+import { requestState, type RequestState } from "./requestState.ts";
+import { answerOnce, writeSubscription } from "./subscription.ts";
+
+interface Answer {
+  data?: Record<string, unknown> | null;
+  errors?: { message: string; extensions?: Record<string, unknown> }[];
+  extensions?: object;
+}
+
+/** Errors that grafserv made outside of the operation, such as while there is no schema, have neither code nor id. */
+function completeErrors(answer: Answer, state: RequestState): void {
+  for (const error of answer.errors ?? []) {
+    if (error.extensions?.requestId !== undefined) continue;
+    error.message = internalMessage;
+    error.extensions = { code: "INTERNAL", requestId: state.id };
+    state.errorCodes.add("INTERNAL");
+  }
+}
+
+/** Answers for which so much was read, or expected, are written in pieces. */
+const LARGE_BYTES = 100_000;
+
+/** The text of an answer; a refusal in its place when it is too long. */
+async function written(answer: Answer, state: RequestState, work: OperationWork): Promise<string> {
+  const isSmall = work.bytesRead < LARGE_BYTES && work.cost < LARGE_COST;
+  const text = isSmall ? JSON.stringify(answer) : await answerText(answer, queryLimits.bytes);
+  if (text !== undefined && text.length <= queryLimits.bytes) return text;
+  const { code, message, extensions } = work.tooLarge(state.operationType === "mutation");
+  state.errorCodes.add(code);
+  const errors = [{ message, extensions: { ...extensions, code, requestId: state.id } }];
+  return JSON.stringify({ data: null, errors, extensions: answer.extensions });
+}
+
+/**
+ * Waits until the operation is admitted.
+ * @returns false when the caller has gone meanwhile
+ */
+async function admit(
+  work: OperationWork,
+  response: Response,
+  { errorCodes }: RequestState,
+): Promise<boolean> {
+  const release = await turnOf(operations, work.party, response);
+  if (!release) return false;
+  work.holds(() => {
+    const isHeld = errorCodes.has("RATE_LIMITED") || (errorCodes.size > 0 && isStranger(work.party));
+    if (isHeld) setTimeout(release, REFUSAL_HOLD_MS).unref();
+    else release();
+  });
+  return true;
+}
+
+/** Whether an answer holds no data since the database is away: to ask that about the token, too, would take as long again. */
+function tellsNothing(result: Awaited<ReturnType<Grafserv["answerOperation"]>>): boolean {
+  if (result?.type !== "json") return false;
+  const { data, errors = [] } = result.json as Answer;
+  return (
+    errors.some(({ extensions }) => extensions?.["code"] === "UNAVAILABLE") &&
+    Object.values(data ?? {}).every((value) => value === null)
+  );
+}
+
+/** Sends the text of an answer, compressed where it may be. */
+async function send(
+  request: Request,
+  response: Response,
+  work: OperationWork,
+  { text, status, type }: { text: string; status: number; type: string },
+): Promise<void> {
+  const headers: Record<string, string> = { "Content-Type": type };
+  if (work.isReplayed) headers["Idempotency-Replayed"] = "true";
+  let content: string | Buffer = text;
+  if (isCompressible(requestState(request), work)) {
+    headers["Vary"] = "Accept-Encoding";
+    const found = await compressed(text, request, work);
+    if (found) {
+      headers["Content-Encoding"] = found.encoding;
+      content = found.bytes;
+    }
+  }
+  response.writeHead(status, headers);
+  await endInPieces(response, content);
+}
+
+/** Answers a query without its plan, where it is compiled: gives the JSON text, or undefined. */
+export type AnswerCompiled = (request: Request, work: OperationWork) => Promise<string | undefined>;
+
+/** Says in a header how far the data of an answer reach; returns it. An answer without data has no position. */
+function tellPosition(
+  response: Response,
+  positions: Positions | undefined,
+  { position }: OperationWork,
+): string | undefined {
+  if (!positions || position === undefined) return undefined;
+  const text = positions.write(position);
+  response.setHeader(POSITION_HEADER, text);
+  return text;
+}
+
+async function answerOperation(
+  { grafserv, languageOfUser, answerCompiled, positions }: GraphqlDeps,
+  request: Request,
+  response: Response,
+  work: OperationWork,
+): Promise<void> {
+  const state = requestState(request);
+  const compiled = state.takesEvents === "only" ? undefined : await answerCompiled?.(request, work);
+  if (compiled !== undefined) {
+    work.end();
+    tellPosition(response, positions, work);
+    const type = `${request.headers.accept}; charset=utf-8`;
+    return send(request, response, work, { text: compiled, status: 200, type });
+  }
+  const language = (state.language = viewerLanguageOnce(request, languageOfUser));
+  const result = await grafserv.answerOperation(request, response);
+  if (!tellsNothing(result)) await state.tokenCheck?.complete();
+  if (state.subscription) {
+    // It goes on for as long as somebody reads, and takes a part of the connections alone.
+    work.end();
+    return writeSubscription(response, state.subscription, {
+      state,
+      work,
+      positions,
+      language: await language(),
+    });
+  }
+  if (result?.type === "json") {
+    const answer = result.json as Answer;
+    if (answer.errors) {
+      completeErrors(answer, state);
+      tellErrors(answer.errors, await language());
+    }
+    const position = tellPosition(response, positions, work);
+    if (position !== undefined) answer.extensions = { ...answer.extensions, position };
+    const { "content-type": contentType = "application/json" } = result.headers;
+    const text = await written(answer, state, work);
+    // A slow reader keeps nobody waiting.
+    work.end();
+    if (state.takesEvents === "only") return answerOnce(response, text);
+    const type = contentType.replace(";charset", "; charset");
+    await send(request, response, work, { text, status: result.statusCode, type });
+  } else if (result?.type === "buffer") {
+    response.writeHead(result.statusCode, result.headers).end(result.buffer);
+  } else {
+    throw result?.type === "error"
+      ? result.error
+      : new Error(`An answer of type ${result?.type} was not expected.`);
+  }
+}
+
+interface GraphqlDeps {
+  readonly grafserv: Grafserv;
+  readonly languageOfUser?: LanguageOfUser | undefined;
+  readonly answerCompiled?: AnswerCompiled | undefined;
+  /** Those of the database; no answer tells its position where omitted. */
+  readonly positions?: Positions | undefined;
+}
+
+/** Admits a checked request (see admission.ts), hands it to grafserv unless it is compiled, and writes its answer. */
+export function graphql(deps: GraphqlDeps): RequestHandler {
+  return async (request, response) => {
+    const state = requestState(request);
+    const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip), state.bodyBytes);
+    work.notBefore = deps.positions?.asked(request);
+    if (!(await admit(work, response, state))) return;
+    state.work = work;
+    try {
+      state.running = answerOperation(deps, request, response, work);
+      await state.running;
+    } finally {
+      work.end();
+    }
+  };
+}

@@ -1,0 +1,142 @@
+import type { execute } from "postgraphile/grafast";
+import { getOperationAST, GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
+import { CodedError, internalMessage, isErrorCode } from "../../base/errors.ts";
+import { withheld } from "../withheld.ts";
+import { executionError, validationError } from "../graphqlErrors.ts";
+import { findRequestState, type RequestState, type SubscriptionResult } from "../requestState.ts";
+import { inSpan } from "../../tracing/spans.ts";
+import { operationLabel } from "../../operations/operationLabel.ts";
+
+/**
+ * The last net: what reaches grafserv's own mask without a code of ours is masked.
+ * It knows no request; the id is added when the answer is written.
+ */
+export function maskError(error: GraphQLError): GraphQLError | GraphQLFormattedError {
+  if (isErrorCode(error.extensions?.code)) return error;
+  return new GraphQLError(internalMessage, {
+    path: error.path,
+    nodes: error.nodes,
+    extensions: { code: "INTERNAL" },
+  });
+}
+
+const notAsEvents = () =>
+  new CodedError(
+    "BAD_USER_INPUT",
+    "Subscriptions are answered as server-sent events: send the header Accept with text/event-stream.",
+  );
+
+/** The answers of a subscription with their errors coded, as those of other operations. */
+async function* codedResults(
+  results: AsyncIterable<SubscriptionResult>,
+  state: RequestState,
+  args: Parameters<typeof execute>[0],
+): AsyncGenerator<SubscriptionResult, undefined> {
+  for await (const { data, errors } of results)
+    yield {
+      ...(data !== undefined && { data }),
+      ...(errors?.length && { errors: errors.map((error) => executionError(error, state, undefined, args)) }),
+    };
+}
+
+/** What the context function threw, by the arguments it was to complete. */
+const failures = new WeakMap<object, GraphQLError>();
+
+/**
+ * Gives every error of an operation its code and request id and hides what is ours. grafserv's `maskError` learns
+ * nothing of the request, so this wraps parsing, validation, the context function and execution, request by request.
+ */
+export const CodedErrorsPlugin: GraphileConfig.Plugin = {
+  name: "CodedErrorsPlugin",
+  description: "Coded, masked errors with the request id",
+  after: ["QueryLimitsPlugin", "SchemaPrivacyPlugin"],
+  grafserv: {
+    middleware: {
+      setPreset: {
+        after: ["QueryLimitsPlugin", "SchemaPrivacyPlugin"],
+        callback(next, event) {
+          const inner = event.getExecutionConfig;
+          event.getExecutionConfig = async function (requestContext) {
+            const state = findRequestState(requestContext.expressv4?.req);
+            const config = await inner.call(this, requestContext);
+            return {
+              ...config,
+              parseAndValidate(query) {
+                const result = config.parseAndValidate(query);
+                if (!result.errors) return result;
+                return { errors: result.errors.map((error) => validationError(error, state, config.schema)) };
+              },
+              execute: (async (args: Parameters<typeof execute>[0]) => {
+                const failure = failures.get(args);
+                if (failure) return { errors: [failure] };
+                const operation = getOperationAST(args.document, args.operationName);
+                if (state) {
+                  state.operationName = operation?.name?.value;
+                  state.operationType = operation?.operation;
+                  state.context.operation = operation ? operationLabel(operation) : undefined;
+                  state.context.role = state.claims?.userId == null ? "plat_anonymous" : "plat_user";
+                }
+                if (operation?.operation === "subscription" && (!state || state.takesEvents === "no"))
+                  return { errors: [executionError(notAsEvents(), state)] };
+                const result = await inSpan(
+                  {
+                    name: operation?.operation ?? "operation",
+                    attributes: {
+                      "graphql.operation.type": operation?.operation,
+                      "graphql.operation.name": state?.context.operation,
+                    },
+                  },
+                  async () => config.execute(args),
+                );
+                if (Symbol.asyncIterator in result) {
+                  // The application writes it; grafserv would as multipart.
+                  if (state)
+                    state.subscription = codedResults(
+                      result as AsyncIterable<SubscriptionResult>,
+                      state,
+                      args,
+                    );
+                  return { data: null };
+                }
+                const errors = [...(result.errors ?? [])];
+                if (operation?.operation === "query" && result.data) {
+                  const refused = new Set(errors.map(({ path }) => path?.[0]));
+                  const { selectionSet } = operation;
+                  errors.push(...withheld(result.data, refused, args.document, selectionSet, state?.claims));
+                }
+                if (errors.length === 0) return result;
+                const response = requestContext.expressv4?.res;
+                return {
+                  ...result,
+                  errors: errors.map((error) => executionError(error, state, response, args)),
+                };
+              }) as typeof config.execute,
+            };
+          };
+          return next();
+        },
+      },
+    },
+  },
+  grafast: {
+    middleware: {
+      // The preset's context function runs in here; what it throws would otherwise go out as it is.
+      async prepareArgs(next, event) {
+        try {
+          const { document, operationName, requestContext } = event.args;
+          // What a mutation does outside of the database, it does for nobody whose token has ended.
+          if (getOperationAST(document, operationName)?.operation !== "query")
+            await findRequestState(requestContext?.expressv4?.req)?.tokenCheck?.complete();
+          return await next();
+        } catch (error) {
+          const { expressv4 } = event.args.requestContext ?? {};
+          const state = findRequestState(expressv4?.req);
+          const coded = executionError(error, state, expressv4?.res);
+          // Throwing goes on to a handler that prints the error and keeps its message only, so execution answers it.
+          failures.set(event.args, coded);
+          return event.args;
+        }
+      },
+    },
+  },
+};

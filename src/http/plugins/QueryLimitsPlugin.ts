@@ -1,0 +1,395 @@
+import type { execute } from "postgraphile/grafast";
+import {
+  type ASTVisitor,
+  type DocumentNode,
+  getOperationAST,
+  GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  Source,
+  validate,
+  type ValidationContext,
+  type ValidationRule,
+} from "postgraphile/graphql";
+import { PgSelectStep } from "postgraphile/@dataplan/pg";
+import type { CompiledQuery, MismatchListener, Recording } from "../../compiled/compiledQueries.ts";
+import type { SelectResult } from "../../compiled/answerWriter.ts";
+import { answerText, WrittenJson } from "../answerText.ts";
+import type { GraphQLRequest } from "../graphqlRequest.ts";
+import { findRequestState } from "../requestState.ts";
+import {
+  INTROSPECTION_HOLD_MS,
+  introspections as introspectionQueries,
+  LARGE_COST,
+  largeOperations,
+} from "../../admission/semaphores.ts";
+import { asksForSchema, introspect } from "../../limits/introspection.ts";
+import { Documents, KnownDocument, PLANS_PER_OPERATION } from "../../compiled/knownDocuments.ts";
+import { eventLoop } from "../../admission/eventLoop.ts";
+import { hasFragmentCycle, limitExceeded, measureDocument } from "../../limits/measureDocument.ts";
+import { defaultPages, fullPages } from "../../limits/defaultPages.ts";
+import { operationCost } from "../../limits/operationCost.ts";
+import { OperationWork } from "../../admission/operationWork.ts";
+import { partyOf } from "../../admission/party.ts";
+import { type PlanMeasure, planningSteps } from "../../limits/planningSteps.ts";
+import { type QueryLimit, queryLimits } from "../../admission/queryLimits.ts";
+import { scanTokens } from "../../limits/scanTokens.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface PlatOptions {
+      /** Bytes that documents may take in memory with their plans. */
+      documentBytes?: number | undefined;
+      /** Milliseconds that others wait after an introspection query was answered; INTROSPECTION_HOLD_MS where omitted. */
+      introspectionHoldMs?: number | undefined;
+      /** Whether queries are recorded and compared from their first execution on, of which others are not asked a second time; see src/compiled. */
+      compileAtOnce?: boolean | undefined;
+      /** Told where a compiled query does not write what its plan answers. */
+      onMismatch?: MismatchListener | undefined;
+    }
+  }
+}
+
+type Args = Parameters<typeof execute>[0];
+
+const mostly = (part: readonly string[]) => (part.length > 0 ? `, most of it in ${part.join(".")}` : "");
+
+const sentences: Record<
+  Exclude<QueryLimit, "bytes">,
+  (found: number | undefined, part: readonly string[]) => string
+> = {
+  tokens: () => `An operation may have ${queryLimits.tokens} tokens at most.`,
+  nesting: () => `Braces may be nested ${queryLimits.nesting} levels deep at most.`,
+  characters: () =>
+    `The document may have ${queryLimits.characters} characters at most. Send large values as variables.`,
+  depth: (found) => `An operation may be ${queryLimits.depth} levels deep at most; this one has ${found}.`,
+  introspectionDepth: (found) =>
+    `Introspection may be ${queryLimits.introspectionDepth} levels deep at most; this one has ${found}.`,
+  aliases: (found) => `An operation may have ${queryLimits.aliases} aliases at most; this one has ${found}.`,
+  directives: (found) =>
+    `An operation may have ${queryLimits.directives} directives at most; this one has ${found}.`,
+  selections: (found) =>
+    `An operation may select ${queryLimits.selections} fields at most, fragments expanded; this one has ${found}.`,
+  planning: (found, part) =>
+    `An operation may take ${queryLimits.planning} steps to plan at most, about one for each field and twelve for each record or list; this one takes ${found}${mostly(part)}. Send it as several operations.`,
+  cost: (found, part) =>
+    `An operation may cost ${queryLimits.cost} at most, about one for each value that is expected; this one costs ${found}${mostly(part)}. Ask for fewer records with first, or for fewer fields.`,
+};
+
+function exceeded(
+  limit: Exclude<QueryLimit, "bytes">,
+  found?: number,
+  part: readonly string[] = [],
+): GraphQLError {
+  const measured = found === undefined ? {} : { [limit]: found };
+  return new GraphQLError(sentences[limit](found, part), {
+    extensions: {
+      code: "LIMIT_EXCEEDED",
+      limit: queryLimits[limit],
+      ...measured,
+      ...(part.length > 0 && { part: part.join(".") }),
+    },
+  });
+}
+
+/** Of operations; a document belongs to one schema. */
+const measures = new WeakMap<OperationDefinitionNode, PlanMeasure>();
+
+/** What validation has measured is not measured again for execution. */
+function measureOnce(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+): PlanMeasure {
+  const measure = measures.get(operation) ?? planningSteps(schema, document, operation);
+  measures.set(operation, measure);
+  return measure;
+}
+
+/**
+ * Throws rather than reports, and while it is constructed: the other rules, some of which take time that grows with
+ * the square of the document, then never see it.
+ */
+function QueryLimitsRule(context: ValidationContext): ASTVisitor {
+  const document = context.getDocument();
+  const measure = measureDocument(document);
+  const limit = limitExceeded(measure);
+  if (limit) throw exceeded(limit, measure[limit]);
+  if (hasFragmentCycle(document)) return {};
+  for (const definition of document.definitions) {
+    if (definition.kind !== Kind.OPERATION_DEFINITION) continue;
+    const { steps } = measureOnce(context.getSchema(), document, definition);
+    if (steps.total > queryLimits.planning) throw exceeded("planning", steps.total, steps.part);
+  }
+  return {};
+}
+
+function read(text: string, schema: GraphQLSchema, rules: readonly ValidationRule[]): KnownDocument {
+  const limit = scanTokens(text);
+  if (limit) return new KnownDocument(text, { errors: [exceeded(limit)] });
+  try {
+    const document = parse(new Source(text, "GraphQL HTTP Request"));
+    const errors = validate(schema, document, rules);
+    return new KnownDocument(text, errors.length > 0 ? { errors } : { document });
+  } catch (error) {
+    if (error instanceof GraphQLError) return new KnownDocument(text, { errors: [error] });
+    throw error;
+  }
+}
+
+/** What is known of the documents of a schema. Plans belong to a schema, and so do documents. */
+interface Known {
+  readonly documents: Documents;
+  readonly byNode: WeakMap<DocumentNode, KnownDocument>;
+}
+const bySchema = new WeakMap<GraphQLSchema, Known>();
+
+function knownOf(schema: GraphQLSchema, bytes: number): Known {
+  const known = bySchema.get(schema) ?? { documents: new Documents(bytes), byNode: new WeakMap() };
+  bySchema.set(schema, known);
+  return known;
+}
+
+/** What is kept of the documents of a schema; see Documents. */
+export function keptDocuments(schema: GraphQLSchema): Documents["size"] {
+  return bySchema.get(schema)?.documents.size ?? { bytes: 0, documents: 0 };
+}
+
+/** What a query of a known document has been compiled to; undefined where it has to be planned or its plan executed. */
+export function findCompiled(
+  schema: GraphQLSchema,
+  { query, operationName, variables }: Pick<GraphQLRequest, "query" | "operationName" | "variables">,
+  isSignedIn: boolean,
+): CompiledQuery | undefined {
+  const known = bySchema.get(schema)?.documents.find(query);
+  const found = known?.compiled(operationName ?? "")?.find(variables ?? {}, isSignedIn);
+  if (found) documentLookups.hits += 1;
+  return found;
+}
+
+/** By the contexts of their operations. */
+const recordings = new WeakMap<object, Recording>();
+/** How often documents were found that are kept, how often they had to be read, and how many queries were compiled, in this process. */
+export const documentLookups = { hits: 0, misses: 0, compiled: 0 };
+
+/** Execution refuses a document without the operation that is asked for. */
+const nothing: PlanMeasure = { steps: { total: 0, part: [] }, copies: 1, introspections: 0 };
+
+const nameOf = (args: Pick<Args, "operationName">) => args.operationName ?? "";
+
+function measureOf({ schema, document, operationName }: Args): PlanMeasure {
+  const operation = getOperationAST(document, operationName);
+  return operation ? measureOnce(schema, document, operation) : nothing;
+}
+
+/**
+ * Plans are kept by grafast in a cache that counts operations, of which one may have kilobytes or megabytes, and which cannot
+ * forget a single one. In a WeakMap they live as long as their document, which `Documents` keeps by weight.
+ */
+function keepPlansWithDocuments(schema: GraphQLSchema, operation: OperationDefinitionNode | undefined): void {
+  const grafast = schema.extensions.grafast as Record<PropertyKey, unknown> | undefined;
+  if (!grafast) return;
+  grafast.operationOperationPlansCacheMaxLength = PLANS_PER_OPERATION;
+  const cache = Object.getOwnPropertySymbols(grafast).find(
+    ({ description }) => description === "cacheByOperation",
+  );
+  if (!cache || grafast[cache] instanceof WeakMap) return;
+  const before = grafast[cache] as Pick<WeakMap<object, unknown>, "get">;
+  const plans = new WeakMap();
+  // The first plan of all is in there, and would be made again.
+  if (operation) plans.set(operation, before.get(operation));
+  grafast[cache] = plans;
+}
+
+/** Whether an operation selects nothing but the schema, with no variables: it always has the same answer. */
+function isConstant(document: DocumentNode): boolean {
+  const [operation, ...others] = document.definitions;
+  if (operation?.kind !== Kind.OPERATION_DEFINITION || operation.variableDefinitions?.length) return false;
+  const isSchema = operation.selectionSet.selections.every(
+    (selection) => selection.kind === Kind.FIELD && selection.name.value.startsWith("__"),
+  );
+  return isSchema && others.every(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
+}
+
+const schemaAlone = "Ask for the schema in an operation of its own, without fields of data.";
+const badInput = { code: "BAD_USER_INPUT" };
+
+/** The whole schema is a large answer, whatever it is asked for. */
+const INTROSPECTION_COST = 50_000;
+
+/** Runs an operation within its limits. What is long for the event loop is scheduled. */
+async function executeWithin(
+  args: Args,
+  work: OperationWork,
+  { documents, byNode }: Known,
+  {
+    introspectionHoldMs = INTROSPECTION_HOLD_MS,
+    compileAtOnce = false,
+    onMismatch: mismatch,
+  }: GraphileConfig.PlatOptions,
+  run: typeof execute,
+): Promise<Awaited<ReturnType<typeof execute>>> {
+  const known = byNode.get(args.document);
+  const answer = known?.answers.get(nameOf(args));
+  if (answer) {
+    work.measured(INTROSPECTION_COST, [], 1);
+    work.tellsSchema = true;
+    return { ...answer };
+  }
+  const { schema, document, operationName, variableValues } = args;
+  const { steps, copies, introspections } = measureOf(args);
+  const { total, part } = operationCost(schema, document, operationName, variableValues ?? {});
+  const requested = total + introspections * INTROSPECTION_COST;
+  if (requested > queryLimits.cost) return { errors: [exceeded("cost", requested, part)] };
+  const isMutation = getOperationAST(document, operationName)?.operation === "mutation";
+  work.measured(requested, part, copies, isMutation);
+  if (requested > LARGE_COST) work.holds(await largeOperations.acquire(work.party));
+  const schemaPart = introspections > 0 ? asksForSchema(document, operationName) : "no";
+  if (schemaPart === "with data")
+    return { errors: [new GraphQLError(schemaAlone, { extensions: badInput })] };
+  const compiled =
+    introspections === 0 && !isMutation ? known?.compiled(nameOf(args), compileAtOnce) : undefined;
+  const { isSignedIn } = args.contextValue as Grafast.Context;
+  const recording = requested < LARGE_COST ? compiled?.record(variableValues ?? {}, isSignedIn) : undefined;
+  if (recording) {
+    work.recording = recording;
+    args.contextValue = recording.watch(args.contextValue as object) as typeof args.contextValue;
+    recordings.set(args.contextValue as object, recording);
+  }
+  let result: Awaited<ReturnType<typeof execute>>;
+  if (schemaPart === "alone") {
+    work.tellsSchema = true;
+    // Whatever variables an introspection query has, it has not been answered before.
+    const release = await introspectionQueries.acquire(work.party);
+    try {
+      result = await introspect(args, work.party);
+    } finally {
+      setTimeout(release, introspectionHoldMs).unref();
+    }
+  } else {
+    // A promise inside of an object is not waited for: the piece of work ends when the plan is there.
+    const plan = () => ({ running: run(args) });
+    const isShort = known?.isPlanned(nameOf(args), variableValues ?? {}) && !work.hasLargeInput;
+    const { running } = isShort ? plan() : await eventLoop.run(work.party, plan);
+    known?.usedPlan(nameOf(args), variableValues ?? {});
+    result = await running;
+  }
+  if (Symbol.asyncIterator in result) return result;
+  const pages = defaultPages(schema, document, operationName);
+  const full = fullPages(result.data, pages, variableValues ?? {});
+  if (known && compiled && recording && result.data && !result.errors) {
+    const measured = { cost: requested, part, copies, planning: steps.total };
+    const { data } = result;
+    const bytes = compiled.take(recording, {
+      variables: variableValues ?? {},
+      isSignedIn,
+      data,
+      measured,
+      pages,
+      mismatch,
+    });
+    if (bytes > 0) documentLookups.compiled += 1;
+    known.keepCompiled(bytes);
+    documents.weigh(known);
+  }
+  const extensions = {
+    ...result.extensions,
+    cost: {
+      requested,
+      limit: queryLimits.cost,
+      planning: { requested: steps.total, limit: queryLimits.planning },
+      bytes: { read: work.bytesRead, limit: queryLimits.bytes },
+    },
+    ...(full.length > 0 && { fullPages: full }),
+  };
+  const text =
+    known && introspections > 0 && !result.errors && isConstant(document)
+      ? await answerText(result.data ?? {}, queryLimits.bytes)
+      : undefined;
+  if (!known || text === undefined) return { ...result, extensions };
+  const complete = { ...result, data: new WrittenJson(text) as never, extensions };
+  known.keepAnswer(nameOf(args), complete, text.length);
+  documents.weigh(known);
+  return complete;
+}
+
+/**
+ * Bounds what one operation can make the server do, before anything is planned: the planner expands fragments, so a
+ * document of 940 bytes could otherwise occupy it for minutes. Documents that are new are parsed and planned within the share of the event loop, and
+ * kept with their plans up to a weight. Tells the cost in `extensions.cost` of each answer.
+ */
+export const QueryLimitsPlugin: GraphileConfig.Plugin = {
+  name: "QueryLimitsPlugin",
+  description:
+    "Refuses operations over the limits on tokens, depth, aliases, directives, selections, planning and cost",
+  grafserv: {
+    middleware: {
+      setPreset(next, event) {
+        const rules = [QueryLimitsRule, ...event.validationRules];
+        const options = event.resolvedPreset.plat ?? {};
+        const { documentBytes: bytes = DOCUMENT_BYTES } = options;
+        const inner = event.getExecutionConfig;
+        event.getExecutionConfig = async function (requestContext) {
+          const config = await inner.call(this, requestContext);
+          const request = requestContext.expressv4?.req;
+          const text = (request?.body as { query?: unknown } | undefined)?.query;
+          const work = findRequestState(request)?.work ?? new OperationWork(partyOf(null, undefined));
+          const known = knownOf(config.schema, bytes);
+          const { documents, byNode } = known;
+          const look = (query: string): KnownDocument => {
+            const found = documents.find(query);
+            if (found) return found;
+            const document = read(query, config.schema, rules);
+            if ("document" in document.result) byNode.set(document.result.document, document);
+            documents.keep(document);
+            return document;
+          };
+          let document: KnownDocument | undefined;
+          if (typeof text === "string") {
+            document = documents.find(text);
+            if (document) documentLookups.hits += 1;
+            else documentLookups.misses += 1;
+            document ??= await eventLoop.run(work.party, () => look(text));
+          }
+          return {
+            ...config,
+            parseAndValidate: (query) => (query === document?.text ? document : look(query)).result,
+            execute: ((args: Args) =>
+              executeWithin(args, work, known, options, config.execute)) as typeof config.execute,
+          };
+        };
+        return next();
+      },
+    },
+  },
+  grafast: {
+    middleware: {
+      executeStep(next, { args, step }) {
+        const result = next();
+        if (!(step instanceof PgSelectStep)) return result;
+        const recording = recordings.get(args.contextValue as object);
+        if (!recording) return result;
+        return Promise.resolve(result).then(async (results) => {
+          for (const one of results) recording.selected(step, (await one) as SelectResult);
+          return results;
+        });
+      },
+      establishOperationPlan(next, { schema, args }) {
+        const plan = next();
+        keepPlansWithDocuments(schema, getOperationAST(args.document, args.operationName) ?? undefined);
+        const { documents, byNode } = bySchema.get(schema) ?? {};
+        const known = byNode?.get(args.document);
+        if (known && documents) {
+          known.addPlan(nameOf(args as Args), plan, measureOf(args as Args).steps.total);
+          documents.weigh(known);
+        }
+        return plan;
+      },
+    },
+  },
+};
+
+/** Where the preset says nothing. */
+const DOCUMENT_BYTES = 32_000_000;

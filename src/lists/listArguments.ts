@@ -1,0 +1,159 @@
+/** The arguments of lists and connections that PostGraphile makes, in place of its own. */
+import { context as contextStep, lambda, type ExecutableStep } from "postgraphile/grafast";
+import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
+import { sql } from "postgraphile/pg-sql2";
+import { tagTexts } from "../schema/codecNames.ts";
+import { sourceName, tableName, type AnyResource } from "../schema/recordTables.ts";
+import { conditions, filterMembers, filterTypeName, plannedForValues } from "./filters.ts";
+import { orderExpression, placed, defaultSort, type OrderSpec } from "./orders.ts";
+import { chosenOrder, MAX_FIRST, pageSize, skip } from "./pageArguments.ts";
+import { withDeleted } from "./portfolio.ts";
+import { orderTypeName, sortTypeName } from "./listTypes.ts";
+
+function tableOf(build: GraphileBuild.Build, codec: PgCodec): AnyResource | null {
+  return (build.pgTableResource(codec as any) as AnyResource | null) ?? null;
+}
+
+/** The arguments of a list or connection, with plans that act on its select. */
+export function listArguments(
+  build: GraphileBuild.Build,
+  resource: AnyResource,
+  isConnection: boolean,
+  args: Record<string, any>,
+  isRoot: boolean,
+  /** Whether the field says itself where its rows are from, as a list on a project does. */
+  isOfProject = false,
+): Record<string, any> {
+  const { GraphQLInt, GraphQLList, GraphQLNonNull } = build.graphql;
+  const table = tableOf(build, resource.codec as PgCodec) ?? resource;
+  const codec = resource.codec as PgCodec;
+  const select = ($field: any) => (isConnection ? $field.getSubplan() : $field);
+  delete args.condition;
+  const members = filterMembers(build, codec);
+  const hasDeleted = Boolean(codec.attributes?.deleted_at) && !resource.parameters;
+  const filterType =
+    members.length > 0 || codec.attributes?.deleted_at
+      ? build.getTypeByName(filterTypeName(build, codec))
+      : undefined;
+  const orderType = build.getTypeByName(orderTypeName(build, codec));
+  const sortType = build.getTypeByName(sortTypeName(build, codec));
+  const isPortfolio = isRoot && isConnection && typeof table.extensions?.tags?.portfolio === "string";
+  const result: Record<string, any> = { ...args };
+  if (filterType) {
+    result.filter = {
+      description: "Only records that match all fields of the filter.",
+      type: filterType,
+      applyPlan(_: unknown, $field: any, arg: any) {
+        if (isPortfolio) return; // PortfolioConnectionsPlugin does it
+        const $filter = arg.getRaw();
+        const $select = select($field);
+        $select.apply(
+          lambda($filter, (filter) => (qb: any) => {
+            for (const condition of conditions(members, filter as any, qb.alias, "record"))
+              qb.where(sql`${condition} ${plannedForValues}`);
+          }),
+        );
+        if (hasDeleted && !isOfProject) {
+          const of = { name: tableName(table), source: sourceName(table) };
+          const rows = sql.identifier(...of.source);
+          ($select as any).from = $select.deferredSQL(
+            lambda($filter, (filter: any) => (filter?.includeDeleted === true ? withDeleted(of) : rows)),
+          );
+        }
+      },
+    };
+  }
+  const member = isPortfolio && connectionArgument(build, table);
+  if (member) result[member.name] = { description: member.description, type: member.type() };
+  result.first = {
+    description: `How many records at most; 100 where omitted, ${MAX_FIRST} at most.`,
+    type: GraphQLInt,
+    defaultValue: 100,
+    applyPlan(_: unknown, $field: any, arg: any) {
+      $field.setFirst(lambda(arg.getRaw(), (first) => pageSize(first, 100)));
+    },
+  };
+  if (isConnection) {
+    delete result.last;
+    delete result.before;
+    delete result.offset;
+  } else {
+    result.offset = {
+      description: "How many records to skip.",
+      type: GraphQLInt,
+      applyPlan(_: unknown, $field: any, arg: any) {
+        $field.setOffset(lambda(arg.getRaw(), skip));
+      },
+    };
+  }
+  if (orderType && !(table as any).isVirtual) {
+    result.orderBy = {
+      description: "The order; the default of the list where omitted.",
+      type: new GraphQLList(new GraphQLNonNull(orderType as any)),
+      defaultValue: [],
+      applyPlan(_: unknown, $field: any, arg: any) {
+        applyOrder(
+          select($field),
+          lambda(arg.getRaw(), (orderBy) =>
+            (Array.isArray(orderBy) && orderBy.length > 0) || !resource.parameters
+              ? chosenOrder(table, orderBy, null)
+              : null,
+          ),
+          codec,
+        );
+      },
+    };
+    delete result.sort;
+  }
+  const fallback = defaultSort(resource, table);
+  // A function tagged @ordered says the order itself.
+  if (sortType && resource.parameters && resource.extensions?.tags?.ordered === undefined) {
+    result.sort = {
+      description: "The order by name; orderBy comes first where both are given.",
+      type: sortType,
+      defaultValue: fallback,
+      applyPlan(_: unknown, $field: any, arg: any) {
+        applyOrder(
+          select($field),
+          lambda([arg.getRaw(), contextStep()] as any, ([sort, viewer]: any) => {
+            const order = chosenOrder(table, null, sort ?? fallback);
+            return placed(order, () => viewer.viewerPlace?.(viewer.ip)) as any;
+          }),
+          codec,
+        );
+      },
+    };
+  }
+  return result;
+}
+
+/** The member of the filter that is an argument of the root connection too: `@connectionArgument projectId`. */
+export function connectionArgument(build: GraphileBuild.Build, table: AnyResource) {
+  const [name] = tagTexts(table.extensions?.tags as any, "connectionArgument");
+  return filterMembers(build, table.codec as PgCodec).find((member) => member.name === name);
+}
+
+export function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec): void {
+  $select.apply(
+    lambda($order, (order) => (qb: any) => {
+      if (!order) return;
+      for (const spec of order as OrderSpec[]) {
+        if (spec.from) {
+          const fragment = orderExpression(spec, qb.alias);
+          qb.orderBy({ codec: TYPES.float, fragment, direction: "ASC", nullable: true });
+          continue;
+        }
+        const attribute = codec.attributes![spec.column]!;
+        const type = spec.by ? TYPES.numeric : attribute.codec;
+        const notNull = spec.by ? true : attribute.notNull;
+        const fragment = orderExpression(spec, qb.alias);
+        const direction = spec.direction === "desc" ? "DESC" : "ASC";
+        // Where nulls stand is an order of its own: @dataplan/pg 1.1 takes them for the other end after a cursor, and
+        // loses the rows.
+        if (!notNull) qb.orderBy({ codec: TYPES.boolean, fragment: sql`(${fragment} is null)`, direction });
+        qb.orderBy({ codec: type, fragment, direction, nullable: !notNull });
+      }
+      qb.setOrderIsUnique();
+    }),
+  );
+}

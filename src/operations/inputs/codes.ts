@@ -1,0 +1,43 @@
+/** One-time codes of signers, on their way to SQL. */
+import { CodedError } from "../../base/errors.ts";
+import type { ArgumentTransform } from "../inputFields.ts";
+
+/** What app_hidden.try_signing_code gives: a proof, an empty one where no code is open, or why there is none. */
+export interface TriedCode {
+  proof?: string;
+  triesLeft?: number;
+  retryAfterSeconds?: number;
+}
+
+export const longestCode = 100;
+
+/**
+ * The proof that a code was exchanged for.
+ * @throws {CodedError} BAD_USER_INPUT with triesLeft for a wrong code; RATE_LIMITED after too many
+ */
+export function proofOf({ proof, triesLeft, retryAfterSeconds }: TriedCode, field: string): string {
+  if (proof !== undefined) return proof;
+  if (retryAfterSeconds !== undefined)
+    throw new CodedError(
+      "RATE_LIMITED",
+      "Too many wrong codes; try again tomorrow, or ask whoever sent the agreement.",
+      { field, retryAfterSeconds },
+    );
+  throw new CodedError("BAD_USER_INPUT", "This is not the code that was sent.", { field, triesLeft });
+}
+
+/**
+ * `@transform proveSigningCode`: a right code becomes a proof that the operation uses up. A try counts in a transaction of its own, so
+ * that a wrong code is counted though its operation is undone.
+ * @throws {CodedError} what proofOf throws
+ */
+export const proveSigningCode: ArgumentTransform = async (value, { member, input, context }) => {
+  const { withPgClient, pgSettings } = context as any;
+  const { rows } = await withPgClient(pgSettings, (client: any) =>
+    client.query({
+      text: "select app_hidden.try_signing_code(app_hidden.record_id('agreement_signers', $1, 'signerId'), $2, $3) as tried",
+      values: [input.signerId ?? null, input.token ?? null, String(value).slice(0, longestCode)],
+    }),
+  );
+  return proofOf(rows[0].tried as TriedCode, member);
+};

@@ -1,0 +1,94 @@
+/**
+ * What suggestLeadEmail does before its statement: the row is PENDING and committed, the provider is asked without any
+ * connection of the database, the text is checked. The statement settles the row with what this returns.
+ */
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Compute } from "../../compute/pool.ts";
+import { CodedError } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+import type { ArgumentTransform } from "../inputFields.ts";
+import { idempotencyIn } from "../idempotency.ts";
+import { DraftFailed, type DraftProvider } from "../../providers/drafts/index.ts";
+import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "../../drafts/compose.ts";
+
+/** The implementation of the tag. */
+export function draftTransforms(
+  provider: DraftProvider,
+  compute: Compute,
+  log: Logger,
+): Record<"composeLeadEmail", ArgumentTransform> {
+  return {
+    async composeLeadEmail(_given, { input, context }) {
+      const ask = async <T>(text: string, values: unknown[]): Promise<T> => {
+        const { withPgClient, pgSettings } = context as any;
+        const { rows } = await withPgClient(pgSettings, (client: any) => client.query({ text, values }));
+        return rows[0].result as T;
+      };
+      const repeat = idempotencyIn(input, context);
+      const { leadId, purpose, tone, language, instructions } = input;
+      const begun = await ask<BegunDraft & { known?: boolean }>(
+        "select app_hidden.begin_lead_email($1, $2, $3, $4, $5, $6) as result",
+        [
+          leadId,
+          purpose ?? null,
+          tone ?? null,
+          language ?? null,
+          instructions ?? null,
+          repeat && { ...repeat, request: requestOf(repeat, input) },
+        ],
+      );
+      const { id } = begun;
+      if (begun.known) {
+        await settled(
+          () => ask<string>("select app_hidden.generation_status($1) as result", [id]),
+          begun.status,
+        );
+        return { id };
+      }
+      let outcome: Outcome;
+      try {
+        outcome = await composeDraft(provider, begun, { compute, tenant: context.claims.userId! });
+      } catch (error) {
+        const failed = failedOutcome(error);
+        await ask("select app_private.fail_lead_email($1, $2) as result", [id, failed.error]);
+        if (!(error instanceof DraftFailed)) throw error;
+        // Not the provider's own words: they may repeat what it was told.
+        const { status } = (error.cause ?? {}) as { status?: number };
+        log.warn({ event: "draft.failed", provider: provider.name, status, generation: id }, error.message);
+        throw new CodedError(
+          "PROVIDER_ERROR",
+          error.message,
+          {
+            provider: provider.name,
+            retryable: error.retryable,
+            generationId: id,
+            ...(error.retryAfterSeconds !== undefined && { retryAfterSeconds: error.retryAfterSeconds }),
+          },
+          { cause: error },
+        );
+      }
+      return { id, ...outcome };
+    },
+  };
+}
+
+/** The same for the same field of the same request, whoever reads it learns nothing. */
+function requestOf({ key, body }: { key: string; body: string }, input: Record<string, unknown>): string {
+  return createHash("sha256")
+    .update(JSON.stringify([key, body, input]))
+    .digest("hex");
+}
+
+/** Waits for the first of two equal requests, which writes the draft. */
+async function settled(status: () => Promise<string>, first: string): Promise<void> {
+  const until = performance.now() + 60_000;
+  for (let now = first; now === "PENDING"; now = await status()) {
+    if (performance.now() > until)
+      throw new CodedError("PROVIDER_ERROR", "The draft is still being written; ask again in a while.", {
+        provider: "AI",
+        retryable: true,
+      });
+    await sleep(100);
+  }
+}

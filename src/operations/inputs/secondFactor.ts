@@ -1,0 +1,67 @@
+import { createHash } from "node:crypto";
+import type { ArgumentTransform } from "../inputFields.ts";
+import { secretOfSecondFactor, type Seal } from "../../secrets/seal.ts";
+import { wasProved, type TransformContext } from "./passwords.ts";
+import { newTotpSecret, stepOfCode } from "../../auth/totp.ts";
+
+/** What fits no account. */
+const WRONG = "wrong";
+
+const appCode = /^\d{6}$/;
+/** Crockford's base 32: people read o as 0, and i or l as 1. */
+const recoveryCode = /^[0-9a-hjkmnp-tv-z]{16}$/;
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+
+/**
+ * `@transform proveSecondFactor`: what proves a code to SQL. Of the authenticator app: the step of time that it is of, with the hash of
+ * the sealed secret that it was computed with; of a recovery code: its SHA-256. SQL accepts each once, and knows whether the account
+ * has a second factor at all. A wrong one counts in a transaction of its own, and only where the password beside it was right: whoever does
+ * not know that learns nothing here, not even by the time that it takes.
+ * @throws {CodedError} RATE_LIMITED
+ */
+export const proveSecondFactor =
+  (seal: Seal) =>
+  async (value: string, { pool, claims, operation, input }: TransformContext): Promise<string> => {
+    const takesPassword =
+      "currentPassword" in input || ("password" in input && operation !== "resetPassword");
+    if (takesPassword && !wasProved(input)) return WRONG;
+    const [way, who] =
+      operation === "login"
+        ? ["LOGIN", String(input.username)]
+        : operation === "resetPassword"
+          ? ["RESET", String(input.token)]
+          : ["VIEWER", claims.userId];
+    // SQL refuses a visitor.
+    if (who === null) return WRONG;
+    const { rows } = await pool.query<{ user_id: string; sealed: string }>(
+      "select * from app_private.begin_second_factor($1, $2)",
+      [way, who],
+    );
+    const [factor] = rows;
+    if (!factor) return WRONG;
+    const proof = proofOf(value, seal, factor);
+    await pool.query("select app_private.settle_second_factor($1, $2, $3)", [way, who, proof]);
+    return proof;
+  };
+
+function proofOf(value: string, seal: Seal, factor: { user_id: string; sealed: string }): string {
+  const code = value.replaceAll(/[\s-]/g, "").toLowerCase();
+  if (appCode.test(code)) {
+    const step = stepOfCode(seal.open(factor.sealed, secretOfSecondFactor(factor.user_id)), code);
+    return step === undefined ? WRONG : `step:${step}:${sha256(factor.sealed)}`;
+  }
+  const spelled = code.replaceAll("o", "0").replaceAll(/[il]/g, "1");
+  return recoveryCode.test(spelled) ? `code:${sha256(spelled)}` : WRONG;
+}
+
+/** `@transform freshTotpSecret`: a secret for an authenticator app, and itself sealed for the viewer. */
+export const freshTotpSecret =
+  (seal: Seal): ArgumentTransform =>
+  (_value, { context }) => {
+    const { userId } = context.claims;
+    // SQL refuses a visitor.
+    if (userId === null) return {};
+    const secret = newTotpSecret();
+    return { secret, sealed: seal.seal(secret, secretOfSecondFactor(userId)) };
+  };

@@ -1,0 +1,131 @@
+/**
+ * What is done at the processor, and written down: money is moved between two transactions, never within one. Everything here may
+ * be done again, by whoever finds it undone: the processor is asked under the same key, and the database keeps the newest state.
+ */
+import {
+  ProcessorRefusal,
+  type PaymentFacts,
+  type PaymentProcessor,
+  type PaymentState,
+  type RefundFacts,
+  type RepresentativeFacts,
+} from "../providers/payments/index.ts";
+
+/** A statement outside of any transaction of the caller's. */
+export type Query = <Row>(text: string, values: unknown[]) => Promise<{ rows: Row[] }>;
+
+export interface PaymentActions {
+  /** Makes a payment that was begun, and confirms it where it has a card. */
+  pay(payment: PaymentFacts): Promise<void>;
+  /** Finds out what became of a payment. */
+  look(payment: Pick<PaymentFacts, "id"> & { processorId: string }): Promise<void>;
+  /** Ends a payment that nobody confirmed; one that was confirmed after all is what it is. */
+  abandon(payment: PaymentFacts): Promise<void>;
+  /** Makes a refund that was begun, or finds out what became of it. */
+  refund(refund: RefundFacts): Promise<void>;
+  /** Tells the processor of a representative, and opens the account where it is the first. */
+  tell(representative: RepresentativeFacts, ip?: string): Promise<void>;
+  /** Finds out how the account of an organization stands. */
+  lookAtAccount(account: {
+    organizationId: string;
+    accountId: string;
+    people: Record<string, string>;
+  }): Promise<void>;
+}
+
+export function paymentActions(processor: PaymentProcessor, query: Query): PaymentActions {
+  async function note(id: string, state: PaymentState): Promise<PaymentFacts> {
+    const { rows } = await query<{ facts: PaymentFacts }>(
+      "select app_private.note_payment($1, $2) as facts",
+      [id, JSON.stringify(state)],
+    );
+    return rows[0]!.facts;
+  }
+  const noteRefund = (id: string, state: object) =>
+    query("select app_private.note_refund($1, $2)", [id, JSON.stringify(state)]);
+
+  async function make(payment: PaymentFacts): Promise<PaymentFacts> {
+    try {
+      return await note(payment.id, await processor.createPayment(payment));
+    } catch (error) {
+      if (error instanceof ProcessorRefusal)
+        await query("select app_private.give_up_payment($1, $2, $3)", [
+          payment.id,
+          error.code,
+          error.message,
+        ]);
+      throw error;
+    }
+  }
+
+  async function confirm(payment: PaymentFacts & { processorId: string }): Promise<void> {
+    try {
+      await note(payment.id, await processor.confirmPayment(payment));
+    } catch (error) {
+      if (error instanceof ProcessorRefusal)
+        await note(payment.id, await processor.cancelPayment(payment.processorId));
+      throw error;
+    }
+  }
+
+  return {
+    async pay(payment) {
+      if (!payment.open) return;
+      // Its id is written down before it is confirmed, so that nothing that was charged is unknown.
+      const { processorId, ...made } = payment.processorId ? payment : await make(payment);
+      if (processorId && made.open && made.confirm && made.status === "REQUIRES_CONFIRMATION")
+        await confirm({ ...made, processorId });
+    },
+
+    async look({ id, processorId }) {
+      await note(id, await processor.readPayment(processorId));
+    },
+
+    async abandon({ id, processorId }) {
+      if (processorId) await note(id, await processor.cancelPayment(processorId));
+      else
+        await query("select app_private.give_up_payment($1, $2, $3)", [
+          id,
+          "not_confirmed",
+          "The payment was not completed in time.",
+        ]);
+    },
+
+    async refund(refund) {
+      if (!refund.open) return;
+      try {
+        await noteRefund(refund.id, await processor.refund(refund));
+      } catch (error) {
+        // What it refused for good gives the charge its rest back.
+        if (error instanceof ProcessorRefusal && !refund.processorId)
+          await noteRefund(refund.id, { failureMessage: error.message });
+        throw error;
+      }
+    },
+
+    async tell(representative, ip) {
+      const { id, organizationId } = representative;
+      let { accountId } = representative;
+      if (!accountId) {
+        const { rows } = await query<{ id: string }>("select app_private.note_account($1, $2) as id", [
+          organizationId,
+          JSON.stringify(await processor.createAccount(representative, ip)),
+        ]);
+        accountId = rows[0]!.id;
+      }
+      const person = await processor.tellPerson(accountId, representative);
+      await query("select app_private.note_representative($1, $2)", [id, JSON.stringify(person)]);
+      const account = await processor.readAccount(accountId);
+      await query("select app_private.note_account($1, $2)", [organizationId, JSON.stringify(account)]);
+    },
+
+    async lookAtAccount({ organizationId, accountId, people }) {
+      const account = await processor.readAccount(accountId);
+      await query("select app_private.note_account($1, $2)", [organizationId, JSON.stringify(account)]);
+      for (const person of account.people) {
+        const id = people[person.id];
+        if (id) await query("select app_private.note_representative($1, $2)", [id, JSON.stringify(person)]);
+      }
+    },
+  };
+}

@@ -1,0 +1,21 @@
+import type { JobHelpers } from "graphile-worker";
+import { paymentActions, type PaymentActions, type Query } from "./paymentActions.ts";
+
+/** The moves for a job, whose statements are those of plat_worker. */
+export function actionsOf({ payments, query }: Pick<JobHelpers, "payments" | "query">): PaymentActions {
+  return paymentActions(payments, query as Query);
+}
+
+/** Writes down the present state of what an event is about, whatever the event itself said. */
+export async function lookAt(helpers: JobHelpers, eventId: string): Promise<void> {
+  const { rows } = await helpers.query<{ payment: any; account: any }>(
+    "select payment, account from app_private.subject_of_processor_event($1)",
+    [eventId],
+  );
+  const about = rows[0];
+  if (!about) return;
+  const moves = actionsOf(helpers);
+  if (about.payment) await moves.look(about.payment);
+  else if (about.account) await moves.lookAtAccount(about.account);
+  await helpers.query("select app_private.handled_processor_event($1)", [eventId]);
+}

@@ -1,0 +1,45 @@
+/** Writes certificates, each in a thread beside the event loop: letters are measured and fonts taken apart there. */
+import { Worker } from "node:worker_threads";
+import type { CertificateFacts } from "./certificatePages.ts";
+import type { ErasureFacts } from "./erasurePages.ts";
+
+export type { CertificateFacts } from "./certificatePages.ts";
+export type { ErasureFacts } from "./erasurePages.ts";
+
+/** What a thread writes. */
+export type Certified = { signatures: CertificateFacts } | { erasure: ErasureFacts };
+
+const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };
+const longestMs = 30_000;
+
+/**
+ * The certificate of an agreement as a PDF.
+ * @throws Error when the thread fails, or takes over 30 seconds.
+ */
+export const writeCertificate = (signatures: CertificateFacts): Promise<Buffer> => write({ signatures });
+
+/**
+ * The certificate of an erasure as a PDF.
+ * @throws Error when the thread fails, or takes over 30 seconds.
+ */
+export const writeErasureCertificate = (erasure: ErasureFacts): Promise<Buffer> => write({ erasure });
+
+async function write(facts: Certified): Promise<Buffer> {
+  const worker = new Worker(new URL("./certificateThread.ts", import.meta.url), {
+    workerData: facts,
+    resourceLimits,
+    name: "plat-certificate",
+  });
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise<Buffer>((resolve, reject) => {
+      timer = setTimeout(() => reject(new Error("A certificate took too long to write.")), longestMs);
+      worker.once("message", (pdf: Uint8Array) => resolve(Buffer.from(pdf)));
+      worker.once("error", reject);
+      worker.once("exit", () => reject(new Error("The thread of a certificate ended before its file.")));
+    });
+  } finally {
+    clearTimeout(timer);
+    await worker.terminate();
+  }
+}

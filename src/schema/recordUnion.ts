@@ -1,0 +1,61 @@
+/** A field of a type that leads to records of several kinds, and the union that they are of. */
+import { get, object, type ExecutableStep } from "postgraphile/grafast";
+import type { AnyResource } from "./recordTables.ts";
+
+interface RecordUnion {
+  /** The name of the union, and its sentence in the documentation. */
+  name: string;
+  description: string;
+  /** The field `name` of the type `of`. */
+  field: { of: string; name: string; description: string };
+  /** The tables of the records, by the names of their types; asked when the tables are known. */
+  tables(build: GraphileBuild.Build): ReadonlyMap<string, AnyResource>;
+  /** From a row of the type `of`: the name of the record's type, null where there is none, and its id. */
+  record($row: any, tables: ReadonlyMap<string, AnyResource>): { type: ExecutableStep; id: ExecutableStep };
+}
+
+/** The hooks of the schema that make both. A record that is deleted, or that the viewer may not see, is null. */
+export function recordUnion(plugin: string, { name, description, field, tables, record }: RecordUnion) {
+  return {
+    init: {
+      after: ["PgCodecs"],
+      callback(_, build) {
+        build.registerUnionType(
+          name,
+          {},
+          () => {
+            const resources = tables(build);
+            return {
+              description,
+              types: () => [...resources.keys()].map((type) => build.getOutputTypeByName(type) as any),
+              planType: ($record: any) => ({
+                $__typename: get($record, "type") as ExecutableStep,
+                planForType: (type: any) =>
+                  resources.get(type.name)!.get({ id: get($record, "id") as ExecutableStep }) as any,
+              }),
+            };
+          },
+          plugin,
+        );
+        return _;
+      },
+    },
+    GraphQLObjectType_fields(fields, build, { Self, fieldWithHooks }) {
+      if (Self.name !== field.of) return fields;
+      return build.extend(
+        fields,
+        {
+          [field.name]: fieldWithHooks({ fieldName: field.name } as any, () => {
+            const resources = tables(build);
+            return {
+              description: field.description,
+              type: build.getTypeByName(name) as any,
+              plan: ($row: any) => object({ ...record($row, resources) }),
+            };
+          }),
+        },
+        plugin,
+      );
+    },
+  } satisfies NonNullable<GraphileConfig.Plugin["schema"]>["hooks"];
+}

@@ -1,0 +1,57 @@
+import type { ServiceConfig } from "../http/address.ts";
+import type { Logger } from "../base/log.ts";
+
+/**
+ * Says that the service is up: a line of the log for machines, and for people what to do next. That goes to stderr, so
+ * that the log on stdout stays one JSON object per line.
+ * @param demoUser whoever can sign in to the demo organization, where it is loaded.
+ */
+export function announce(
+  config: ServiceConfig,
+  log: Logger,
+  demoUser?: { email: string; password: string },
+): void {
+  log.info(
+    { event: "service.ready", address: config.baseUrl, mode: config.mode, pid: process.pid },
+    "Plat is ready.",
+  );
+  if (config.mode === "all") console.error(banner(config, demoUser));
+}
+
+/** The banner: the address, who can sign in, and commands that work as they are pasted. */
+export function banner(
+  config: Pick<
+    ServiceConfig,
+    "baseUrl" | "explorer" | "production" | "smtpUrl" | "stripe" | "tls" | "textMessages"
+  >,
+  demoUser?: { email: string; password: string },
+): string {
+  const url = `${config.baseUrl}/graphql`;
+  // The certificate that was made on first start is known to nobody else.
+  const curl = config.tls ? "curl -s" : "curl -sk";
+  const ask = (query: string, header = "") =>
+    `${curl} ${url} ${header}-H 'Content-Type: application/json' -d '${JSON.stringify({ query })}'`;
+  const lines = [`Plat is ready at ${url}`];
+  const pretends = [
+    ...(config.stripe ? [] : ["payments go to a sandbox where no money moves"]),
+    ...(config.smtpUrl ? [] : ["mail is written to files"]),
+    ...(config.textMessages === "outbox" ? ["text messages are written to files"] : []),
+    ...(config.tls ? [] : ["nobody has signed the certificate"]),
+  ];
+  if (!config.production && pretends.length > 0)
+    lines.push(`This is a trial: ${pretends.join(", ")}. For real use: NODE_ENV=production.`);
+  if (config.explorer) lines.push(`Explorer:  ${config.baseUrl}/`);
+  if (demoUser) lines.push(`Demo user: ${demoUser.email}, password ${demoUser.password}`);
+  lines.push("", "Ask for the public projects:", `  ${ask("{ publicProjects { title status } }")}`);
+  if (demoUser) {
+    const login = `mutation { login(input: {username: "${demoUser.email}", password: "${demoUser.password}"}) { token } }`;
+    lines.push(
+      "",
+      "Get a token, and use it:",
+      `  TOKEN=$(${ask(login)} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`,
+      `  ${ask("{ leads(first: 5) { name status } }", '-H "Authorization: Bearer $TOKEN" ')}`,
+    );
+  }
+  lines.push("", "Ctrl-C stops it.");
+  return ["", ...lines.map((line) => (line ? `  ${line}` : line)), ""].join("\n");
+}

@@ -1,0 +1,285 @@
+/** The whole GraphQL policy on one page: base preset, companions, transport, our plugins, what is shown. */
+import { PgAggregatesPreset } from "@graphile/pg-aggregates";
+import { PgSimplifyInflectionPreset } from "@graphile/simplify-inflection";
+import type { IncomingMessage } from "node:http";
+import type { Pool } from "pg";
+import { makePgService } from "postgraphile/adaptors/pg";
+import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
+import type { Claims } from "../database/claims.ts";
+import { pgSettings, replaceSettings } from "../database/claims.ts";
+import { deviceOf } from "../auth/device.ts";
+import type { LoginTokens } from "../auth/loginToken.ts";
+import { hashPassword, provePassword, type TransformContext } from "../operations/inputs/passwords.ts";
+import { freshTotpSecret, proveSecondFactor } from "../operations/inputs/secondFactor.ts";
+import { proveRefreshToken } from "../operations/inputs/refreshTokens.ts";
+import type { MismatchListener } from "../compiled/compiledQueries.ts";
+import { withCheck } from "../database/tokenCheck.ts";
+import { serviceDeadlines } from "../database/deadlines.ts";
+import { makeFusedAdaptor } from "../database/fusedAdaptor.ts";
+import { inShare } from "../database/orderedPool.ts";
+import { transportPreset } from "../http/transportPreset.ts";
+import { idempotencyFacts } from "../http/idempotencyFacts.ts";
+import { userAgentOf } from "../http/requestFacts.ts";
+import { claimsOf, requestState, type RequestState } from "../http/requestState.ts";
+import type { FairSemaphore } from "../admission/fairSemaphore.ts";
+import { withWork } from "../admission/operationWork.ts";
+import { partyOf } from "../admission/party.ts";
+import { acceptedLanguage } from "../messages/language.ts";
+import type { ArgumentTransform } from "../operations/inputFields.ts";
+import type { FileAddresses } from "../files/addresses.ts";
+import type { Files } from "../files/files.ts";
+import { uploadTransforms } from "../operations/inputs/uploads.ts";
+import { BehaviorCachePlugin } from "../plugins/BehaviorCachePlugin.ts";
+import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
+import { DescriptionsPlugin } from "../plugins/DescriptionsPlugin.ts";
+import { EventSubjectPlugin } from "../plugins/EventSubjectPlugin.ts";
+import { FilesPlugin } from "../plugins/FilesPlugin.ts";
+import { GroupingPlugin } from "../plugins/GroupingPlugin.ts";
+import { LeadOrBuyerPlugin } from "../plugins/LeadOrBuyerPlugin.ts";
+import { MaskedTablesPlugin } from "../plugins/MaskedTablesPlugin.ts";
+import { JoinsPlugin } from "../plugins/JoinsPlugin.ts";
+import { ListsPlugin } from "../plugins/ListsPlugin.ts";
+import { NamingPlugin } from "../plugins/NamingPlugin.ts";
+import { NearestCityPlugin } from "../plugins/NearestCityPlugin.ts";
+import { OperationsPlugin } from "../plugins/OperationsPlugin.ts";
+import { OutputShapesPlugin } from "../plugins/OutputShapesPlugin.ts";
+import { PermissionsPlugin } from "../plugins/PermissionsPlugin.ts";
+import { PortfolioConnectionsPlugin } from "../plugins/PortfolioConnectionsPlugin.ts";
+import { PublicQueriesPlugin } from "../plugins/PublicQueriesPlugin.ts";
+import { RecordByIdPlugin } from "../plugins/RecordByIdPlugin.ts";
+import { RecordNodesPlugin } from "../plugins/RecordNodesPlugin.ts";
+import { ScalarsPlugin } from "../plugins/ScalarsPlugin.ts";
+import { SearchPlugin } from "../plugins/SearchPlugin.ts";
+import { SubscriptionsPlugin } from "../plugins/SubscriptionsPlugin.ts";
+import type { Subscriptions } from "../live/subscriptions.ts";
+import { SignedTextsPlugin } from "../plugins/SignedTextsPlugin.ts";
+import { SignInPlugin } from "../plugins/SignInPlugin.ts";
+import { ToldTextsPlugin } from "../plugins/ToldTextsPlugin.ts";
+import type { IntegrationTransforms } from "../operations/inputs/integrations.ts";
+import { proveSigningCode } from "../operations/inputs/codes.ts";
+import type { PaymentTransforms } from "../operations/inputs/payments.ts";
+import type { ViewerPlace } from "../providers/location/viewerPlace.ts";
+import type { Seal } from "../secrets/seal.ts";
+import { traceparent } from "../tracing/spans.ts";
+import type { WebhookTransforms } from "../operations/inputs/webhooks.ts";
+
+declare global {
+  namespace Grafast {
+    interface Context {
+      claims: Claims;
+      /** Whether there is a token. Plans that read no more of the viewer are compiled; see src/compiled. */
+      isSignedIn: boolean;
+      ip: string | undefined;
+      /** The header `User-Agent`. */
+      userAgent?: string | undefined;
+      /** Implementations of the tag @transform. */
+      argumentTransforms: Record<string, ArgumentTransform>;
+      /** Finds the place of a viewer; without it, nobody's is known. */
+      viewerPlace?: ViewerPlace | undefined;
+      /** Takes the checksums of files that the request has sent. */
+      sentFiles?: string[];
+      /** Finds the language of what the answer says; without it, that is English. */
+      language?: RequestState["language"];
+    }
+  }
+}
+
+export interface PresetOptions {
+  /** Connections of plat_authenticator. */
+  pool: Pool;
+  signLoginToken: LoginTokens["sign"];
+  signFileAddress: FileAddresses["sign"];
+  files: Files;
+  /** What secrets are sealed with. */
+  seal: Seal;
+  webhookTransforms: WebhookTransforms;
+  /** Reads what SQL cannot of the definition of a workflow. */
+  workflowChecks: ArgumentTransform;
+  paymentTransforms: PaymentTransforms;
+  draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
+  integrationTransforms: IntegrationTransforms;
+  /** Where operations wait for a connection; nobody has a share where omitted. */
+  connections?: FairSemaphore;
+  /** Bytes that documents with their plans may take. */
+  documentBytes?: number;
+  /** Milliseconds that others wait after an introspection query was answered. */
+  introspectionHoldMs?: number;
+  /** See PlatOptions of QueryLimitsPlugin. */
+  compileAtOnce?: boolean;
+  onMismatch?: MismatchListener;
+  /** How statements are sent; fused where omitted. The benchmarks compare it with the stock one. */
+  adaptor?: ReturnType<typeof makeFusedAdaptor>;
+  /** Finds the place of a viewer; nobody's is known where omitted. */
+  viewerPlace?: ViewerPlace;
+  /** What opens subscriptions for a request; there are none where omitted. */
+  subscriptionsOf?: (request: IncomingMessage) => Subscriptions;
+}
+
+/** Settings of a transaction that acts for the viewer of a request. */
+export function viewerSettings(request: IncomingMessage): Record<string, string> {
+  const { ip } = request as { ip?: string };
+  const language = acceptedLanguage(request.headers["accept-language"]);
+  const userAgent = userAgentOf(request);
+  return pgSettings(claimsOf(request) as Claims, {
+    requestId: requestState(request).id,
+    channel: "API",
+    ...(ip ? { ip } : {}),
+    language,
+    traceparent: traceparent(),
+    ...(userAgent ? { userAgent } : {}),
+  });
+}
+
+/** The settings of an operation, for its plan or its statement. When its token turns out to stand for something else by now, they change in place. */
+export function settingsOf(request: IncomingMessage): Record<string, string> {
+  const state = requestState(request);
+  const { tokenCheck } = state;
+  const settings = withCheck(
+    withWork(viewerSettings(request), state.work),
+    tokenCheck?.carried && tokenCheck,
+  );
+  if (tokenCheck)
+    tokenCheck.onRenewed = (claims) => {
+      state.claims = claims;
+      replaceSettings(settings, viewerSettings(request));
+    };
+  return settings;
+}
+
+/**
+ * The preset of the API; `pool` serves introspection too. What acts for a request comes to it through its context, so the schema
+ * depends on the database and the code alone.
+ */
+export function createPreset({
+  pool,
+  signLoginToken,
+  signFileAddress,
+  files,
+  seal,
+  webhookTransforms,
+  workflowChecks,
+  paymentTransforms,
+  draftTransforms,
+  integrationTransforms,
+  connections,
+  documentBytes,
+  introspectionHoldMs,
+  compileAtOnce,
+  onMismatch,
+  adaptor = makeFusedAdaptor({ deadlines: serviceDeadlines, ...(connections && { connections }) }),
+  viewerPlace,
+  subscriptionsOf,
+}: PresetOptions): GraphileConfig.Preset {
+  const withPool =
+    (transform: (value: string, context: TransformContext) => Promise<string>): ArgumentTransform =>
+    (value, { context, ...details }) =>
+      transform(value as string, {
+        ...details,
+        pool: inShare(pool, connections, partyOf(context.claims.userId, context.ip)),
+        claims: context.claims,
+        ip: context.ip,
+      });
+  const argumentTransforms: Record<string, ArgumentTransform> = {
+    hashPassword: withPool(hashPassword),
+    provePassword: withPool(provePassword),
+    proveRefreshToken: withPool(proveRefreshToken),
+    proveSecondFactor: withPool(proveSecondFactor(seal)),
+    freshTotpSecret: freshTotpSecret(seal),
+    requestingDevice: (_value, { context }) => deviceOf(context.userAgent),
+    ...uploadTransforms(files),
+    ...webhookTransforms,
+    workflowChecks,
+    ...paymentTransforms,
+    ...draftTransforms,
+    ...integrationTransforms,
+    proveSigningCode,
+  };
+
+  return {
+    extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PgAggregatesPreset, transportPreset],
+    plugins: [
+      BehaviorCachePlugin,
+      NamingPlugin,
+      BehaviorsPlugin,
+      ScalarsPlugin,
+      SignedTextsPlugin,
+      FilesPlugin,
+      GroupingPlugin,
+      MaskedTablesPlugin,
+      JoinsPlugin,
+      ListsPlugin,
+      PortfolioConnectionsPlugin,
+      RecordNodesPlugin,
+      RecordByIdPlugin,
+      OperationsPlugin,
+      EventSubjectPlugin,
+      LeadOrBuyerPlugin,
+      DescriptionsPlugin,
+      OutputShapesPlugin,
+      PermissionsPlugin,
+      SignInPlugin,
+      NearestCityPlugin,
+      SearchPlugin,
+      ToldTextsPlugin,
+      PublicQueriesPlugin,
+      SubscriptionsPlugin,
+    ],
+    disablePlugins: [
+      // Ids are plain: RecordNodesPlugin takes its place.
+      "NodePlugin",
+      "QueryQueryPlugin",
+      // ListsPlugin takes the place of stock conditions and orders.
+      "PgIndexBehaviorsPlugin",
+      "PgConditionArgumentPlugin",
+      "PgConditionCustomFieldsPlugin",
+      "PgConnectionArgOrderByPlugin",
+      "PgConnectionArgOrderByDefaultValuePlugin",
+      "PgOrderAllAttributesPlugin",
+      "PgOrderByPrimaryKeyPlugin",
+      "PgOrderCustomFieldsPlugin",
+      "PgAggregatesOrderByAggregatesPlugin",
+      "PgAggregatesFilterRelationalAggregatesPlugin",
+    ],
+    pgServices: [
+      {
+        ...makePgService({
+          pool,
+          schemas: ["app_public"],
+          pubsub: false,
+          pgSettingsForIntrospection: { role: "plat_user" },
+        }),
+        adaptor,
+      },
+    ],
+    plat: { signLoginToken, signFileAddress, documentBytes, introspectionHoldMs, compileAtOnce, onMismatch },
+    grafast: {
+      context: (requestContext) => {
+        const request = requestContext.expressv4?.req;
+        if (!request) return {};
+        const claims = claimsOf(request) as Claims;
+        return {
+          claims,
+          isSignedIn: claims.userId !== null,
+          ip: (request as { ip?: string }).ip,
+          userAgent: request.headers["user-agent"],
+          argumentTransforms,
+          viewerPlace,
+          live: subscriptionsOf?.(request),
+          repeats: idempotencyFacts(request),
+          sentFiles: requestState(request).sentFiles,
+          language: requestState(request).language,
+          pgSettings: settingsOf(request),
+        };
+      },
+    },
+    gather: { pgStrictFunctions: true },
+    schema: {
+      dontSwallowErrors: true,
+      sortExport: true,
+      pgForbidSetofFunctionsToReturnNull: true,
+      pgOmitListSuffix: true,
+      // Operations take the place of the stock mutations.
+      defaultBehavior: "+list +connection -resource:insert -resource:update -resource:delete -node",
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/**
+ * The GraphQL schema apart from what serves it. It depends on the catalog of a database, on the code, and on what signs texts;
+ * so one that was built from one database serves any other whose catalog is the same, with the same keys.
+ */
+import { makeSchema } from "postgraphile";
+import type { GraphQLSchema } from "postgraphile/graphql";
+import { makePool } from "../database/pool.ts";
+import type { GraphqlInstance } from "./startGraphql.ts";
+import { createPreset, type PresetOptions } from "./graphqlPreset.ts";
+
+const unused = () => {
+  throw new Error("Nothing is served here.");
+};
+
+/** The preset of a schema that nobody is served with, on connections of plat_authenticator. */
+export function presetAlone(
+  pool: PresetOptions["pool"],
+  options: Partial<Pick<PresetOptions, "signLoginToken" | "signFileAddress" | "adaptor">> = {},
+): GraphileConfig.Preset {
+  return createPreset({
+    pool,
+    signLoginToken: unused,
+    signFileAddress: unused,
+    files: { admit: unused, take: unused, release: unused, read: unused },
+    seal: { mark: "", seal: unused, open: unused },
+    webhookTransforms: { publicAddress: unused, freshSecret: unused },
+    workflowChecks: unused,
+    paymentTransforms: { cardToken: unused, payment: unused, refund: unused, representative: unused },
+    draftTransforms: { composeLeadEmail: unused },
+    integrationTransforms: { hideCredentials: unused, connectIntegration: unused },
+    ...options,
+  });
+}
+
+/**
+ * Reads a database and builds its schema.
+ * @param authenticatorUrl how the API logs in there.
+ * @param options what signs; without it, nothing can be signed. How the database is asked; as the API does where omitted.
+ */
+export async function buildSchema(
+  authenticatorUrl: string,
+  options: Parameters<typeof presetAlone>[1] = {},
+): Promise<GraphQLSchema> {
+  const pool = makePool({ connectionString: authenticatorUrl, max: 2 });
+  try {
+    return (await makeSchema(presetAlone(pool, options))).schema;
+  } finally {
+    await pool.end();
+  }
+}
+
+/** What `postgraphile` makes of a preset, for a schema that is there. */
+export function serving(schema: Promise<GraphQLSchema>): (preset: GraphileConfig.Preset) => GraphqlInstance {
+  schema.catch(() => {});
+  return (preset) => {
+    let server: ReturnType<Parameters<GraphqlInstance["createServ"]>[0]> | undefined;
+    return {
+      createServ: (grafserv) => {
+        const created = grafserv({ preset, schema });
+        server = created;
+        return created;
+      },
+      getSchema: () => schema,
+      release: async () => {
+        await server?.release();
+      },
+    };
+  };
+}

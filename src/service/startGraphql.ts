@@ -1,0 +1,357 @@
+/** The API on a database: its connections, its schema, and what the transport needs of them. */
+import { postgraphile, type PostGraphileInstance } from "postgraphile";
+import { createAuthenticator } from "../auth/authenticate.ts";
+import { createLoginTokens, type LoginTokenKey } from "../auth/loginToken.ts";
+import { anonymous } from "../database/claims.ts";
+import type { MismatchListener } from "../compiled/compiledQueries.ts";
+import { answerCompiled as compiledAnswer } from "../compiled/answerCompiled.ts";
+import type { GraphQLRequest } from "../http/graphqlRequest.ts";
+import { serviceDeadlines } from "../database/deadlines.ts";
+import { makeFusedAdaptor } from "../database/fusedAdaptor.ts";
+import type { Compute } from "../compute/pool.ts";
+import { loadConstraintMessages } from "../database/constraintMessages.ts";
+import type { OrderedPool } from "../database/orderedPool.ts";
+import { makePool } from "../database/pool.ts";
+import type { AppDeps } from "../http/app.ts";
+import { draftTransforms } from "../operations/inputs/drafts.ts";
+import { createFileAddresses } from "../files/addresses.ts";
+import { incomingFolder } from "../providers/files/incoming.ts";
+import { createFiles } from "../files/files.ts";
+import { filePage } from "../http/filePage.ts";
+import { requestState } from "../http/requestState.ts";
+import { isMultipart } from "../http/uploads.ts";
+import { uploadPlaces } from "../http/uploadPlaces.ts";
+import * as admission from "../admission/semaphores.ts";
+import type { Logger } from "../base/log.ts";
+import type { Request } from "express";
+import { createLive, type Live } from "../live/live.ts";
+import { subscriptions } from "../live/subscriptions.ts";
+import type { StreamLimits } from "../base/providerOptions.ts";
+import { inSpan } from "../tracing/spans.ts";
+import { createPreset, settingsOf, viewerSettings, type PresetOptions } from "./graphqlPreset.ts";
+import { documentLookups, findCompiled, keptDocuments } from "../http/plugins/QueryLimitsPlugin.ts";
+import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";
+import type { FileStore } from "../providers/files/index.ts";
+import { paymentsWebhook } from "../http/paymentsWebhook.ts";
+import { messagesWebhook } from "../http/messagesWebhook.ts";
+import { Positions } from "../database/position.ts";
+import { paymentTransforms } from "../operations/inputs/payments.ts";
+import { noProcessor, type PaymentProcessor } from "../providers/payments/index.ts";
+import type { SmsProvider } from "../providers/sms/index.ts";
+import { createTrustedDocuments } from "../http/trustedDocuments.ts";
+import { trackers } from "../http/trackers.ts";
+import { unsubscribePage } from "../http/unsubscribe.ts";
+import { confirmPage } from "../http/confirm.ts";
+import { signingWebhook } from "../http/signingWebhook.ts";
+import { signingPage } from "../http/signing.ts";
+import { stopEmailChangePage } from "../http/stopEmailChange.ts";
+import { calendars } from "../http/calendars.ts";
+import { consentPage } from "../http/consent.ts";
+import { createIntegrations } from "../integrations/integrations.ts";
+import type { OauthClientOptions } from "../base/providerOptions.ts";
+import { integrationTransforms } from "../operations/inputs/integrations.ts";
+import { createLocationProvider, type LocationProvider } from "../providers/location/index.ts";
+import { createViewerPlace } from "../providers/location/viewerPlace.ts";
+import type { Seal } from "../secrets/seal.ts";
+import { webhookTransforms } from "../operations/inputs/webhooks.ts";
+import { workflowChecks } from "../operations/inputs/definition.ts";
+
+/** What serves a schema, as `postgraphile` makes it. */
+export type GraphqlInstance = Pick<PostGraphileInstance, "createServ" | "getSchema" | "release">;
+
+export interface GraphqlOptions {
+  /** The API's own connection string, of plat_authenticator. */
+  authenticatorUrl: string;
+  poolSize: number;
+  /** Bytes that documents with their plans may take. */
+  documentBytes?: number;
+  /** Milliseconds that others wait after an introspection query was answered; see admission.ts. */
+  introspectionHoldMs?: number;
+  /** See PlatOptions of QueryLimitsPlugin; a mismatch is logged where omitted. */
+  compileAtOnce?: boolean;
+  onMismatch?: MismatchListener;
+  jwtKeys: readonly LoginTokenKey[];
+  /** What secrets are sealed with. */
+  seal: Seal;
+  /** Whether documents that are not registered are refused; not where omitted. */
+  trustedDocumentsOnly?: boolean;
+  /** Whether the addresses of webhooks may lead to this machine; not where omitted. */
+  loopbackWebhooks?: boolean;
+  /** Where users give consent to applications; without it, none that needs one is available. */
+  oauth?: OauthClientOptions | undefined;
+  /** Who writes drafts; the embedded composer where omitted. */
+  drafts?: DraftProvider;
+  /** Where the contents of files lie. */
+  fileStore: FileStore;
+  /** Files on their way in rest in its folder `incoming`. */
+  dataDir: string;
+  /** Bytes of files that an organization, and a user, may keep; as many as there is room for where omitted. */
+  fileQuota?: number;
+  /** The service's own address, for those of files; without a trailing slash. */
+  baseUrl: string;
+  /** Knows where viewers and cities are; the embedded databases where omitted. */
+  location?: LocationProvider;
+  /** Without one, whatever takes it is refused. */
+  payments?: PaymentProcessor;
+  /** Whose notices are taken, where it gives any. */
+  sms?: SmsProvider;
+  /** Reads what users write. */
+  compute: Compute;
+  log: Logger;
+  /** How many event streams there may be; see streamLimits.ts. */
+  streamLimits?: StreamLimits;
+  /** Makes the instance of the preset: with a schema that it builds, or with one that is there. */
+  instance?: (preset: GraphileConfig.Preset) => GraphqlInstance;
+  /** See PresetOptions. */
+  adaptor?: PresetOptions["adaptor"];
+}
+
+export interface Graphql {
+  /** What `createApp` takes besides configuration. */
+  transport: Pick<
+    AppDeps,
+    | "pgl"
+    | "authenticate"
+    | "answerCompiled"
+    | "constraintMessages"
+    | "positions"
+    | "numbers"
+    | "uploads"
+    | "documents"
+    | "filePage"
+    | "trackers"
+    | "unsubscribe"
+    | "confirm"
+    | "signing"
+    | "stopEmailChange"
+    | "paymentsWebhook"
+    | "messagesWebhook"
+    | "signingWebhook"
+    | "calendars"
+    | "consent"
+    | "languageOfUser"
+  > & { live: Live };
+  /** Ends event streams, and refuses others. */
+  drain(): void;
+  isReachable(): Promise<boolean>;
+  release(): Promise<void>;
+}
+
+/** What signs the texts of a schema. */
+export const signs = ({ jwtKeys, baseUrl }: Pick<GraphqlOptions, "jwtKeys" | "baseUrl">) => ({
+  signLoginToken: createLoginTokens(jwtKeys).sign,
+  signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
+});
+
+const numbersOf = ({ totalCount: total, idleCount: idle, waiting }: OrderedPool) => ({
+  total,
+  idle,
+  waiting,
+});
+
+/** Connects, reads the schema of the database and builds that of GraphQL. */
+export async function startGraphql({
+  authenticatorUrl,
+  poolSize,
+  documentBytes,
+  introspectionHoldMs,
+  compileAtOnce = false,
+  onMismatch = (document) =>
+    log.error(
+      { event: "graphql.compiled_mismatch", document: document.slice(0, 2_000) },
+      "A compiled query answered differently from its plan; using the plan.",
+    ),
+  jwtKeys,
+  seal,
+  trustedDocumentsOnly = false,
+  loopbackWebhooks = false,
+  oauth,
+  drafts = createDraftProvider(),
+  fileStore,
+  dataDir,
+  fileQuota = Number.MAX_SAFE_INTEGER,
+  baseUrl,
+  location = createLocationProvider({}),
+  payments = noProcessor,
+  sms,
+  log,
+  compute,
+  streamLimits = { total: 2_000, ofOrganization: 1_000, ofViewer: 50, ofAddress: 500 },
+  instance = postgraphile,
+  adaptor,
+}: GraphqlOptions): Promise<Graphql> {
+  const open = (max: number, applicationName: string) =>
+    makePool({
+      connectionString: authenticatorUrl,
+      max,
+      applicationName,
+      genericPlans: true,
+      onError: (error) =>
+        log.warn(
+          { event: "database.connection_lost", err: error },
+          "A database connection was lost; the pool opens another one.",
+        ),
+    });
+  // Pages are for strangers, who may not keep the API from finding out who asks.
+  const ofPages = poolSize > 4 ? 2 : 1;
+  const pool = open(poolSize - ofPages, "plat-api");
+  const pages = open(ofPages, "plat-pages");
+  try {
+    const connections = admission.connectionShares(poolSize, poolSize - ofPages - 1);
+    const files = createFiles({
+      store: fileStore,
+      pool,
+      connections,
+      incomingFolder: incomingFolder(dataDir),
+      quota: fileQuota,
+    });
+    const authenticator = createAuthenticator({ pool, keys: jwtKeys });
+    const addresses = createFileAddresses(jwtKeys, baseUrl);
+    const live = createLive({
+      connectionString: authenticatorUrl,
+      authenticator,
+      pool: pages,
+      limits: streamLimits,
+      log,
+    });
+    const integrations = createIntegrations({
+      seal,
+      policy: { loopback: loopbackWebhooks },
+      compute,
+      baseUrl,
+      oauth,
+      query: (text, values) => pool.query(text, values),
+    });
+    const fused = adaptor ?? makeFusedAdaptor({ deadlines: serviceDeadlines, connections });
+    const pgl = instance(
+      createPreset({
+        pool,
+        connections,
+        ...(documentBytes !== undefined && { documentBytes }),
+        ...(introspectionHoldMs !== undefined && { introspectionHoldMs }),
+        compileAtOnce,
+        onMismatch,
+        ...signs({ jwtKeys, baseUrl }),
+        files,
+        seal,
+        webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
+        workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),
+        paymentTransforms: paymentTransforms(payments, pool),
+        draftTransforms: draftTransforms(drafts, compute, log),
+        integrationTransforms: integrationTransforms(integrations),
+        subscriptionsOf: (request) =>
+          subscriptions(live, {
+            bearer: () => live.bearer(request.headers.authorization, (request as Request).ip),
+            ip: (request as Request).ip,
+            ended: (error) => (requestState(request).subscriptionError = error),
+            opened: (close) => {
+              const { res: response } = request as Request;
+              if (response!.closed) close();
+              else response!.once("close", close);
+            },
+          }),
+        viewerPlace: createViewerPlace(pool, location, log, connections),
+        adaptor: fused,
+      }),
+    );
+    const withPgClient = fused.createWithPgClient({ pool });
+    const [constraintMessages, schema, system] = await Promise.all([
+      loadConstraintMessages(pool),
+      pgl.getSchema(),
+      pool.query("select system_identifier::text as id from pg_catalog.pg_control_system()"),
+      pool.query("select app_private.note_configured_apps($1)", [oauth?.issuer ?? null]),
+    ]);
+    const positions = new Positions(system.rows[0]!.id);
+    return {
+      transport: {
+        pgl,
+        authenticate: async (authorization, request) => {
+          // Files are taken in before there is a statement.
+          const found = await authenticator(authorization, request.ip, !isMultipart(request));
+          const state = requestState(request);
+          state.tokenCheck = found.check;
+          if (found.check) found.check.onRenewed = (claims) => (state.claims = claims);
+          return found.claims;
+        },
+        answerCompiled: async (request, work) => {
+          const state = requestState(request);
+          const { query, operationName, variables } = request.body as GraphQLRequest;
+          const { userId, secondFactorWithholds } = state.claims ?? anonymous;
+          // What is withheld from them is told by the plan's answer.
+          if (secondFactorWithholds) return undefined;
+          const found = findCompiled(schema, { query, operationName, variables }, userId !== null);
+          if (!found) return undefined;
+          state.operationType = "query";
+          state.operationName = found.operationName;
+          state.context.operation = found.label;
+          state.context.role = userId === null ? "plat_anonymous" : "plat_user";
+          const attributes = { "graphql.operation.type": "query", "graphql.operation.name": found.label };
+          const answer = await inSpan({ name: "query", attributes }, () =>
+            compiledAnswer(found, variables ?? {}, settingsOf(request), work, withPgClient, positions),
+          );
+          // Its token may have been looked up meanwhile, and stand for less.
+          return state.claims?.secondFactorWithholds ? undefined : answer;
+        },
+        constraintMessages,
+        positions,
+        uploads: {
+          files,
+          places: async (operations) => uploadPlaces(await pgl.getSchema(), operations),
+          settings: viewerSettings,
+        },
+        documents: createTrustedDocuments({
+          find: async (id) => {
+            const { rows } = await pool.query({
+              name: "document_text",
+              text: "select app_private.document_text($1) as text",
+              values: [id],
+            });
+            return rows[0]?.text ?? undefined;
+          },
+          only: trustedDocumentsOnly,
+        }),
+        filePage: filePage({ store: fileStore, addresses, pool: pages }),
+        trackers: trackers(pages),
+        unsubscribe: unsubscribePage(pages),
+        confirm: confirmPage(pages),
+        signing: signingPage({ pool: pages, addresses }),
+        stopEmailChange: stopEmailChangePage(pages),
+        paymentsWebhook: paymentsWebhook(payments, pool),
+        ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
+        signingWebhook: signingWebhook(integrations, pool),
+        live,
+        calendars: calendars(pages, baseUrl, compute),
+        consent: consentPage(integrations),
+        languageOfUser: async (userId) =>
+          (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
+        numbers: () => ({
+          pools: { api: numbersOf(pool), pages: numbersOf(pages) },
+          live: live.numbers,
+          documents: { ...keptDocuments(schema), ...documentLookups },
+          admission: {
+            operations: admission.operations.numbers,
+            large_operations: admission.largeOperations.numbers,
+            introspections: admission.introspections.numbers,
+            password_hashes: admission.passwordHashes.numbers,
+            authentications: admission.authentications.numbers,
+            page_requests: admission.pageRequests.numbers,
+            connections: connections.numbers,
+          },
+        }),
+      },
+      isReachable: async () => {
+        await pool.query("select 1");
+        return true;
+      },
+      drain: live.drain,
+      release: async () => {
+        await live.stop();
+        await pgl.release();
+        await Promise.all([pool.end(), pages.end()]);
+      },
+    };
+  } catch (error) {
+    await Promise.all([pool.end(), pages.end()]);
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+import { readFile } from "node:fs/promises";
+import { expect, test } from "@jest/globals";
+import { descriptions, glossaryTerms, proseFaults } from "../../src/checks/prose.ts";
+
+test("the glossary says what is not used; what depends on the meaning is left to readers", async () => {
+  const terms = glossaryTerms(await readFile("CONTRIBUTING.md", "utf8"));
+  expect(terms).toContainEqual(["chapter", "migration"]);
+  expect(terms.some(([wrong]) => wrong.includes("("))).toBe(false);
+  expect(
+    await proseFaults(
+      [
+        { name: "docs/a.md", text: "# A\n\nThe first chapter.\n\n`chapter` in code.\n" },
+        { name: "Lead.email", text: "His Javascript." },
+      ],
+      terms,
+    ),
+  ).toEqual([
+    "docs/a.md:3: Incorrect term: “chapter”, use “migration” instead.",
+    "Lead.email: Incorrect term: “Javascript”, use “JavaScript” instead.",
+  ]);
+});
+
+test("every kind of description is looked at", () => {
+  const sdl = `"A" type Query { "B" field("C" argument: Input): Kind } "D" input Input { "E" member: Int } "F" enum Kind { "G" ONE }`;
+  expect(
+    descriptions(sdl)
+      .map(({ name, text }) => `${text} ${name}`)
+      .filter((one) => !one.includes(" __") && /^[A-G] /.test(one)),
+  ).toEqual([
+    "A Query",
+    "B Query.field",
+    "C Query.field(argument:)",
+    "D Input",
+    "E Input.member",
+    "F Kind",
+    "G Kind.ONE",
+  ]);
+});
