@@ -18,7 +18,7 @@ interface Setting<T> {
   /** How the default is described in the documentation, when it is not a plain value. */
   defaultText?: string;
   description: string;
-  /** The packages that it needs, where they are none of every installation; see optionalPackages.ts. */
+  /** The packages that it needs, where not every installation has them; see optionalPackages.ts. */
   packages?: readonly string[] | ((text: string) => readonly string[]);
   parse(text: string): T;
 }
@@ -401,6 +401,7 @@ export const settings = {
   STRIPE_SECRET_KEY: setting({
     defaultText: "payments go to the embedded sandbox, where no money moves",
     description: "Secret key of the Stripe account that payments are made with, `sk_…` or `rk_…`.",
+    packages: ["stripe"],
     parse: (text) => {
       if (!/^(sk|rk)_\w+$/.test(text))
         throw new Refusal("must be a secret key, which starts with sk_ or rk_");
