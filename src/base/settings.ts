@@ -401,7 +401,6 @@ export const settings = {
   STRIPE_SECRET_KEY: setting({
     defaultText: "payments go to the embedded sandbox, where no money moves",
     description: "Secret key of the Stripe account that payments are made with, `sk_…` or `rk_…`.",
-    packages: ["stripe"],
     parse: (text) => {
       if (!/^(sk|rk)_\w+$/.test(text))
         throw new Refusal("must be a secret key, which starts with sk_ or rk_");
