@@ -36,7 +36,7 @@ declare global {
 }
 
 /** Up to the first full stop that ends a sentence; nothing where there is no description. */
-function firstSentence(description: string | undefined): string {
+function firstSentence(description: string | null | undefined): string {
   return /^[\s\S]*?\.(?=\s|$)/.exec(description ?? "")?.[0] ?? "";
 }
 
