@@ -64,7 +64,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
           if (!description || ofStack.test(description)) {
             description =
               shared[fieldName] ??
-              connectionDescription(description) ??
+              connectionDescription(description ?? "") ??
               description ??
               (fieldName.endsWith("Id") ? `The id of the ${words(fieldName.slice(0, -2))}.` : undefined);
           }
@@ -115,7 +115,7 @@ const ofStack =
 const stockConnection = /^Reads and enables pagination through a set of `(\w+)`\.$/;
 
 /** For the sentence of the stack about a field that is a connection. */
-function connectionDescription(stock = ""): string | undefined {
+function connectionDescription(stock: string): string | undefined {
   const typeName = stockConnection.exec(stock)?.[1];
   return (
     typeName &&
