@@ -4,8 +4,8 @@
 -- DISCARDED
 --
 -- The text is made outside of any transaction: the row is PENDING before the provider is asked, and completed after.
--- One whose process died meanwhile is FAILED when its time is over. BLOCKED has no text: nobody can send what was found to
--- be wrong. Nothing is ever sent from here.
+-- One whose process died meanwhile is FAILED when its time is over. BLOCKED has no text: nobody can send what was
+-- found to be wrong. Nothing is ever sent from here.
 --
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told
 -- counts as an answer.
