@@ -21,7 +21,8 @@ comment on column app_public.organization_payments_representatives.kind is 'What
 comment on column app_public.organization_payments_representatives.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.organization_payments_representatives.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.organization_payments_representatives.email is E'@personal contract\n\nEmail address.';
-comment on column app_public.organization_payments_representatives.phone is E'@personal contract\n\nPhone number.';
+comment on column app_public.organization_payments_representatives.phone is
+  E'@personal contract\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.organization_payments_representatives.dob is
   E'@personal contract\n@secret\n@masked\n\nDate of birth.';
 comment on column app_public.organization_payments_representatives.title is E'@personal contract\n\nPosition.';

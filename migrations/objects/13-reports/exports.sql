@@ -57,7 +57,7 @@ comment on constraint exports_organization_id_fkey on app_public.exports is
   'that the viewer asked for, those of everybody for whoever has the permission report.manage, latest first; null for '
   'outsiders.\n\nThe organization.';
 comment on constraint exports_project_id_fkey on app_public.exports is
-  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint exports_custom_export_id_fkey on app_public.exports is
   E'@fieldName customExport\n@foreignFieldName exports\n@backwardDescription The files that the viewer may see, latest '
   'first.\n\nThe custom export that it is a run of.';

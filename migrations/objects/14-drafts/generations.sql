@@ -66,7 +66,7 @@ comment on column app_public.service_intelligence_generations.request_key is
 comment on constraint generations_text on app_public.service_intelligence_generations is
   'A draft has a subject, a body and the facts it uses.';
 comment on constraint service_intelligence_generations_project_id_fkey on app_public.service_intelligence_generations is
-  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint service_intelligence_generations_lead_id_fkey on app_public.service_intelligence_generations is
   E'@parent\n@fieldName lead\n@foreignFieldName generations\n@backwardDescription What was drafted for the lead, '
   'newest first.\n\nThe lead that it is for.';
