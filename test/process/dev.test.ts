@@ -52,6 +52,13 @@ async function said(pattern: RegExp): Promise<RegExpExecArray> {
   return match;
 }
 
+/** Of the service's database. */
+async function sql(text: string) {
+  const pid = await readFile(join(dataDir.path, "postgres/data/postmaster.pid"), "utf8");
+  const password = await readFile(join(dataDir.path, "postgres.password"), "utf8");
+  return await runSql(`postgres://plat:${password}@127.0.0.1:${pid.split("\n")[3]}/plat`, text);
+}
+
 function ask(query: string): Promise<{ data?: Record<string, unknown>; errors?: { message: string }[] }> {
   return new Promise((done, fail) => {
     const headers = { "content-type": "application/json" };
@@ -159,11 +166,6 @@ insert into app_private.limits values ('${name}', 1, '1 hour', 'A limit of the l
 `;
   await save("objects/02-accounts/loop.sql", limit("loop first"));
   await said(/Applied objects.02-accounts.loop\.sql in .* served/);
-  const [, , , port] = (await readFile(join(dataDir.path, "postgres/data/postmaster.pid"), "utf8")).split(
-    "\n",
-  );
-  const password = await readFile(join(dataDir.path, "postgres.password"), "utf8");
-  const sql = (text: string) => runSql(`postgres://plat:${password}@127.0.0.1:${port}/plat`, text);
   const limits = () => sql("select name from app_private.limits where name like 'loop %'");
   expect(await limits()).toEqual([{ name: "loop first" }]);
 
@@ -204,14 +206,23 @@ create table app_public.loop_things (
 );
 alter table app_public.loop_things enable row level security;
 `;
-  // Both in one save; the table comes first whatever the order of the files.
-  await save(
-    "objects/03-projects/loop-things.sql",
-    `select app_private.make_project_table('loop_things', 'loop_thing', 'marketing.read', 'marketing.manage');
-grant insert (project_id, label), update (label), delete on app_public.loop_things to plat_user;
+  const objects = "objects/03-projects/loop-things.sql";
+  const call = (read: string) =>
+    `select app_private.make_project_table('loop_things', 'loop_thing', '${read}', 'marketing.manage');\n`;
+  const granted = `grant insert (project_id, label), update (label), delete on app_public.loop_things to plat_user;
 comment on table app_public.loop_things is 'A thing.';
-`,
-  );
+`;
+  const policies = async () =>
+    Object.fromEntries(
+      (
+        await sql(`select split_part(polname, '_', 1) as name,
+          max((regexp_match(coalesce(pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid)), '(\\w+\\.\\w+)''::text'))[1])
+            as permission
+          from pg_policy where polrelid = 'app_public.loop_things'::regclass group by 1 order by 1`)
+      ).map(({ name, permission }) => [name, permission]),
+    );
+  // Both in one save; the table comes first whatever the order of the files.
+  await save(objects, call("marketing.read") + granted);
   await save("current.sql", table("label text not null"));
   await said(/Applied current\.sql, objects.03-projects.loop-things\.sql in .* served/);
   // Not by introspection, of which the service answers one in four seconds.
@@ -224,9 +235,22 @@ comment on table app_public.loop_things is 'A thing.';
   expect(await isServed("label")).toBe(true);
   expect(await isServed("colour")).toBe(false);
 
+  // The table is made anew, with all that the files of objects say of it; the whole has nothing to mend in policies and triggers.
   await save("current.sql", table("label text not null, colour text"));
-  await said(/Applied current\.sql\.[^]*served/);
+  await said(/Applied current\.sql in .* served/);
   expect(await isServed("colour")).toBe(true);
+  expect(await policies()).toEqual({ readers: "marketing.read", writers: "marketing.manage" });
+
+  // So is what the call of a generator made, when it becomes another one.
+  await save(objects, call("units.read") + granted);
+  await said(/Applied objects.03-projects.loop-things\.sql in .* served/);
+  expect(await policies()).toEqual({ readers: "units.read", writers: "marketing.manage" });
+  await save(objects, granted);
+  await said(/Applied objects.03-projects.loop-things\.sql in .* served/);
+  expect(await policies()).toEqual({});
+  await save(objects, call("marketing.read") + granted);
+  await said(/Applied objects.03-projects.loop-things\.sql in .* served/);
+  expect(await policies()).toEqual({ readers: "marketing.read", writers: "marketing.manage" });
 
   const wrong = spawnSync(process.execPath, ["src/cli/commitMigration.ts"], {
     cwd: clone.path,
