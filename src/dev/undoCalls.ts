@@ -31,9 +31,14 @@ export async function attemptReplacing(
   }
 }
 
-/** What removes the policy, trigger or row that a statement found there already. */
+/** What removes the policy, trigger, function or row that a statement found there already. */
 async function removing(owner: ClientBase, error: DatabaseError): Promise<string | undefined> {
   if (error.code === "23505") return await removingRow(owner, error);
+  if (error.code === "42723") {
+    // The message has no schema; the statement that the generator ran, in its context, has.
+    const name = /SQL statement "create\s+function\s+([\w.]+)/i.exec(error.where ?? "")?.[1];
+    return name && `drop function ${name};`;
+  }
   if (error.code !== "42710") return undefined;
   const [, kind, name, table] =
     /^(policy|trigger) "(.+)" for (?:table|relation) "(.+)" already exists$/.exec(error.message) ?? [];
