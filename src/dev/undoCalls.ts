@@ -100,6 +100,6 @@ export async function undoCall(owner: ClientBase, call: string): Promise<boolean
   const { rows } = await owner.query<{ undo: string }>(madeQuery);
   await owner.query("rollback to savepoint call; release savepoint call");
   if (error) return false;
-  for (const sql of [...removals, ...rows.map(({ undo }) => undo)]) await attempt(owner, sql);
+  for (const sql of new Set([...removals, ...rows.map(({ undo }) => undo)])) await attempt(owner, sql);
   return true;
 }
