@@ -23,7 +23,7 @@ export interface DraftOrder {
 /**
  * Writes a draft for a lead and keeps it as a generation. Nothing is sent.
  * @param by what checks it, and for which organization.
- * @returns the settled row: COMPLETED, or BLOCKED with warnings
+ * @returns the completed row: COMPLETED, or BLOCKED with warnings
  * @throws DraftFailed, once the row is FAILED; coded errors of the database, such as RATE_LIMITED and NOT_FOUND
  */
 export async function draftLeadEmail(
@@ -45,12 +45,12 @@ export async function draftLeadEmail(
     ],
   );
   const begun = rows[0].begun as BegunDraft;
-  const settle = async (outcome: Outcome) => {
-    const settled = await database.query(
-      "select id, status, subject, body, warnings from app_private.settle_generation($1, $2)",
+  const complete = async (outcome: Outcome) => {
+    const completed = await database.query(
+      "select id, status, subject, body, warnings from app_private.complete_generation($1, $2)",
       [begun.id, JSON.stringify(outcome)],
     );
-    return settled.rows[0];
+    return completed.rows[0];
   };
   if (begun.status !== "PENDING") {
     const known = await database.query(
@@ -63,8 +63,8 @@ export async function draftLeadEmail(
   try {
     outcome = await composeDraft(provider, begun, by);
   } catch (error) {
-    await settle(failedOutcome(error));
+    await complete(failedOutcome(error));
     throw error;
   }
-  return settle(outcome);
+  return complete(outcome);
 }

@@ -62,7 +62,7 @@ export function registerTypes(build: GraphileBuild.Build, codec: PgCodec): void 
       orderTypeName(build, codec),
       {},
       () => ({
-        description: `Orders of ${build.inflection.pluralize(typeName)}.`,
+        description: `By what lists of \`${typeName}\` can be sorted; what is equal in all given orders is sorted by id.`,
         values: Object.fromEntries(
           columns.flatMap((column) =>
             (["asc", "desc"] as const).map((direction) => [

@@ -90,7 +90,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
           column: "id",
           codec: TYPES.text,
           type: new GraphQLNonNull(GraphQLID),
-          description: `The ${nounOf(typeName)} to delete.`,
+          description: `Id of the ${nounOf(typeName)}; one that the viewer may not see is NOT_FOUND.`,
         },
       ],
       outputType: () => build.getOutputTypeByName(`Delete${operationName}Payload`),

@@ -35,6 +35,11 @@ declare global {
   }
 }
 
+/** Up to the first full stop that ends a sentence; nothing where there is no description. */
+function firstSentence(description: string | null | undefined): string {
+  return /^[\s\S]*?\.(?=\s|$)/.exec(description ?? "")?.[0] ?? "";
+}
+
 export const OperationsPlugin: GraphileConfig.Plugin = {
   name: "OperationsPlugin",
   version: "1.0.0",
@@ -70,7 +75,8 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
               operation.inputTypeName,
               {},
               () => ({
-                description: `Input of ${operation.fieldName}.`,
+                description:
+                  `What \`${operation.fieldName}\` takes. ${firstSentence(operation.description)}`.trim(),
                 fields: () => inputFields(build, operation),
               }),
               `OperationsPlugin: ${operation.fieldName}`,

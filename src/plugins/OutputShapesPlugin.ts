@@ -19,9 +19,9 @@ const shared: Record<string, string> = {
   updatedAt: "When it was last changed.",
   version: "Grows with every change; give it back as expectedVersion to refuse a lost update.",
   deletedAt: "When it was deleted; only seen with includeDeleted.",
-  organizationId: "The id of its organization.",
-  projectId: "The id of its project.",
-  userId: "The id of the user.",
+  organizationId: "Id of the organization (tenant) that it belongs to.",
+  projectId: "Id of the project that it belongs to.",
+  userId: "Id of the account that it is about.",
   nodes: "The records of this page.",
   edges: "The records of this page with their cursors.",
   cursor: "The place in the list, for after and before.",
@@ -38,6 +38,13 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
   version: "1.0.0",
   schema: {
     hooks: {
+      GraphQLObjectType: {
+        after: ["PgConnections"],
+        callback: (config) => ({
+          ...config,
+          description: pageTypeDescription(config.description ?? "") ?? config.description,
+        }),
+      },
       GraphQLObjectType_fields_field: {
         after: ["PgAttributes"],
         callback(field, build, context) {
@@ -54,9 +61,10 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
           }
           const { fieldName } = context.scope;
           let description = field.description;
-          if (!description || /^Reads (and enables pagination|a set|through)/.test(description)) {
+          if (!description || ofStack.test(description)) {
             description =
               shared[fieldName] ??
+              connectionDescription(description ?? "") ??
               description ??
               (fieldName.endsWith("Id") ? `The id of the ${words(fieldName.slice(0, -2))}.` : undefined);
           }
@@ -98,6 +106,29 @@ function withoutRecord(scope: GraphileBuild.ScopeObjectFieldsField, description 
   return /^[^.]*\.$/.test(told)
     ? `${told.slice(0, -1)}; ${when}.`
     : `${told} ${when[0]!.toUpperCase()}${when.slice(1)}.`;
+}
+
+/** Descriptions that the stack makes of names. */
+const ofStack =
+  /^(Reads (and enables pagination|a set|through)|A cursor for use in pagination|A list of edges which contains)/;
+
+const stockConnection = /^Reads and enables pagination through a set of `(\w+)`\.$/;
+
+/** For the sentence of the stack about a field that is a connection. */
+function connectionDescription(stock: string): string | undefined {
+  const typeName = stockConnection.exec(stock)?.[1];
+  return (
+    typeName &&
+    `Records of \`${typeName}\`, page by page by cursors, with their number and figures over all that match.`
+  );
+}
+
+/** Of the types that the stack makes for connections, by their names. */
+function pageTypeDescription(stock: string): string | undefined {
+  const [, node] = /^A `(\w+)` edge in the connection\.$/.exec(stock) ?? [];
+  if (node) return `A record of \`${node}\` in a page, with its cursor.`;
+  const [, listed] = /^A connection to a list of `(\w+)` values/.exec(stock) ?? [];
+  return listed && `A page of records of \`${listed}\`.`;
 }
 
 function words(name: string): string {

@@ -45,7 +45,9 @@ export const RecordByIdPlugin: GraphileConfig.Plugin = {
                     description: `${subject[0]!.toUpperCase()}${subject.slice(1)} by ${hasSlug ? "id or slug" : "id"}; null when there is none or the viewer may not see it.`,
                     args: {
                       id: {
-                        description: hasSlug ? "The id, or a present or former slug." : "The id.",
+                        description: hasSlug
+                          ? "The id, or a present or former slug."
+                          : "Id of the record; that of another type is not found.",
                         type: new GraphQLNonNull(GraphQLID),
                       },
                     },

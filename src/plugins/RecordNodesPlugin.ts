@@ -116,7 +116,12 @@ export const RecordNodesPlugin: GraphileConfig.Plugin = {
               type: build.getOutputTypeByName("Node") as any,
               description:
                 "A record by its id, of whatever type; null when there is none or the viewer may not see it.",
-              args: { id: { description: "The id.", type: new GraphQLNonNull(GraphQLID) } },
+              args: {
+                id: {
+                  description: "Id of a record of any type, as its field `id` gives it.",
+                  type: new GraphQLNonNull(GraphQLID),
+                },
+              },
               plan: (_$root: unknown, fieldArgs: any) => nodeOf(fieldArgs.getRaw("id")) as any,
             })),
             nodes: fieldWithHooks({ fieldName: "nodes", isNodeField: true } as any, () => ({

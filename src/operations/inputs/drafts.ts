@@ -1,6 +1,6 @@
 /**
  * What suggestLeadEmail does before its statement: the row is PENDING and committed, the provider is asked without any
- * connection of the database, the text is checked. The statement settles the row with what this returns.
+ * connection of the database, the text is checked. The statement completes the row with what this returns.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -40,7 +40,7 @@ export function draftTransforms(
       );
       const { id } = begun;
       if (begun.known) {
-        await settled(
+        await completed(
           () => ask<string>("select app_hidden.generation_status($1) as result", [id]),
           begun.status,
         );
@@ -81,7 +81,7 @@ function requestOf({ key, body }: { key: string; body: string }, input: Record<s
 }
 
 /** Waits for the first of two equal requests, which writes the draft. */
-async function settled(status: () => Promise<string>, first: string): Promise<void> {
+async function completed(status: () => Promise<string>, first: string): Promise<void> {
   const until = performance.now() + 60_000;
   for (let now = first; now === "PENDING"; now = await status()) {
     if (performance.now() > until)
