@@ -139,3 +139,11 @@ export async function deletePerson(store: Store, accountId: string, id: string):
   await judged(store, account);
   return { id, object: "person", deleted: true };
 }
+
+/** With its people. Nobody hears of it: who closes an account knows. */
+export async function deleteAccount(store: Store, id: string): Promise<object> {
+  await getAccount(store, id);
+  for (const person of await store.all("person", { account: id })) await store.remove(person.id);
+  await store.remove(id);
+  return { id, object: "account", deleted: true };
+}
