@@ -207,8 +207,8 @@ create table app_public.loop_things (
 alter table app_public.loop_things enable row level security;
 `;
   const objects = "objects/03-projects/loop-things.sql";
-  const call = (read: string) =>
-    `select app_private.make_project_table('loop_things', 'loop_thing', '${read}', 'marketing.manage');\n`;
+  const call = (readers: string) =>
+    `select app_private.make_project_table('loop_things', 'loop_thing', '${readers}', 'marketing.manage');\n`;
   const granted = `grant insert (project_id, label), update (label), delete on app_public.loop_things to plat_user;
 comment on table app_public.loop_things is 'A thing.';
 `;

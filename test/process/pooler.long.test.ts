@@ -1,12 +1,13 @@
 /** PgBouncer between the service and its database: apt-get install pgbouncer. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { spawn, type ChildProcess } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { chmod, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { onConnection } from "../../src/database/onConnection.ts";
 import { requireOwnSessions } from "../../src/database/ownSessions.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
+import { startProgram } from "../harness/child.ts";
 import { runToExit, temporaryFolder } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
 
@@ -36,8 +37,8 @@ beforeAll(async () => {
   await chmod(settings, 0o644);
   // It refuses to run as root.
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  pooler = spawn("pgbouncer", [settings], { stdio: "ignore", ...nobody });
-  by = (mode) => `postgres://plat@127.0.0.1:${port}/${mode}`;
+  pooler = startProgram("pgbouncer", [settings], { stdio: "ignore", ...nobody });
+  by = (mode) => `postgres://plat:any@127.0.0.1:${port}/${mode}`;
   await until(
     () => onConnection(by("session"), async () => true).catch(() => false),
     (isThere) => isThere,
