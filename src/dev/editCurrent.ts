@@ -63,11 +63,18 @@ export async function dropGone(owner: Client, { tables, indexes }: Edit): Promis
   const there = new Set(after.map(({ id }) => id));
   const lost = before.filter(({ id }) => !there.has(id));
   if (lost.some(({ name }) => !name)) return undefined;
-  const words = tables.map((table) => table.replace(/^\w+\./, "")).join("|");
   return {
-    ...(words && { tables: new RegExp(String.raw`(?<!\w)(?:${words})(?!\w)`) }),
+    ...(tables.length > 0 && { tables: namesOf(tables) }),
     others: [...new Set(lost.map(({ name }) => name!))],
   };
+}
+
+/** With their schemas, or alone between quotes: as an argument of a generator. A word of a sentence is neither. */
+export function namesOf(tables: readonly string[]): RegExp {
+  const alone = tables.map((table) => table.replace(/^\w+\./, ""));
+  return new RegExp(
+    String.raw`(?<!\w)(?:${tables.map((table) => table.replace(".", "\\.")).join("|")})(?!\w)|'(?:${alone.join("|")})'`,
+  );
 }
 
 /** Functions and views, by name; what belongs to other tables than these has none. */
@@ -96,7 +103,7 @@ async function standing(
   return rows;
 }
 
-/** Whether a statement is about what was dropped: of a table, which it may write without its schema, wherever it names it. */
+/** Whether a statement is about what was dropped: of a table, wherever it names it. */
 export function isAboutDropped(text: string, { tables, others }: Dropped): boolean {
   if (tables?.test(text)) return true;
   return others.some((name) => madeBy(text)?.name === name || speaksOf(text, name));

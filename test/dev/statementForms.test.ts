@@ -9,7 +9,7 @@ import {
   undoing,
   withoutBody,
 } from "../../src/dev/statementForms.ts";
-import { editOf, isAboutDropped } from "../../src/dev/editCurrent.ts";
+import { editOf, isAboutDropped, namesOf } from "../../src/dev/editCurrent.ts";
 import { isCall } from "../../src/dev/undoCalls.ts";
 
 test("what a statement makes is told from its text, and how it is dropped", () => {
@@ -161,7 +161,7 @@ test("of an edit of current.sql, what is gone is dropped where that is a table o
 });
 
 test("what is about a table that was dropped is known by its name, and about a function by what makes it or speaks of it", () => {
-  const dropped = { tables: /(?<!\w)(?:seconds)(?!\w)/, others: ["app_public.seconds_label"] };
+  const dropped = { tables: namesOf(["app_public.seconds"]), others: ["app_public.seconds_label"] };
   for (const text of [
     "select app_private.make_record('seconds', 'second');",
     "create policy p on app_public.seconds using (true);",
@@ -170,7 +170,8 @@ test("what is about a table that was dropped is known by its name, and about a f
   ])
     expect(isAboutDropped(text, dropped)).toBe(true);
   for (const text of [
-    "create policy p on app_public.milliseconds using (true);",
+    "create policy p on app_public.seconds_left using (true);",
+    "comment on table app_public.waits is 'How many seconds somebody waits.';",
     "create function app_public.f() returns text language sql as $$ select app_public.seconds_label(null) $$;",
   ])
     expect(isAboutDropped(text, dropped)).toBe(false);
