@@ -102,6 +102,9 @@ language sql stable security definer rows 2000 set search_path = pg_catalog, pg_
         and (has_any_column_privilege(r.oid, c.oid, 'INSERT') or has_any_column_privilege(r.oid, c.oid, 'UPDATE')
           or has_table_privilege(r.oid, c.oid, 'DELETE'))),
     exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organization_id' and a.attnotnull)
+      -- What stands between two organizations, others see too.
+      and not exists (select from app_hidden.record_types r where r.table_name = c.relname
+        and r.other_party is not null)
       and not exists (select from pg_policy p where p.polrelid = c.oid and p.polcmd in ('r', '*')
         and (p.polroles = '{0}' or 'plat_anonymous'::regrole = any (p.polroles)))
   from pg_class c join names n on n.oid = c.relnamespace where c.relkind in ('r', 'p', 'v', 'm', 'f')

@@ -90,10 +90,9 @@ begin
     select s.id, 0, 1 from unnest(streams) s (id)
     where not exists (select from app_private.event_counters n
       where n.stream_id = s.id and n.xmin = pg_current_xact_id()::xid)
-      -- Not of one that is removed.
+      -- A stream begins with an event, and one without is being removed.
       and (s.id = '00000000-0000-0000-0000-000000000000'
-        or exists (select from app_public.organizations o where o.id = s.id)
-        or exists (select from app_public.users u where u.id = s.id))
+        or exists (select from app_private.event_counters n where n.stream_id = s.id))
     order by s.id
     on conflict (stream_id) do update set revision = c.revision + 1;
   return null;
