@@ -296,3 +296,14 @@ comment on function app_public.organization_payments_representatives_dob is
   'Date of birth; null without the permission org.billing.';
 grant execute on function app_private.account_to_sync, app_private.note_account, app_private.note_representative
   to plat_worker;
+
+-- An account goes with its organization: its deletion is the only one that removes rows here.
+create function app_private.tg_payments_accounts__removed() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.add_job('payments_account__removed', jsonb_build_object('accountId', old.processor_id));
+  return null;
+end $$;
+comment on function app_private.tg_payments_accounts__removed() is 'Has the account closed at the processor.';
+create trigger _600_removed after delete on app_private.payments_accounts
+  for each row execute function app_private.tg_payments_accounts__removed();
