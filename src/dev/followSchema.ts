@@ -34,6 +34,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
     let work = Promise.resolve();
     let whole = Promise.resolve();
     let isServed = true;
+    let isStopping = false;
     const check = oneAtATime(() =>
       thread
         .check()
@@ -53,6 +54,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       try {
         await step();
       } catch (error) {
+        // Where the end of the process cuts it off, nobody waits for it.
+        if (isStopping) return;
         say(`${(error as Error).message}\nThe API goes on as it was.`);
         if ((error as Error).name !== "SchemaError")
           log.debug(
@@ -160,6 +163,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
     );
     return {
       stop: async () => {
+        isStopping = true;
         generation = thread.saved();
         stop();
         await work;
