@@ -306,7 +306,10 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const { buildSchema, serving } = await import("./service/schemaAlone.ts");
       const api = await reloadableApi(async (schema?: Promise<GraphQLSchema>) => {
         const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
-        return { graphql, app: createApp({ config, log, pages, metrics, ...portalDemo, ...graphql.transport }) };
+        return {
+          graphql,
+          app: createApp({ config, log, pages, metrics, ...portalDemo, ...graphql.transport }),
+        };
       });
       shutdown.add("GraphQL", api.release);
       readiness.add("database", api.isReachable);

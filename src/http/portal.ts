@@ -9,7 +9,7 @@ import { onlyMethods } from "./onlyMethods.ts";
 import { guidePage } from "./portal/documents.ts";
 import { readFacts } from "./portal/facts.ts";
 import { explorerMain, homeMain, referenceMain, salesFloorMain } from "./portal/mains.ts";
-import { page, policy, type PortalPage } from "./portal/shell.ts";
+import { page, policyOf, type PortalPage } from "./portal/shell.ts";
 
 /** Somebody of the demo, as whom its visitors sign in with one click. */
 export interface DemoPerson {
@@ -64,7 +64,7 @@ async function keep(type: string, text: string): Promise<Kept> {
 
 /** Nothing in it is secret, so it is compressed; browsers ask each time whether it is still the same. */
 function send(request: Request, response: Response, { type, etag, plain, compressed }: Kept): void {
-  response.setHeader("Content-Security-Policy", policy);
+  response.setHeader("Content-Security-Policy", policyOf(request.path === "/explorer"));
   response.setHeader("Cache-Control", "no-cache");
   response.setHeader("ETag", etag);
   response.vary("Accept-Encoding");

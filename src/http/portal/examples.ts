@@ -302,22 +302,6 @@ export const examples: readonly Example[] = [
     variables: { filter: { names: ["lead.*"] } },
   },
   {
-    name: "MakeWebhook",
-    domain: "Webhooks and events",
-    title: "A webhook for leads",
-    about: ["createWebhook", "Webhook"],
-    document: `mutation MakeWebhook($input: CreateWebhookInput!) {
-  createWebhook(input: $input) {
-    id
-    url
-    events
-  }
-}`,
-    variables: {
-      input: { organizationId: "larkfield-homes", url: "https://example.com/plat", events: ["lead.*"] },
-    },
-  },
-  {
     name: "MyOrganizations",
     domain: "Organizations",
     title: "Where the viewer belongs",
@@ -355,7 +339,8 @@ export const examples: readonly Example[] = [
     about: ["search", "SearchResult"],
     document: `query SearchEverything($query: String!) {
   search(query: $query, first: 3) {
-    __typename
+    title
+    snippet
   }
 }`,
     variables: { query: "larkfield" },

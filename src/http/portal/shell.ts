@@ -10,17 +10,22 @@ const ways = [
   ["/sales-floor", "Sales floor"],
 ] as const;
 
-/** Nothing but the portal's own files and the API of this server; neither script nor style stands in a page itself. */
-export const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+/**
+ * Nothing but the portal's own files and the API of this server; neither script nor style stands in a page itself.
+ * @param isEdited whether it has an editor: browsers write attributes with styles into what is typed there, which is harmless.
+ */
+export const policyOf = (isEdited: boolean): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    ...(isEdited ? ["style-src-attr 'unsafe-inline'"] : []),
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
 
 export interface PortalPage {
   /** Where it is offered. */

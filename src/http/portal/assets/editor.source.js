@@ -84,7 +84,7 @@ export function createEditor({ parent, label, language, run, readOnly = false })
         EditorView.lineWrapping,
         syntaxHighlighting(colours),
         changing.of(language === "json" ? json() : graphql()),
-        EditorView.contentAttributes.of({ "aria-label": label }),
+        EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
         look,
       ],
     }),

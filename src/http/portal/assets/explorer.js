@@ -160,6 +160,7 @@ async function learn() {
   try {
     documentEditor.setSchema(await readSchema());
     isKnown = true;
+    at("document").dataset.schema = "known";
   } catch (error) {
     // Strangers may not be told the schema; whoever signs in is.
     if (!(error instanceof Refused)) throw error;
