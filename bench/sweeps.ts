@@ -117,7 +117,7 @@ export default async function sweeps(): Promise<void> {
          update app_public.reservations set expires_at = now() - interval '1 minute' where status = 'PENDING'; update app_public.offers set expires_at = now() - interval '1 minute' where status = 'PENDING'; commit`,
       );
     await pass();
-    await measure("holds that are over", deals, "app_private.settle_due($1)", 200);
+    await measure("holds that are over", deals, "app_private.expire_due($1)", 200);
     await query(
       `with leads as (insert into app_public.leads (project_id, name) select $1, 'L' || n from generate_series(1, $2::int) n returning id),
         pairs as (select l.id as lead_id, u.id as unit_id from (select id, row_number() over () as n from leads) l
@@ -127,7 +127,7 @@ export default async function sweeps(): Promise<void> {
     );
     await query("analyze");
     await pass();
-    await measure("reservations that are over", deals, "app_private.settle_due($1)", 200);
+    await measure("reservations that are over", deals, "app_private.expire_due($1)", 200);
     await query(
       `insert into app_public.negotiations (project_id, unit_id, lead_id) select $1, u.id, l.id
         from (select id, row_number() over (order by id) as n from app_public.units) u join (select id, row_number() over (order by id) as n from app_public.leads) l using (n)`,
@@ -138,7 +138,7 @@ export default async function sweeps(): Promise<void> {
     );
     await query("analyze");
     await pass();
-    await measure("offers that are over", deals, "app_private.settle_due($1)", 200);
+    await measure("offers that are over", deals, "app_private.expire_due($1)", 200);
     const [left] = await query("select count(*)::int as n from app_hidden.deadlines where due_at <= now()");
     if (left.n > 0) throw new Error(`${left.n} deadlines were not settled.`);
     await pool.end();

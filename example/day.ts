@@ -4,7 +4,7 @@
  *   npm start                  in one terminal
  *   npm run example            in another
  *
- * It plays what a program of yours would do, one request after another, and prints what it did. Read it from the top: each chapter
+ * It plays what a program of yours would do, one request after another, and prints what it did. Read it from the top: each section
  * is a function, each request a GraphQL document as the service takes it. docs/example.md goes through it.
  */
 import { codeIn, connect, download, mailTo, pdf, Refused, wait, type Ask } from "./plat.ts";
@@ -14,13 +14,13 @@ const today = Date.now().toString(36);
 const email = (name: string) => `${name}.${today}@example.com`;
 const password = "correct horse battery";
 
-let chapters = 0;
-const chapter = (title: string) => console.log(`\n${++chapters}. ${title}`);
+let sections = 0;
+const section = (title: string) => console.log(`\n${++sections}. ${title}`);
 const done = (text: string) => console.log(`   ${text}`);
 const money = (amount: string, currency = "CAD") =>
   new Intl.NumberFormat("en-CA", { style: "currency", currency }).format(Number(amount));
 
-/** What the service refuses is part of the day, too: the refusal is what the chapter wants to see. */
+/** What the service refuses is part of the day, too: the refusal is what the section wants to see. */
 async function refused(what: Promise<unknown>): Promise<Refused> {
   const outcome = await what.catch((error: unknown) => error);
   if (outcome instanceof Refused) return outcome;
@@ -66,7 +66,7 @@ const PAYMENTS_STATUS = `query ($id: ID!) { organization(id: $id) { paymentsStat
 
 /** Ada founds the developer, Sam sells for it, and the payment processor knows whom it deals with. */
 async function foundDeveloper() {
-  chapter("The developer and its people");
+  section("The developer and its people");
   const ada = await signUp("Ada", "Lang");
   const { createOrganization: developer } = await ada(CREATE_ORGANIZATION, {
     input: { name: `Skyline Homes ${today}`, kind: "DEVELOPER", timeZone: "America/Toronto" },
@@ -154,7 +154,7 @@ function priceList(): string {
 
 /** The project with all that selling takes, and its 200 homes from the price list. */
 async function openTower(ada: Ask, developer: { id: string }) {
-  chapter("The tower");
+  section("The tower");
   const { createProject: tower } = await ada(CREATE_PROJECT, {
     input: {
       organizationId: developer.id,
@@ -237,7 +237,7 @@ const ACCEPT_AFFILIATION = `mutation ($input: AcceptProjectOrganizationInviteInp
 
 /** Another organization sells along: for its own leads only, once it has accepted. */
 async function inviteAgency(ada: Ask, { tower }: { tower: { id: string } }) {
-  chapter("An agency");
+  section("An agency");
   const vera = await signUp("Vera", "Stone");
   const { createOrganization: agency } = await vera(CREATE_ORGANIZATION, {
     input: { name: `Summit Realty ${today}`, kind: "AGENCY" },
@@ -285,7 +285,7 @@ async function meetLeads(
   sam: Ask,
   { developer, tower, source, samId, veraId }: Parts & { veraId: string },
 ) {
-  chapter("People who ask");
+  section("People who ask");
   const { createWorkflow: workflow } = await ada(CREATE_WORKFLOW, {
     input: {
       organizationId: developer.id,
@@ -413,7 +413,7 @@ async function freeHome(ask: Ask, projectId: string, bedrooms: number, floors: [
 
 /** Bo takes a home; nobody else can from then on. */
 async function reserve(sam: Ask, tower: { id: string }, bo: { id: string }, vera: Ask) {
-  chapter("A reservation");
+  section("A reservation");
   const home = await freeHome(sam, tower.id, 2, [10, 20]);
   const { createUnitHold: hold } = await sam(HOLD, { input: { unitId: home.id, leadId: bo.id } });
   done(`Bo thinks it over: ${home.number} is ${hold.unit.status} for him, until ${hold.expiresAt}.`);
@@ -458,7 +458,7 @@ const RESPOND = `mutation ($input: CreateOfferResponseInput!) {
 
 /** Bo bids, the developer answers, Bo agrees. */
 async function negotiate(ada: Ask, home: { id: string }, bo: { id: string }, reservation: { id: string }) {
-  chapter("A negotiation");
+  section("A negotiation");
   const { createNegotiation: negotiation } = await ada(NEGOTIATE, {
     input: { unitId: home.id, leadId: bo.id, reservationId: reservation.id, floorPrice: 700_000 },
   });
@@ -504,7 +504,7 @@ async function purchase(
   ada: Ask,
   { bo, home, quartz }: { bo: { id: string }; home: { id: string }; quartz: { id: string } },
 ) {
-  chapter("The purchase");
+  section("The purchase");
   const { convertLead: buyer } = await ada(CONVERT, { input: { leadId: bo.id, legalName: "Bo Larsen" } });
   done(`The lead is ${buyer.lead.status}, the purchase ${buyer.status}, the home ${buyer.unit.status}.`);
   await ada(INVITE_BUYER, { input: { buyerId: buyer.id, email: email("bo") } });
@@ -574,7 +574,7 @@ async function close(
   asBo: Ask,
   { buyer, bo, tower }: { buyer: { id: string }; bo: { id: string }; tower: { id: string } },
 ) {
-  chapter("The closing");
+  section("The closing");
   const { createAgreement: agreement } = await ada(AGREEMENT, {
     input: { buyerId: buyer.id, title: "Purchase agreement", type: "PURCHASE" },
   });
@@ -630,7 +630,7 @@ async function resell(
   vera: Ask,
   { tower, nia, mira, reason }: Parts & { nia: { id: string }; mira: { id: string } },
 ) {
-  chapter("A deal that fails, and the resale");
+  section("A deal that fails, and the resale");
   const home = await freeHome(sam, tower.id, 1, [15, 20]);
   await sam(RESERVE, { input: { unitId: home.id, leadId: nia.id, acceptedTerms: true } });
   const { convertLead: first } = await ada(CONVERT, { input: { leadId: nia.id, price: 560_000 } });
@@ -677,7 +677,7 @@ const fetched = (ask: Ask, id: string) =>
 
 /** What the developer looks at before it goes home. */
 async function lookBack(ada: Ask, { developer, tower }: Parts) {
-  chapter("The evening");
+  section("The evening");
   const { createCustomReport: report } = await ada(REPORT, {
     input: {
       organizationId: developer.id,

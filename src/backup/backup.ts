@@ -121,10 +121,10 @@ export async function takeBackup(options: BackupOptions): Promise<BackupResult> 
     bytes,
     sha256: await checksum(join(folder, "base.tar.gz")),
   };
-  await settle(join(folder, "backup_manifest"));
-  await settle(join(folder, "base.tar.gz"));
+  await syncToDisk(join(folder, "backup_manifest"));
+  await syncToDisk(join(folder, "base.tar.gz"));
   await writeFile(join(folder, "backup.json.part"), `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
-  await settle(join(folder, "backup.json.part"));
+  await syncToDisk(join(folder, "backup.json.part"));
   await rename(join(folder, "backup.json.part"), join(folder, "backup.json"));
 
   if (options.keep !== undefined) await prune(archive, series, options.keep, new Set(after));
@@ -179,7 +179,7 @@ async function compressLog(series: string): Promise<void> {
       createGzip({ level: 1 }),
       createWriteStream(`${file}.gz.part`, { mode: 0o600 }),
     );
-    await settle(`${file}.gz.part`);
+    await syncToDisk(`${file}.gz.part`);
     await rename(`${file}.gz.part`, `${file}.gz`);
     await rm(file);
   }
@@ -192,7 +192,7 @@ async function checksum(file: string): Promise<string> {
 }
 
 /** Makes a file, and its name, last through a power cut. */
-async function settle(path: string): Promise<void> {
+async function syncToDisk(path: string): Promise<void> {
   for (const each of [path, dirname(path)]) {
     const file = await open(each, "r");
     try {

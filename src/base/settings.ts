@@ -18,7 +18,7 @@ interface Setting<T> {
   /** How the default is described in the documentation, when it is not a plain value. */
   defaultText?: string;
   description: string;
-  /** The packages that it needs, where they are none of every installation; see optionalPackages.ts. */
+  /** The packages that it needs, where not every installation has them; see optionalPackages.ts. */
   packages?: readonly string[] | ((text: string) => readonly string[]);
   parse(text: string): T;
 }

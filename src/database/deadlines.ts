@@ -16,9 +16,9 @@ export interface Deadlines {
 
 /** The deadlines of the service's own schema. */
 export const serviceDeadlines: Deadlines = {
-  probe: "app_private.stop_when_due()",
+  probe: "app_private.raise_when_due()",
   due: "PLAT1",
-  expire: "select app_private.settle_deadlines($1, $2)",
+  expire: "select app_private.expire_deadlines($1, $2)",
   patienceMs: 5000,
 };
 
@@ -46,7 +46,7 @@ export async function afterExpiry<T>(
   deadlines: Deadlines | undefined,
   attempt: () => Promise<T>,
 ): Promise<T> {
-  if (readsStale.delete(session)) await session.send([{ text: "reset plat.behind" }], true);
+  if (readsStale.delete(session)) await session.send([{ text: "reset plat.stale_reads" }], true);
   if (deadlines === undefined) return attempt();
   /** When it began to wait for its own organizations, and for others. */
   const began: { own?: number; others?: number } = {};
@@ -75,7 +75,7 @@ export async function afterExpiry<T>(
     if (mayReadStale(deadlines, key)) {
       // Behind with its own, it does not wait for others either.
       readsStale.add(session);
-      await session.send([{ text: `set plat.behind = '${whose.own ? "on" : others}'` }], true);
+      await session.send([{ text: `set plat.stale_reads = '${whose.own ? "on" : others}'` }], true);
       if (whose.own) return attempt();
     }
   }

@@ -20,7 +20,7 @@ import { connectionWaits, endTiming, startTiming } from "./timings.ts";
 export interface FusedAdaptorOptions {
   /** Prepared statements kept per connection, 100 unless given; 0 prepares none. */
   readonly preparedStatements?: number;
-  /** What the database must have settled before anybody reads; nothing unless given. */
+  /** What the database must have expired before anybody reads; nothing unless given. */
   readonly deadlines?: Deadlines;
   /** Where operations wait for a connection; without it they wait in the pool's own line, where nobody has a share. */
   readonly connections?: FairSemaphore;

@@ -17,10 +17,10 @@ import { workflows } from "./workflows.ts";
 export { demoSignIn, demoUser };
 
 /**
- * The demo organization, one file per chapter. Each chapter acts as its people through the operations of the API, so that
- * every rule, state and event is the product's own; a later chapter finds on the stage what the earlier ones made.
+ * The demo organization, one file per part. Each part acts as its people through the operations of the API, so that
+ * every rule, state and event is the product's own; a later part finds on the stage what the earlier ones made.
  */
-const chapters: readonly ((stage: Stage) => Promise<void>)[] = [
+const parts: readonly ((stage: Stage) => Promise<void>)[] = [
   people,
   projects,
   inventory,
@@ -78,7 +78,7 @@ export async function loadDemo(ownerUrl: string, files?: DemoFiles): Promise<Dem
       return rows[0]!.present ? "present" : "absent";
     }
     const stage = await Stage.open(client);
-    for (const chapter of chapters) await chapter(stage);
+    for (const part of parts) await part(stage);
     if (files) await withFiles(ownerUrl, files, (taken) => pictures(stage, taken));
     await stage.close();
     await client.query("commit");

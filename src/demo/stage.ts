@@ -3,9 +3,9 @@ import type { Client, QueryResultRow } from "pg";
 
 const dayMs = 86_400_000;
 
-/** Where the chapters of the demo act: one transaction, in which people call the operations of the API. */
+/** Where the parts of the demo act: one transaction, in which people call the operations of the API. */
 export class Stage {
-  /** Ids of what the chapters made, by a name of the demo's own, such as "project gardens". */
+  /** Ids of what the parts made, by a name of the demo's own, such as "project gardens". */
   readonly #ids = new Map<string, string>();
   readonly #client: Client;
   readonly #now: number;
@@ -26,7 +26,7 @@ export class Stage {
     return new Stage(client, rows[0]!.now);
   }
 
-  /** Takes back the mails and other jobs that the chapters caused, and those that would follow: nobody waits for them. */
+  /** Takes back the mails and other jobs that the parts caused, and those that would follow: nobody waits for them. */
   async close(): Promise<void> {
     await this.asOwner(
       "select graphile_worker.complete_jobs(array(select j.id from graphile_worker.jobs j where j.created_at = now()))",
@@ -41,7 +41,7 @@ export class Stage {
     return id;
   }
 
-  /** The id that a chapter kept; throws when none did. */
+  /** The id that a part kept; throws when none did. */
   id(name: string): string {
     const id = this.#ids.get(name);
     if (!id) throw new Error(`The demo has no ${name}.`);

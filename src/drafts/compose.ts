@@ -10,7 +10,7 @@ export interface BegunDraft extends DraftRequest {
   warnings: string[];
 }
 
-/** What app_private.settle_generation takes. */
+/** What app_private.complete_generation takes. */
 export interface Outcome {
   status: "COMPLETED" | "BLOCKED" | "FAILED";
   subject?: string;

@@ -2,10 +2,11 @@
 import type { DraftProvider } from "../providers/drafts/index.ts";
 import type { Compute } from "../compute/pool.ts";
 import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "./compose.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** A pool or connection of plat_worker, with no transaction open. */
 export interface Queries {
-  query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
+  query(text: string, values: unknown[]): Promise<{ rows: DatabaseValue[] }>;
 }
 
 export interface DraftOrder {
@@ -23,7 +24,7 @@ export interface DraftOrder {
 /**
  * Writes a draft for a lead and keeps it as a generation. Nothing is sent.
  * @param by what checks it, and for which organization.
- * @returns the settled row: COMPLETED, or BLOCKED with warnings
+ * @returns the completed row: COMPLETED, or BLOCKED with warnings
  * @throws DraftFailed, once the row is FAILED; coded errors of the database, such as RATE_LIMITED and NOT_FOUND
  */
 export async function draftLeadEmail(
@@ -45,12 +46,12 @@ export async function draftLeadEmail(
     ],
   );
   const begun = rows[0].begun as BegunDraft;
-  const settle = async (outcome: Outcome) => {
-    const settled = await database.query(
-      "select id, status, subject, body, warnings from app_private.settle_generation($1, $2)",
+  const complete = async (outcome: Outcome) => {
+    const completed = await database.query(
+      "select id, status, subject, body, warnings from app_private.complete_generation($1, $2)",
       [begun.id, JSON.stringify(outcome)],
     );
-    return settled.rows[0];
+    return completed.rows[0];
   };
   if (begun.status !== "PENDING") {
     const known = await database.query(
@@ -63,8 +64,8 @@ export async function draftLeadEmail(
   try {
     outcome = await composeDraft(provider, begun, by);
   } catch (error) {
-    await settle(failedOutcome(error));
+    await complete(failedOutcome(error));
     throw error;
   }
-  return settle(outcome);
+  return complete(outcome);
 }

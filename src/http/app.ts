@@ -28,6 +28,7 @@ import { securityHeaders } from "./securityHeaders.ts";
 import { signingForm } from "./signing.ts";
 import type { TrustedDocuments } from "./trustedDocuments.ts";
 import { isMultipart, unlessRead, uploads, type UploadDeps } from "./uploads.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** What the HTTP side needs from the rest of the service. */
 export interface AppDeps {
@@ -73,7 +74,7 @@ export interface AppDeps {
   /** POST /webhooks/messages, where the provider of text messages tells what became of them. */
   readonly messagesWebhook?: RequestHandler;
   /** POST /webhooks/signing/:id, where the provider of electronic signatures tells that something changed. */
-  readonly signingWebhook?: RequestHandler<any>;
+  readonly signingWebhook?: RequestHandler<DatabaseValue>;
   /** GET /events/stream and POST /events/tickets. */
   readonly live?: Live;
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
@@ -137,24 +138,25 @@ export function createApp(deps: AppDeps): Express {
   for (const [path, page] of Object.entries(deps.pages ?? {}))
     app.all(path, onlyMethods("GET", "HEAD"), page);
   if (deps.trackers)
-    app.all("/t/:key", onlyMethods("GET", "HEAD") as RequestHandler<any>, inTurn(deps.trackers));
+    app.all("/t/:key", onlyMethods("GET", "HEAD") as RequestHandler<DatabaseValue>, inTurn(deps.trackers));
   for (const [path, page] of Object.entries({
     "/unsubscribe/:token": deps.unsubscribe,
     "/confirm/:token": deps.confirm,
     "/stop-email-change/:token": deps.stopEmailChange,
   }))
-    if (page) app.all(path, onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>, inTurn(page));
+    if (page)
+      app.all(path, onlyMethods("GET", "HEAD", "POST") as RequestHandler<DatabaseValue>, inTurn(page));
   if (deps.signing)
     app.all(
       "/sign/:token",
-      onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>,
+      onlyMethods("GET", "HEAD", "POST") as RequestHandler<DatabaseValue>,
       signingForm,
       inTurn(deps.signing),
     );
   if (deps.calendars)
     app.all(
       "/calendars/:token.ics",
-      onlyMethods("GET", "HEAD") as RequestHandler<any>,
+      onlyMethods("GET", "HEAD") as RequestHandler<DatabaseValue>,
       inTurn(deps.calendars),
     );
   if (deps.consent) app.all("/integrations/callback", onlyMethods("GET", "POST"), inTurn(deps.consent));

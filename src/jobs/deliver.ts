@@ -12,14 +12,12 @@ import { MailRefused, type MailMessage } from "../providers/mail/index.ts";
 
 /** Whether the mail was taken or refused for good before. */
 export async function isSettled({ query }: JobHelpers, key: string): Promise<boolean> {
-  const { rows } = await query<{ settled: boolean }>("select app_private.mail_is_settled($1) as settled", [
-    key,
-  ]);
-  return rows[0]!.settled;
+  const { rows } = await query<{ done: boolean }>("select app_private.mail_is_done($1) as done", [key]);
+  return rows[0]!.done;
 }
 
 /**
- * Sends one mail, unless its key is settled. A final refusal is noted and logged, not thrown: to try again is useless.
+ * Sends one mail, unless it was taken or refused for good before. A final refusal is noted and logged, not thrown: to try again is useless.
  * @param senderId the user in whose name it goes out: from their own mail account, where they have one that takes it.
  * @returns whether the mail was taken now.
  * @throws MailDeferred when it is worth another try; the job runner makes it.

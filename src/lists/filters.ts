@@ -20,6 +20,7 @@ import { sql, type SQL } from "postgraphile/pg-sql2";
 import { CodedError } from "../base/errors.ts";
 import { baseCodec, camel, elementCodec, inputTypeOf, tagTexts } from "../schema/codecNames.ts";
 import type { AnyResource } from "../schema/recordTables.ts";
+import type { AnyInput } from "../schema/stackTypes.ts";
 
 /** What the list goes over: everything in the portfolio, or less or other than that. */
 export type Within = "portfolio" | "record";
@@ -33,7 +34,7 @@ export interface FilterMember {
   /** The values of a column that rows have for which it is true. */
   implies?: { column: string; values: string[] } | undefined;
   /** The condition for rows of `alias`; `value` is the coerced input, never null. */
-  condition(alias: SQL, value: any, within: Within): SQL;
+  condition(alias: SQL, value: AnyInput, within: Within): SQL;
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -189,7 +190,7 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
 
 /** `@impliesList status OPEN,WAITING`: what the column has in the rows of a condition. */
 function impliedList(resource: AnyResource): FilterMember["implies"] {
-  const [text] = tagTexts(resource.extensions?.tags as any, "impliesList");
+  const [text] = tagTexts(resource.extensions?.tags, "impliesList");
   const [column, values] = text?.split(/\s+/) ?? [];
   return column && values ? { column, values: values.split(",") } : undefined;
 }

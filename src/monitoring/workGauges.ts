@@ -32,7 +32,7 @@ const gauges: Readonly<Record<string, { help: string; label?: string }>> = {
   notification_mail_oldest_due_seconds: {
     help: "For how long the oldest mail of notifications has been due",
   },
-  deadlines_due: { help: "Deadlines that are over and were not settled yet" },
+  deadlines_due: { help: "Deadlines that are past and have not expired yet" },
   deadline_oldest_due_seconds: { help: "For how long the oldest deadline has been over" },
   replication_lag_seconds: { help: "How far what a standby shows is behind", label: "standby" },
   replication_slot_retained_bytes: { help: "What a replication slot keeps of the log", label: "slot" },

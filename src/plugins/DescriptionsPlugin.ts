@@ -108,7 +108,9 @@ function describeGrouping(codec: PgCodec | undefined, value: string): string {
   const [constant, unit] = value.split("_TRUNCATED_TO_");
   const column = constant!.toLowerCase();
   const what = codec?.attributes?.[column]?.description ?? `${column.replaceAll("_", " ")}.`;
-  return unit ? `By ${unit.toLowerCase()}: ${what}` : `By each value: ${what}`;
+  return unit
+    ? `One group per ${unit.toLowerCase()} in UTC. The time: ${what}`
+    : `One group per value. The value: ${what}`;
 }
 
 /** PERF: asked once per field of the schema. */
@@ -171,7 +173,12 @@ export const DescriptionsPlugin: GraphileConfig.Plugin = {
         const codec = figure ? tableCodec(build, typeName) : undefined;
         const column = codec?.attributes?.[snake(scope.fieldName)]?.description;
         const which = figures[figure ?? scope.fieldName[0]!.toUpperCase() + scope.fieldName.slice(1)];
-        return { ...field, description: column ? `${which} of: ${column}` : `${which} over all that match.` };
+        return {
+          ...field,
+          description: column
+            ? `${which} of the values, without nulls. The value: ${column}`
+            : `${which} over all that match.`,
+        };
       },
       GraphQLObjectType(config) {
         return config.description ? config : { ...config, description: describeType(config.name) };

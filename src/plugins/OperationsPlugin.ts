@@ -35,6 +35,11 @@ declare global {
   }
 }
 
+/** Up to the first full stop that ends a sentence; nothing where there is no description. */
+function firstSentence(description: string | null | undefined): string {
+  return /^[\s\S]*?\.(?=\s|$)/.exec(description ?? "")?.[0] ?? "";
+}
+
 export const OperationsPlugin: GraphileConfig.Plugin = {
   name: "OperationsPlugin",
   version: "1.0.0",
@@ -70,7 +75,8 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
               operation.inputTypeName,
               {},
               () => ({
-                description: `Input of ${operation.fieldName}.`,
+                description:
+                  `What \`${operation.fieldName}\` takes. ${firstSentence(operation.description)}`.trim(),
                 fields: () => inputFields(build, operation),
               }),
               `OperationsPlugin: ${operation.fieldName}`,
@@ -94,7 +100,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
         // PERF: all at once, since each extension copies what is there.
         const ofOperations = operationsOf(build).map((operation) => [
           operation.fieldName,
-          context.fieldWithHooks({ fieldName: operation.fieldName } as any, () => ({
+          context.fieldWithHooks({ fieldName: operation.fieldName }, () => ({
             type: operation.outputType(),
             description: operation.description,
             ...(operation.deprecationReason ? { deprecationReason: operation.deprecationReason } : {}),
@@ -106,7 +112,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
                 type: new GraphQLNonNull(build.getInputTypeByName(operation.inputTypeName)),
               },
             },
-            plan: (_$root: unknown, fieldArgs: any) => {
+            plan: (_$root: unknown, fieldArgs) => {
               const $input = fieldArgs.getRaw("input");
               return operation.plan(
                 $input,

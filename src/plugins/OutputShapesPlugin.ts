@@ -3,6 +3,7 @@
  * Descriptions that every table shares are written here once, and that of a record beside others says when it is null.
  */
 import type { GraphQLOutputType } from "postgraphile/graphql";
+import type { AnyScope, AnyType } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -19,9 +20,9 @@ const shared: Record<string, string> = {
   updatedAt: "When it was last changed.",
   version: "Grows with every change; give it back as expectedVersion to refuse a lost update.",
   deletedAt: "When it was deleted; only seen with includeDeleted.",
-  organizationId: "The id of its organization.",
-  projectId: "The id of its project.",
-  userId: "The id of the user.",
+  organizationId: "Id of the organization (tenant) that it belongs to.",
+  projectId: "Id of the project that it belongs to.",
+  userId: "Id of the account that it is about.",
   nodes: "The records of this page.",
   edges: "The records of this page with their cursors.",
   cursor: "The place in the list, for after and before.",
@@ -38,25 +39,33 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
   version: "1.0.0",
   schema: {
     hooks: {
+      GraphQLObjectType: {
+        after: ["PgConnections"],
+        callback: (config) => ({
+          ...config,
+          description: pageTypeDescription(config.description ?? "") ?? config.description,
+        }),
+      },
       GraphQLObjectType_fields_field: {
         after: ["PgAttributes"],
         callback(field, build, context) {
           const { GraphQLList, GraphQLNonNull, isListType, isNonNullType } = build.graphql;
           let type = field.type as GraphQLOutputType;
           const required = isNonNullType(type);
-          const inner = required ? (type as any).ofType : type;
+          const inner = required ? (type as AnyType).ofType : type;
           // Whatever a group has in common may be null, such as the assignee of leads without one.
           const { isNodeField } = context.scope as { isNodeField?: boolean };
           const mayHoldNull = context.scope.fieldName === "keys" || isNodeField;
           if (isListType(inner) && !isNonNullType(inner.ofType) && !mayHoldNull) {
-            const list = new GraphQLList(new GraphQLNonNull(inner.ofType as any));
+            const list = new GraphQLList(new GraphQLNonNull(inner.ofType as AnyType));
             type = required ? new GraphQLNonNull(list) : list;
           }
           const { fieldName } = context.scope;
           let description = field.description;
-          if (!description || /^Reads (and enables pagination|a set|through)/.test(description)) {
+          if (!description || ofStack.test(description)) {
             description =
               shared[fieldName] ??
+              connectionDescription(description ?? "") ??
               description ??
               (fieldName.endsWith("Id") ? `The id of the ${words(fieldName.slice(0, -2))}.` : undefined);
           }
@@ -68,13 +77,13 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
         },
       },
       GraphQLInputObjectType_fields_field(field, build, context) {
-        const { fieldName, pgCodec } = context.scope as any;
+        const { fieldName, pgCodec } = context.scope;
         // What a composite type always has when it is read may be omitted when it is written.
         const optional =
           pgCodec && !pgCodec.extensions?.isTableLike && build.graphql.isNonNullType(field.type);
         return {
           ...field,
-          ...(optional ? { type: (field.type as any).ofType } : {}),
+          ...(optional ? { type: (field.type as AnyType).ofType } : {}),
           description: field.description ?? shared[fieldName] ?? `The ${words(fieldName)}.`,
         };
       },
@@ -84,7 +93,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
 
 /** The description of a field that leads to one record by a foreign key, with what its null means. */
 function withoutRecord(scope: GraphileBuild.ScopeObjectFieldsField, description = ""): string {
-  const { pgRelationDetails: details, fieldName } = scope as any;
+  const { pgRelationDetails: details, fieldName } = scope as AnyScope;
   const relation = details?.registry.pgRelations[details.codec.name]?.[details.relationName];
   if (!relation || relation.isReferencee || /\bnull\b/i.test(description)) return description;
   const hasOne = relation.localAttributes.every(
@@ -98,6 +107,29 @@ function withoutRecord(scope: GraphileBuild.ScopeObjectFieldsField, description 
   return /^[^.]*\.$/.test(told)
     ? `${told.slice(0, -1)}; ${when}.`
     : `${told} ${when[0]!.toUpperCase()}${when.slice(1)}.`;
+}
+
+/** Descriptions that the stack makes of names. */
+const ofStack =
+  /^(Reads (and enables pagination|a set|through)|A cursor for use in pagination|A list of edges which contains)/;
+
+const stockConnection = /^Reads and enables pagination through a set of `(\w+)`\.$/;
+
+/** For the sentence of the stack about a field that is a connection. */
+function connectionDescription(stock: string): string | undefined {
+  const typeName = stockConnection.exec(stock)?.[1];
+  return (
+    typeName &&
+    `Records of \`${typeName}\`, page by page by cursors, with their number and figures over all that match.`
+  );
+}
+
+/** Of the types that the stack makes for connections, by their names. */
+function pageTypeDescription(stock: string): string | undefined {
+  const [, node] = /^A `(\w+)` edge in the connection\.$/.exec(stock) ?? [];
+  if (node) return `A record of \`${node}\` in a page, with its cursor.`;
+  const [, listed] = /^A connection to a list of `(\w+)` values/.exec(stock) ?? [];
+  return listed && `A page of records of \`${listed}\`.`;
 }
 
 function words(name: string): string {

@@ -36,8 +36,8 @@ class Stopped extends Error {}
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
-  // Whoever reads finds what is due settled.
-  await helpers.query("select app_private.settle_before_export($1)", [id]);
+  // Whoever reads finds that what is due has expired.
+  await helpers.query("select app_private.expire_before_export($1)", [id]);
   const { rows } = await helpers.query<Run>("select * from app_private.start_export($1, $2)", [
     id,
     helpers.job.locked_by,

@@ -21,7 +21,7 @@ interface Mail {
 }
 
 /**
- * Sends the notification mail {id}. What it says was settled when it was first closed, and its key is its id: run twice,
+ * Sends the notification mail {id}. What it says was fixed when it was first closed, and its key is its id: run twice,
  * it says the same under the same Message-ID, and nothing once it was taken.
  */
 const task: Task = async (payload, helpers) => {

@@ -77,7 +77,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     log,
   });
   const agent = new PublicAgent();
-  const settle = makeRecorder(pool, log);
+  const record = makeRecorder(pool, log);
   const underway = new Set<Promise<void>>();
   let stopping = false;
 
@@ -136,7 +136,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       return;
     }
     options.delivered?.(result.answer?.status, result.durationMs / 1000);
-    await settle(delivery, result);
+    await record(delivery, result);
   }
 
   const claim = async (): Promise<number> => {
@@ -156,7 +156,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
         .run(context, () =>
           inSpan({ name: "webhook delivery", kind: "consumer", attributes }, () => deliver(delivery)),
         )
-        // What could not be settled is sent again when the lease is over.
+        // What could not be recorded is sent again when the lease is over.
         .catch((error: unknown) => {
           if (!(error instanceof ComputeStopped))
             log.error(

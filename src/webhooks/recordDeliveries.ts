@@ -21,7 +21,7 @@ interface Waiting {
 }
 
 /** Notes the result of an attempt; throws where that is not possible. */
-export type Settle = (of: Attempt, result: PostResult) => Promise<void>;
+export type RecordAttempt = (of: Attempt, result: PostResult) => Promise<void>;
 
 /** Attempts of one statement at most. */
 const GROUP = 256;
@@ -29,7 +29,7 @@ const GROUP = 256;
 const SINGLE_AT_A_TIME = 2;
 
 /** @param pool has more connections than note single attempts at a time */
-export function makeRecorder(pool: Pick<Pool, "query">, log: Logger): Settle {
+export function makeRecorder(pool: Pick<Pool, "query">, log: Logger): RecordAttempt {
   const group: Waiting[] = [];
   const single: Waiting[] = [];
   let isGrouping = false;
@@ -45,8 +45,8 @@ export function makeRecorder(pool: Pick<Pool, "query">, log: Logger): Settle {
     const answers = ended.map(({ result }) => result.answer!);
     const { rows } = await throughOutages(() =>
       pool.query<{ left: string[] }>({
-        name: "settle_webhook_deliveries",
-        text: `select app_private.settle_webhook_deliveries($1, $2, $3, $4, $5) as "left"`,
+        name: "record_webhook_deliveries",
+        text: `select app_private.record_webhook_deliveries($1, $2, $3, $4, $5) as "left"`,
         values: [
           ended.map(({ of }) => of.delivery_id),
           ended.map(({ of }) => of.attempt),
@@ -90,7 +90,7 @@ export function makeRecorder(pool: Pick<Pool, "query">, log: Logger): Settle {
     for (let one = single.shift(); one; one = single.shift()) {
       const { of, result, noted } = one;
       await throughOutages(() =>
-        pool.query("select app_private.settle_webhook_delivery($1, $2, $3, $4, $5, $6)", [
+        pool.query("select app_private.record_webhook_delivery($1, $2, $3, $4, $5, $6)", [
           of.delivery_id,
           of.attempt,
           result.answer?.status ?? null,

@@ -207,7 +207,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
           rows.map(({ item }) => item!),
         );
         await inLane(() =>
-          pool.query("select app_private.settle_step($1, $2, $3)", [
+          pool.query("select app_private.complete_step($1, $2, $3)", [
             (JSON.parse(step) as { id: string }).id,
             `[${results.join(",")}]`,
             holder,
@@ -233,7 +233,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     }
   }
 
-  /** Computations that are done are settled as many at a time as there are lanes, so that the pool has connections for others. */
+  /** Computations that are done are written as many at a time as there are lanes, so that the pool has connections for others. */
   const inLane = limited(lanes.length);
 
   /** Has the texts of calls written, and then calls. */
@@ -310,7 +310,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     }
   }
 
-  /** Notes the messages of a step, and gives the runs that have one to hand over; the others are settled. */
+  /** Notes the messages of a step, and gives the runs that have one to hand over; the others are completed. */
   async function beginMessages(client: PoolClient, step: { id: string }, runs: Run[]): Promise<Run[]> {
     const notedAt = performance.now();
     const { rows } = await client.query<{ messages: Record<string, Message> }>(
@@ -343,7 +343,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
     try {
       const result = await callOne(step, run);
       await throughOutages(() =>
-        pool.query("select app_private.settle_call($1, $2, $3)", [
+        pool.query("select app_private.complete_call($1, $2, $3)", [
           step.id,
           JSON.stringify(result),
           holder.id,
@@ -441,7 +441,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Workflo
       };
     });
     await inLane(() =>
-      pool.query("select app_private.settle_wakeups($1, $2)", [JSON.stringify(results), holder]),
+      pool.query("select app_private.complete_wakeups($1, $2)", [JSON.stringify(results), holder]),
     );
   }
 

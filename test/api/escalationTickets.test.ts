@@ -17,7 +17,7 @@ beforeAll(async () => {
   const { owen, ada, max, mia, sam, bob, olga, anonymous } = world;
   everybody = { owen, ada, max, mia, sam, bob, olga, anonymous };
   table = negotiate(world);
-  // What other chapters do: an action of their own. This one counts, fails where it is told to, or goes on elsewhere.
+  // What other migrations do: an action of their own. This one counts, fails where it is told to, or goes on elsewhere.
   await world.owner.query(`begin;
     set local role plat_owner;
     create table app_private.done (ticket_id uuid, note text);

@@ -1,11 +1,14 @@
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
-import { createLocationProvider } from "../../src/providers/location/index.ts";
+import { createLocationProvider, type LocationProvider } from "../../src/providers/location/index.ts";
 import { createViewerPlace } from "../../src/providers/location/viewerPlace.ts";
+import { writeCityDatabase } from "../harness/cityDatabase.ts";
 import { startApi, type Api, type Person } from "../harness/api.ts";
 
-// The viewer is placed by the address that a trusted proxy names. The addresses are those of universities, which stay
-// where they are.
+// The viewer is placed by the address that a trusted proxy names.
 const toronto = "128.100.0.1";
 const vancouver = "142.103.1.1";
 const vancouver6 = "2607:f8f0::1";
@@ -13,9 +16,18 @@ const vancouver6 = "2607:f8f0::1";
 let api: Api;
 let owner: Person;
 let organization: string;
+let location: LocationProvider;
 
 beforeAll(async () => {
-  api = await startApi(undefined, { trustProxy: ["127.0.0.1"] });
+  const file = join(await mkdtemp(join(tmpdir(), "plat-cities-")), "cities.mmdb");
+  await writeCityDatabase(file, {
+    // As the embedded database has them, and as files of MaxMind do.
+    "128.100.0.0/16": { country_code: "CA", latitude: 43.66, longitude: -79.4 },
+    "142.103.0.0/16": { location: { latitude: 49.26, longitude: -123.25, accuracy_radius: 5 } },
+    "2607:f8f0::/32": { location: { latitude: 49.26, longitude: -123.25 } },
+  });
+  location = createLocationProvider({ geoipFile: file });
+  api = await startApi(undefined, { trustProxy: ["127.0.0.1"], location });
   owner = await api.signUp("Owen");
   organization = (await owner.get('mutation { createOrganization(input: { name: "Homes" }) { id } }'))
     .createOrganization.id;
@@ -87,7 +99,7 @@ test.each([null, "10.1.2.3", "192.168.0.9", "fd00::1", "::1", "fe80::1", "not an
 );
 
 test("a header of a proxy that is not trusted moves nobody", async () => {
-  const direct = await startApi(api.database, { trustProxy: false });
+  const direct = await startApi(api.database, { trustProxy: false, location });
   try {
     const { data } = await direct.anonymous.ask(
       "{ nearestCity { resolvedFrom } }",
@@ -159,7 +171,7 @@ test("projects are sorted by their distance too, private and archived ones among
 
 test("of many that ask at once, one looks new cities up; everybody's answer knows them", async () => {
   const lookUps: string[][] = [];
-  const { findCities } = createLocationProvider({});
+  const { findCities } = location;
   const viewerPlace = createViewerPlace(
     api.owner,
     {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
+import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
 import type { Person } from "../harness/api.ts";
 import { createTestDatabase, poolOf } from "../harness/database.ts";
 import { createBuyer } from "../harness/deals.ts";
@@ -19,6 +20,13 @@ let outbox: Outbox;
 let content: string;
 let picture: string;
 
+/** Accounts that the processor was asked to close. */
+const closed: string[] = [];
+const processor = new Proxy(noProcessor, {
+  get: (target, name: keyof PaymentProcessor) =>
+    name === "closeAccount" ? async (id: string) => void closed.push(id) : target[name],
+});
+
 const requesting = `mutation ($input: RequestOrganizationDeletionInput!) { requestOrganizationDeletion(input: $input) {
   id status reason finalAt expected kept keptUntil requestedBy { id } organization { id } } }`;
 const cancelling = `mutation ($input: CancelOrganizationDeletionInput!) { cancelOrganizationDeletion(input: $input) {
@@ -28,7 +36,7 @@ const work = async () => {
   await world.owner.query(
     "select graphile_worker.reschedule_jobs(array(select id from graphile_worker._private_jobs), now())",
   );
-  return runJobs(world.database.ownerUrl, outbox.provider, store);
+  return runJobs(world.database.ownerUrl, outbox.provider, store, processor);
 };
 const request = (person: Person, rest: Record<string, unknown> = {}) =>
   person.get(requesting, { input: { organizationId: world.harbour.id, password, ...rest } });
@@ -227,6 +235,10 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
     );
     return rows;
   };
+  await owner.query(
+    "insert into app_private.payments_accounts (organization_id, processor_id) values ($1, 'acct_harbour')",
+    [harbour.id],
+  );
   await request(owen);
   const before = await others();
   await remind();
@@ -236,6 +248,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
   await owner.query("select app_private.add_job('organization_deletions__remind')");
   for (let runs = 0; runs < 3; runs++) log.push(...(await work()));
   expect(log.filter((line) => /^(error|warn)/i.test(line))).toEqual([]);
+  expect(closed).toEqual(["acct_harbour"]);
   const mails = (await outbox.take()).map((mail) => [mail.to![0]!.address, mail.subject]);
   expect(mails.sort()).toEqual(
     [owen.email, max.email].sort().map((email) => [email, "Harbour Homes was deleted"]),

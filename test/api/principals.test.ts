@@ -270,7 +270,7 @@ test("a token that expires takes what it made along", async () => {
   await world.owner.query("update app_public.access_tokens set expires_at = now() where id = $1", [
     await tokenIdOf(robot),
   ]);
-  await world.owner.query("select app_private.settle_due()");
+  await world.owner.query("select app_private.expire_due()");
   expect(await webhook(id)).toMatchObject({
     status: "DISABLED",
     disabledReason: 'The access token "Robot" has expired.',

@@ -240,7 +240,7 @@ test("SQL gives whom it refuses no row that it would not give to who is no membe
     const reach = async (before: string) => {
       await client.query("begin");
       await client.query(before, [world.max.id, world.harbour.id]);
-      await client.query("set local role plat_user; set local plat.punctual = 'on'");
+      await client.query("set local role plat_user; set local plat.deadlines_checked = 'on'");
       await client.query("select set_config('plat.user_id', $1, true)", [world.max.id]);
       const found: Record<string, number> = {};
       for (const { name } of tables) {

@@ -105,9 +105,9 @@ test("a sign-in counts its try after the password was looked at, whether it is r
   expect(await provePassword(`${good}!`, given)).toBe("");
   expect(asked).toEqual([
     ["select app_private.begin_login($1, $2) as hash", "Ada", "203.0.113.7"],
-    ["select app_private.settle_login($1, $2, $3)", "Ada", "203.0.113.7", true],
+    ["select app_private.record_login($1, $2, $3)", "Ada", "203.0.113.7", true],
     ["select app_private.begin_login($1, $2) as hash", "Ada", "203.0.113.7"],
-    ["select app_private.settle_login($1, $2, $3)", "Ada", "203.0.113.7", false],
+    ["select app_private.record_login($1, $2, $3)", "Ada", "203.0.113.7", false],
   ]);
 });
 
@@ -118,7 +118,7 @@ test("a password that confirms something is that of the viewer, who has to be si
   expect(await provePassword(good, given)).toBe(stored);
   expect(asked).toEqual([
     ["select app_private.begin_confirmation($1, $2) as hash", "u1", null],
-    ["select app_private.settle_confirmation($1, $2, $3)", "u1", null, true],
+    ["select app_private.record_confirmation($1, $2, $3)", "u1", null, true],
   ]);
   const stranger = context([], { ...update, claims: nobody });
   expect(await refusal(provePassword(good, stranger.given))).toEqual([

@@ -57,7 +57,7 @@ test("a code of the authenticator app is proved by its step and what it was comp
   expect(proof).toBe(step());
   expect(asked).toEqual([
     ["select * from app_private.begin_second_factor($1, $2)", "VIEWER", "u1"],
-    ["select app_private.settle_second_factor($1, $2, $3)", "VIEWER", "u1", proof],
+    ["select app_private.record_second_factor($1, $2, $3)", "VIEWER", "u1", proof],
   ]);
 });
 
@@ -87,7 +87,7 @@ test.each([
   const { proof, asked } = await prove(wrong);
   expect(proof).toBe("wrong");
   expect(asked.at(-1)).toEqual([
-    "select app_private.settle_second_factor($1, $2, $3)",
+    "select app_private.record_second_factor($1, $2, $3)",
     "VIEWER",
     "u1",
     "wrong",

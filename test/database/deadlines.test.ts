@@ -13,8 +13,8 @@ beforeAll(async () => {
   create = createIn(world.owen);
   // Something of which one record cannot be settled.
   await world.owner.query(`
-    create function app_private.settle_nothing(id uuid) returns void language plpgsql as $$ begin raise exception 'never'; end $$;
-    insert into app_private.deadline_kinds values ('nothing', 'app_private.settle_nothing')`);
+    create function app_private.expire_nothing(id uuid) returns void language plpgsql as $$ begin raise exception 'never'; end $$;
+    insert into app_private.deadline_kinds values ('nothing', 'app_private.expire_nothing')`);
 });
 afterAll(() => world.stop());
 

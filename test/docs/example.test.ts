@@ -28,10 +28,10 @@ test("the day goes from the first account to the resale, and tells what it did",
   expect(output).toContain("The day is done.");
   expect(code).toBe(0);
 
-  // The chapters are those of the tutorial.
+  // The sections are those of the tutorial.
   const guide = await readFile(join(repository, "docs/example.md"), "utf8");
-  const chapters = [...output.matchAll(/^\d+\. .*$/gm)].map(([line]) => line);
-  expect([...guide.matchAll(/^## (\d+\. .*)$/gm)].map(([, title]) => title)).toEqual(chapters);
+  const sections = [...output.matchAll(/^\d+\. .*$/gm)].map(([line]) => line);
+  expect([...guide.matchAll(/^## (\d+\. .*)$/gm)].map(([, title]) => title)).toEqual(sections);
 
   for (const said of [
     "The price list brought 200 homes",

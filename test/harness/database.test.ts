@@ -23,8 +23,8 @@ async function ask(connectionString: string, sql: string): Promise<unknown[]> {
 
 test("a clone is migrated and has the job runner", async () => {
   const sql =
-    "select to_regprocedure('graphile_worker.add_job(text, json, text, timestamptz, int, text, int, text[], text)') is not null as worker, to_regclass('graphile_migrate.migrations') is not null as chapters";
-  expect(await ask(database.ownerUrl, sql)).toEqual([{ worker: true, chapters: true }]);
+    "select to_regprocedure('graphile_worker.add_job(text, json, text, timestamptz, int, text, int, text[], text)') is not null as worker, to_regclass('graphile_migrate.migrations') is not null as chain";
+  expect(await ask(database.ownerUrl, sql)).toEqual([{ worker: true, chain: true }]);
 });
 
 test("clones are of one state until one is changed", async () => {

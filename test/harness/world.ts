@@ -60,7 +60,7 @@ export async function programOf(api: Api, person: Person, input: Record<string, 
   return api.person(createAccessToken.token);
 }
 
-/** @param from a database with more than the migrated chapters; a fresh one when absent. */
+/** @param from a database with more than the migrations; a fresh one when absent. */
 export async function startWorld(from?: TestDatabase, options?: HostOptions): Promise<World> {
   const api = await startApi(from, options);
   const [owen, ada, max, olga] = await Promise.all(

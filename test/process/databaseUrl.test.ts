@@ -129,7 +129,7 @@ test("a database that is newer than the code is refused and stays as it is", asy
   );
 });
 
-test("a database whose chapters were edited afterwards is refused", async () => {
+test("a database whose migrations were edited afterwards is refused", async () => {
   await use("template");
   const last = "(select hash from graphile_migrate.migrations order by filename desc limit 1)";
   await sql(`update graphile_migrate.migrations set hash = 'sha1:00' where hash = ${last}`);

@@ -330,6 +330,9 @@ test("an account takes payments when its people are known", async () => {
   await processor.removePerson(account.id, told.id);
   await processor.removePerson(account.id, told.id);
   expect((await processor.readAccount(account.id)).status).toBe("ONBOARDING");
+  await processor.closeAccount(account.id);
+  await processor.closeAccount(account.id);
+  await expect(processor.readAccount(account.id)).rejects.toThrow(ProcessorRefusal);
 });
 
 describe("the API of the sandbox", () => {

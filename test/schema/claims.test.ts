@@ -211,7 +211,7 @@ test("the job releases what is over and nothing else", async () => {
   await take({ unit: over, expires: "-1 minute" });
   await take({ unit: running, expires: "1 hour" });
   await take({ unit: endless });
-  const { rows } = await people.owner.query("select app_private.settle_due() as amount");
+  const { rows } = await people.owner.query("select app_private.expire_due() as amount");
   expect(rows).toEqual([{ amount: 1 }]);
   expect(await Promise.all([over, running, endless].map((id) => look("units", id)))).toMatchObject([
     { status: "AVAILABLE" },

@@ -54,6 +54,13 @@ test("what they say is a sentence, not a name spelled out", async () => {
   expect(named(found, spelledOut)).toEqual([]);
 });
 
+test("no sentence of the stack is left, and nothing only repeats the name of an operation or a type", async () => {
+  const found = await parts();
+  const stock =
+    /^(Reads (a single|a set|through|and enables)|An? `\w+` edge in|A connection to a list|A list of edges|A cursor for use|An input for mutations|Input of \w+\.$|Orders of \w+\.$)/;
+  expect(named(found, (description) => stock.test(description))).toEqual([]);
+});
+
 test("where a record beside another one may be null, it is said when", async () => {
   const file = join(import.meta.dirname, "../../schema.graphql");
   const schema = buildSchema(await readFile(file, "utf8"));

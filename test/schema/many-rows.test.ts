@@ -251,7 +251,7 @@ test("reservations that expire at one moment end together, but for those that so
        where u.id = c.unit_id and u.title = any ($1) and c.released_at is null`,
       [titles],
     );
-  const settle = async () => (await owner.query("select app_private.settle_due() as n")).rows[0].n;
+  const settle = async () => (await owner.query("select app_private.expire_due() as n")).rows[0].n;
   const states = async () =>
     (
       await owner.query(
@@ -366,7 +366,7 @@ test("a batch of deadlines reads itself, not all that are due at that moment or 
     );
   const before = await tuplesRead();
   const { rows } = await client.query(
-    "select app_private.settle_deadlines($1, true, 50, interval '1 minute') as settled",
+    "select app_private.expire_deadlines($1, true, 50, interval '1 minute') as settled",
     [homes[1]!.organization],
   );
   expect(rows[0].settled).toBe(50);

@@ -89,7 +89,7 @@ const login = (username: string, proof: string) =>
 const begin = (username: string, ip: string | null) =>
   api.query<{ hash: string }>("select app_private.begin_login($1, $2) as hash", [username, ip]);
 const settle = (username: string, ip: string | null, isRight: boolean) =>
-  api.query("select app_private.settle_login($1, $2, $3)", [username, ip, isRight]);
+  api.query("select app_private.record_login($1, $2, $3)", [username, ip, isRight]);
 /** A password was looked at, and was wrong. */
 async function wrong(username: string, ip: string | null): Promise<void> {
   await begin(username, ip);
@@ -123,9 +123,9 @@ describe("secrets are out of reach", () => {
 
   test.each([
     "app_private.begin_login('ada', null)",
-    "app_private.settle_login('ada', null, true)",
+    "app_private.record_login('ada', null, true)",
     "app_private.begin_confirmation(null, null)",
-    "app_private.settle_confirmation(null, null, true)",
+    "app_private.record_confirmation(null, null, true)",
     "app_private.begin_sign_up(null)",
     "app_private.count_sign_up(null)",
     "app_private.begin_reset('')",
@@ -449,7 +449,7 @@ describe("tries", () => {
 
   test("giving the current password once more counts on the same account", async () => {
     for (let n = 0; n < 5; n++)
-      await api.query("select app_private.settle_confirmation($1, $2, false)", [people.eve, home]);
+      await api.query("select app_private.record_confirmation($1, $2, false)", [people.eve, home]);
     await expect(begin("eve", home)).rejects.toThrow("Too many attempts");
     await expect(
       api.query("select app_private.begin_confirmation($1, $2)", [people.eve, home]),

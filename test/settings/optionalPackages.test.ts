@@ -23,6 +23,8 @@ test("the packages of settings are optional peers, and here for development", as
   expect([...named, cityDatabase].toSorted()).toEqual(Object.keys(manifest.peerDependencies).toSorted());
   for (const name of Object.keys(manifest.peerDependencies)) {
     expect(manifest.peerDependenciesMeta[name]).toEqual({ optional: true });
+    // The city database has 130 MB, and tests write one of their own.
+    if (name === cityDatabase) continue;
     expect(manifest.devDependencies[name]).toBe(manifest.peerDependencies[name]);
     expect(isInstalled(name)).toBe(true);
   }

@@ -356,7 +356,7 @@ test("holds end, a few at a time; and while more is due than can be settled nobo
     "update app_hidden.claims set expires_at = now() - interval '1 minute' where project_id = $1 and released_at is null",
     [project.id],
   );
-  const [{ n }] = await query("select app_private.settle_due(50) as n");
+  const [{ n }] = await query("select app_private.expire_due(50) as n");
   expect(n).toBe(50);
   expect(await count("app_public.units where status = 'HELD'")).toBe(holds - 50);
   await run("deadlines__settle");
@@ -364,9 +364,9 @@ test("holds end, a few at a time; and while more is due than can be settled nobo
 
   // Each takes so long that a reader loses patience: they read what is there, and so do others, without waiting again.
   await query(
-    `create function app_private.settle_slowly(id uuid) returns void language plpgsql as $$ begin perform pg_sleep(0.002); end $$`,
+    `create function app_private.expire_slowly(id uuid) returns void language plpgsql as $$ begin perform pg_sleep(0.002); end $$`,
   );
-  await query("insert into app_private.deadline_kinds values ('slow', 'app_private.settle_slowly')");
+  await query("insert into app_private.deadline_kinds values ('slow', 'app_private.expire_slowly')");
   await query(
     "insert into app_hidden.deadlines (kind, record_id, due_at) select 'slow', uuidv7(), now() - interval '1 minute' from generate_series(1, $1::int)",
     [many],

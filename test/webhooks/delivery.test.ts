@@ -515,7 +515,7 @@ test("successes are noted together, and an event is made out once for all webhoo
     await holder.query("begin");
     await holder.query("select from app_public.webhooks where id = $1 for no key update", [held.id]);
     const settle = (outdated = 0) =>
-      client.query("select app_private.settle_webhook_deliveries($1, $2, $3, $4, $5) as left", [
+      client.query("select app_private.record_webhook_deliveries($1, $2, $3, $4, $5) as left", [
         claimed.map(({ delivery_id }) => delivery_id),
         claimed.map(({ attempt }) => attempt - outdated),
         claimed.map(() => 204),

@@ -232,7 +232,7 @@ test("a batch of 1,000 leads writes to those who follow marketing messages, some
   }
   const count = (name: string) => statements.filter((text) => text.includes(name)).length;
   // One for each message that was handed over, and for the others one for each taking of 32.
-  expect(count("settle_call")).toBe(100);
+  expect(count("complete_call")).toBe(100);
   for (const name of ["begin_messages", "hold_executions"]) {
     expect(count(name)).toBeGreaterThanOrEqual(32);
     expect(count(name)).toBeLessThan(60);

@@ -1,9 +1,9 @@
 -- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of
--- clocks; in exchange nobody reads one that time has overtaken: each statement of the API asks first whether something
--- is due (stop_when_due) and, if so, is run again after that was settled (settle_deadlines). A job settles too, so that
+-- clocks; in exchange nobody reads one that has expired: each statement of the API asks first whether something is due
+-- (raise_when_due) and, if so, is run again after that has expired (expire_deadlines). A job does the same, so that
 -- events and mails do not wait for a reader.
 --
--- An organization waits for nobody but itself. A transaction settles what is due in one organization; where the viewer
+-- An organization waits for nobody but itself. A transaction expires what is due in one organization; where the viewer
 -- has no part in it, it takes some milliseconds at most and waits for no lock. What is locked by somebody who works on
 -- it is left as it is for half a second, and read as it was before.
 
@@ -13,18 +13,18 @@ comment on table app_hidden.deadlines is
 comment on column app_hidden.deadlines.organization_id is
   'The organization that the record belongs to; the nil UUID where that is not known.';
 comment on table app_private.deadline_kinds is
-  'The function that settles what is due, of each kind; it takes the id of the record. settle_many, where there is '
-  'one, takes the ids of many, and returns those that it settled.';
+  'The function that expires what is due, of each kind; it takes the id of the record. settle_many, where there is '
+  'one, takes the ids of many, and returns those that it expired.';
 
 create function app_private.make_deadline(kind text, relation regclass, due_column text, pending text,
-  depends_on text[], settle regprocedure, settle_many regprocedure default null) returns void
+  depends_on text[], expire regprocedure, expire_many regprocedure default null) returns void
 language plpgsql volatile as $$
 declare
   function_name text := format('tg_%s__deadline', kind);
   columns text := (select string_agg(quote_ident(c), ', ') from unnest(depends_on || due_column) c);
 begin
   insert into app_private.deadline_kinds (kind, settle, settle_many)
-    values (make_deadline.kind, settle::regproc::text, settle_many::regproc::text);
+    values (make_deadline.kind, expire::regproc::text, expire_many::regproc::text);
   execute format('create function app_private.%I() returns trigger
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as %L', function_name, format('
 begin
@@ -47,8 +47,8 @@ end', due_column, pending, kind));
 end $$;
 comment on function app_private.make_deadline(text, regclass, text, text, text[], regprocedure, regprocedure) is
   'Lets records of a table end by themselves: at the time in due_column, as long as the condition on `new` holds, '
-  'which depends on the columns named; the function settle does it, given the id. settle_many, given ids, settles '
-  'those that nobody has locked in as few statements as one, and returns their ids.';
+  'which depends on the columns named; the function `expire` does it, given the id. `expire_many`, given ids, '
+  'expires those that nobody has locked in as few statements as one, and returns their ids.';
 
 create function app_private.viewer_deadline_organizations() returns setof uuid
 language sql stable security definer rows 5 set search_path = pg_catalog, pg_temp as $$
@@ -65,16 +65,16 @@ $$;
 comment on function app_private.viewer_deadline_organizations() is
   'The organizations that the viewer has a part in: as a member, by a project that one is affiliated with, as a buyer.';
 
--- A long way behind, such as after days without the service, nobody waits until all of it is settled: who has waited
--- long enough (plat.behind) reads what is there, and what acts on a claim or offer looks at the clock itself.
-create function app_private.stop_when_due() returns void
+-- A long way behind, such as after days without the service, nobody waits until all of it has expired: who has waited
+-- long enough (plat.stale_reads) reads what is there, and what acts on a claim or offer looks at the clock itself.
+create function app_private.raise_when_due() returns void
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  behind constant text := coalesce(current_setting('plat.behind', true), '');
+  stale constant text := coalesce(current_setting('plat.stale_reads', true), '');
   organizations uuid[];
   organization uuid;
 begin
-  if behind = 'on' then
+  if stale = 'on' then
     return;
   end if;
   if exists (select from app_hidden.deadlines d where d.due_at <= now()) then
@@ -83,29 +83,29 @@ begin
       where d.organization_id = any (organizations) and d.due_at <= now() order by d.due_at limit 1);
     if organization is not null then
       perform app_private.raise_due(organization, true);
-    elsif behind <> 'others' then
+    elsif stale <> 'others' then
       perform app_private.raise_due((select d.organization_id from app_hidden.deadlines d where d.due_at <= now()
         order by d.due_at limit 1), false);
     end if;
   end if;
   -- Whoever asks in this transaction knows what to do about PLAT1.
-  perform set_config('plat.punctual', 'on', true);
+  perform set_config('plat.deadlines_checked', 'on', true);
 end $$;
-comment on function app_private.stop_when_due() is
-  'Raises PLAT1 while something is due and not settled, in an organization of the viewer first. The setting '
-  'plat.behind leaves out the organizations that the viewer has no part in (`others`) or all (`on`).';
+comment on function app_private.raise_when_due() is
+  'Raises PLAT1 while something is due and has not expired, in an organization of the viewer first. The setting '
+  'plat.stale_reads leaves out the organizations that the viewer has no part in (`others`) or all (`on`).';
 
 create function app_private.raise_due(organization_id uuid, own boolean) returns void
 language plpgsql stable as $$
 begin
-  raise exception 'something is due; call app_private.settle_deadlines() and try again' using errcode = 'PLAT1',
+  raise exception 'something is due; call app_private.expire_deadlines() and try again' using errcode = 'PLAT1',
     detail = jsonb_build_object('organizationId', organization_id, 'own', own);
 end $$;
 comment on function app_private.raise_due(uuid, boolean) is
-  'Raises PLAT1 with {organizationId, own}: in which organization something is to be settled, and whether the viewer '
+  'Raises PLAT1 with {organizationId, own}: in which organization something is due, and whether the viewer '
   'has a part in it.';
 
-create function app_private.settle_deadlines(organization_id uuid, own boolean, batch int default 20,
+create function app_private.expire_deadlines(organization_id uuid, own boolean, batch int default 20,
   longest interval default null) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
@@ -115,12 +115,12 @@ declare
   until_when constant timestamptz := clock_timestamp() + coalesce(longest, case when own then interval '300 ms'
     else interval '20 ms' end);
   due record;
-  settled uuid[];
+  expired uuid[];
   amount int := 0;
   locked int := 0;
   due_before timestamptz;
 begin
-  -- One at a time for each organization: whoever waits finds it settled.
+  -- One at a time for each organization: whoever waits finds it expired.
   if own then
     begin
       perform set_config('lock_timeout', '1s', true);
@@ -134,7 +134,7 @@ begin
   perform set_config('lock_timeout', case when own then '25ms' else '2ms' end, true);
   -- PERF: a constant bounds the scan of the index; clock_timestamp() would filter all deadlines of the organization.
   due_before := clock_timestamp();
-  -- PERF: many that end at one moment take as many statements as one. Where one of them cannot be settled, none is:
+  -- PERF: many that end at one moment take as many statements as one. Where one of them cannot be expired, none is:
   -- they are taken one by one.
   for due in
     select k.kind, k.settle_many, array_agg(d.record_id order by d.record_id) as ids
@@ -145,10 +145,10 @@ begin
     group by k.kind, k.settle_many having count(*) > 1
   loop
     begin
-      execute format('select %s($1)', due.settle_many) into settled using due.ids;
-      delete from app_hidden.deadlines d where d.kind = due.kind and d.record_id = any (settled)
+      execute format('select %s($1)', due.settle_many) into expired using due.ids;
+      delete from app_hidden.deadlines d where d.kind = due.kind and d.record_id = any (expired)
         and d.due_at <= clock_timestamp();
-      amount := amount + cardinality(settled);
+      amount := amount + cardinality(expired);
     exception when others then
       null;
     end;
@@ -171,8 +171,8 @@ begin
         where d.kind = due.kind and d.record_id = due.record_id;
       locked := locked + 1;
     when others then
-      -- What cannot be settled must not keep everything else from being read; it is tried again, less and less often.
-      raise warning 'deadline % of % cannot be settled: %', due.kind, due.record_id, sqlerrm;
+      -- What cannot be expired must not keep everything else from being read; it is tried again, less and less often.
+      raise warning 'deadline % of % cannot be expired: %', due.kind, due.record_id, sqlerrm;
       update app_hidden.deadlines d set failures = d.failures + 1,
         due_at = clock_timestamp() + least(power(2, d.failures), 60) * interval '1 minute'
         where d.kind = due.kind and d.record_id = due.record_id;
@@ -191,16 +191,16 @@ begin
   end if;
   return amount;
 end $$;
-comment on function app_private.settle_deadlines(uuid, boolean, int, interval) is
-  'Settles what is due in an organization, the oldest first, for no longer than that: 300 ms, or 20 where it is not '
+comment on function app_private.expire_deadlines(uuid, boolean, int, interval) is
+  'Expires what is due in an organization, the oldest first, for no longer than that: 300 ms, or 20 where it is not '
   'the viewer''s own. Returns how many; what is locked is put off. Less than 0 when it is not to be waited for, since '
   'others have locked what says that something is due.';
 
-create function app_private.settle_due(batch int default 200) returns int
+create function app_private.expire_due(batch int default 200) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   organization uuid;
-  settled int;
+  expired int;
   due_before constant timestamptz := clock_timestamp();
 begin
   -- At random, so that a flood in one organization does not keep the others waiting.
@@ -208,18 +208,18 @@ begin
     select o.organization_id from (select distinct d.organization_id from app_hidden.deadlines d
       where d.due_at <= due_before) o order by random()
   loop
-    settled := app_private.settle_deadlines(organization, true, batch, interval '2 s');
-    if settled > 0 then
-      return settled;
+    expired := app_private.expire_deadlines(organization, true, batch, interval '2 s');
+    if expired > 0 then
+      return expired;
     end if;
   end loop;
   return 0;
 end $$;
-comment on function app_private.settle_due(int) is
-  'Settles some of what is due in one organization; returns how many, 0 when nothing is left but what is locked.';
-grant execute on function app_private.stop_when_due(), app_private.settle_deadlines(uuid, boolean, int, interval)
+comment on function app_private.expire_due(int) is
+  'Expires some of what is due in one organization; returns how many, 0 when nothing is left but what is locked.';
+grant execute on function app_private.raise_when_due(), app_private.expire_deadlines(uuid, boolean, int, interval)
   to plat_authenticator;
-grant execute on function app_private.settle_due(int) to plat_worker;
+grant execute on function app_private.expire_due(int) to plat_worker;
 
 -- Time goes on in archived projects too.
 create function app_private.expire_claim(claim_id uuid) returns void

@@ -349,7 +349,7 @@ begin
   end if;
   if parent not in ('organizations', 'projects') then
     execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
-      E'@behavior -*\n@backwardBehavior -*\n\nThe project.');
+      E'@behavior -*\n@backwardBehavior -*\n\nThe project that it belongs to.');
     execute format('comment on column app_public.%I.%I is %L', table_name, parent_column,
       E'@behavior -attribute:select\n\nThe ' || replace(parent_name, '_', ' ') || ' that it belongs to.');
   end if;

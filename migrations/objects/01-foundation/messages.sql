@@ -141,11 +141,11 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_private.service_message(uuid) is 'What a visitor wrote to the operator of the service.';
 
-create function app_private.mail_is_settled(key text) returns boolean
+create function app_private.mail_is_done(key text) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select exists (select from app_private.mail_deliveries d where d.key = mail_is_settled.key)
+  select exists (select from app_private.mail_deliveries d where d.key = mail_is_done.key)
 $$;
-comment on function app_private.mail_is_settled(text) is
+comment on function app_private.mail_is_done(text) is
   'Whether a mail was taken, or refused for good: it is not sent again.';
-grant execute on function app_private.note_mail, app_private.mail_is_settled, app_private.organization_message,
+grant execute on function app_private.note_mail, app_private.mail_is_done, app_private.organization_message,
   app_private.service_message to plat_worker;

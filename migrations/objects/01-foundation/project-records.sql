@@ -54,7 +54,7 @@ begin
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
     format(
     E'@parent\n@fieldName project\n@foreignFieldName %s\n@backwardPermission %s\n@backwardDescription The %s; null '
-    'without the permission %2$s.\n\nThe project.',
+    'without the permission %2$s.\n\nThe project that it belongs to.',
     app_hidden.camel(table_name), read_permission, replace(table_name, '_', ' ')));
   execute format('create policy readers on app_public.%I for select to plat_user using (deleted_at is null and (%s))',
     table_name, readers);

@@ -16,8 +16,8 @@ declare
     or project_id = any ((select app_hidden.viewer_projects(%1$L))::uuid[])', write_permission);
 begin
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
-    case when list_name is null then E'@fieldName project\n@backwardBehavior -*\n\nThe project.'
-      else format(E'@parent\n@fieldName project\n@foreignFieldName %s\n@backwardDescription %s\n\nThe project.',
+    case when list_name is null then E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.'
+      else format(E'@parent\n@fieldName project\n@foreignFieldName %s\n@backwardDescription %s\n\nIts project.',
         list_name, list_description) end);
   execute format('create policy public_parts on app_public.%I for select to plat_anonymous using (%s%s)', table_name,
     alive, outsiders);

@@ -91,7 +91,7 @@ The last owner stays one.$$;
 
 comment on type app_public.remove_organization_member_payload is 'What the removal of a member changed.';
 
-comment on column app_public.remove_organization_member_payload.organization is 'The organization.';
+comment on column app_public.remove_organization_member_payload.organization is 'The organization that it belongs to.';
 comment on column app_public.remove_organization_member_payload."user" is 'The former member.';
 comment on column app_public.remove_organization_member_payload.removed_projects is
   'The projects of the organization, or that it is affiliated with, in which leads were assigned to the member.';

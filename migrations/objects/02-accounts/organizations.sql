@@ -34,7 +34,8 @@ comment on column app_public.organizations.slug is 'Readable name in addresses; 
 comment on column app_public.organizations.kind is 'What the company does.';
 comment on column app_public.organizations.description is E'@impersonal\n\nWhat the public reads about it.';
 comment on column app_public.organizations.email is E'@impersonal\n@masked\n\nEmail address for enquiries.';
-comment on column app_public.organizations.phone is E'@impersonal\n@masked\n\nPhone number.';
+comment on column app_public.organizations.phone is
+  E'@impersonal\n@masked\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.organizations.address is E'@impersonal\n@masked\n\nPostal address.';
 comment on column app_public.organizations.website_url is E'@impersonal\n\nAddress of its website.';
 comment on column app_public.organizations.time_zone is 'Time zone of its office, such as America/Toronto.';

@@ -240,7 +240,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   cross join lateral (select format('second factor reminder %s %s', m.id,
     extract(epoch from m.second_factor_due_at)) as key) k
   where m.second_factor_due_at > now() and m.second_factor_due_at <= now() + interval '24 hours'
-    and not app_private.mail_is_settled(k.key)
+    and not app_private.mail_is_done(k.key)
   order by m.second_factor_due_at, m.id limit most
 $$;
 comment on function app_private.second_factor_reminders(int) is

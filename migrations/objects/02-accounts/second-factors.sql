@@ -95,7 +95,7 @@ comment on function app_private.second_factor_fits(uuid, text) is
   'Whether a code would be accepted. That a step of time was computed with the secret is known by the hash of the '
   'sealed text, which only begin_second_factor gives.';
 
-create function app_private.settle_second_factor(way text, who text, proof text) returns void
+create function app_private.record_second_factor(way text, who text, proof text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   account constant uuid := app_private.user_by(way, who);
@@ -112,11 +112,11 @@ begin
     perform app_private.tell_account(account, 'SECOND_FACTOR_GUESSED');
   end if;
 end $$;
-comment on function app_private.settle_second_factor(text, text, text) is
+comment on function app_private.record_second_factor(text, text, text) is
   E'@step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.\n\n'
   'Counts a wrong code, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile. The '
   'user is told of the third.';
-grant execute on function app_private.begin_second_factor, app_private.settle_second_factor to plat_authenticator;
+grant execute on function app_private.begin_second_factor, app_private.record_second_factor to plat_authenticator;
 
 create function app_private.use_second_factor(user_id uuid, proof text, is_new boolean default false) returns boolean
 language plpgsql volatile as $$

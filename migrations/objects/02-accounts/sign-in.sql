@@ -107,7 +107,7 @@ begin
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
 end $$;
 
-create function app_private.settle_proof(user_id uuid, name text, ip text, is_right boolean) returns void
+create function app_private.record_proof(user_id uuid, name text, ip text, is_right boolean) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   -- A right one that comes after the limit is refused like a wrong one: guesses in parallel learn nothing more.
@@ -120,9 +120,9 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   select app_private.begin_proof(app_private.account_named(username), username, ip)
 $$;
 
-create function app_private.settle_login(username text, ip text, is_right boolean) returns void
+create function app_private.record_login(username text, ip text, is_right boolean) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
-  select app_private.settle_proof(app_private.account_named(username), username, ip, is_right)
+  select app_private.record_proof(app_private.account_named(username), username, ip, is_right)
 $$;
 
 create function app_private.begin_confirmation(user_id uuid, ip text) returns text
@@ -130,22 +130,22 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   select app_private.begin_proof(user_id, user_id::text, ip)
 $$;
 
-create function app_private.settle_confirmation(user_id uuid, ip text, is_right boolean) returns void
+create function app_private.record_confirmation(user_id uuid, ip text, is_right boolean) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
-  select app_private.settle_proof(user_id, user_id::text, ip, is_right)
+  select app_private.record_proof(user_id, user_id::text, ip, is_right)
 $$;
 comment on function app_private.begin_login(text, text) is
   'The hash to verify a password with; counts nothing. RATE_LIMITED where there were too many wrong attempts.';
-comment on function app_private.settle_login(text, text, boolean) is
+comment on function app_private.record_login(text, text, boolean) is
   'Counts a wrong password, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile.';
 comment on function app_private.begin_confirmation(uuid, text) is
   E'@step The user is the viewer, whose token is verified.\n\nLike begin_login, for a signed-in user who gives the '
   'password once more.';
-comment on function app_private.settle_confirmation(uuid, text, boolean) is
-  E'@step The user is the viewer, whose token is verified.\n\nLike settle_login, for a signed-in user who gives the '
+comment on function app_private.record_confirmation(uuid, text, boolean) is
+  E'@step The user is the viewer, whose token is verified.\n\nLike record_login, for a signed-in user who gives the '
   'password once more.';
-grant execute on function app_private.begin_login, app_private.settle_login, app_private.begin_confirmation,
-  app_private.settle_confirmation to plat_authenticator;
+grant execute on function app_private.begin_login, app_private.record_login, app_private.begin_confirmation,
+  app_private.record_confirmation to plat_authenticator;
 
 create function app_private.forgive_tries(user_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -31,7 +31,7 @@ comment on column app_public.project_organizations.permissions is
   'What its members may do, of the permissions that its role has; null for all of them. project.read always is.';
 comment on constraint project_organizations_project_id_fkey on app_public.project_organizations is
   E'@fieldName project\n@foreignFieldName organizations\n@backwardDescription The organizations with a part in the '
-  'project; for an affiliated one the owner and itself; empty for outsiders.\n\nThe project.';
+  'project; for an affiliated one the owner and itself; empty for outsiders.\n\nThe project that it belongs to.';
 comment on constraint project_organizations_organization_id_fkey on app_public.project_organizations is
   E'@foreignFieldName affiliations\n@backwardPermission org.member\n@backwardDescription Its parts in projects, those '
   'that it owns included; null for outsiders.\n\nThe organization.';
@@ -471,7 +471,8 @@ comment on type app_public.delete_project_organization_payload is
   'What the end of an affiliation changed.';
 comment on column app_public.delete_project_organization_payload.id is E'@notNull\n\nThe affiliation that has ended.';
 comment on column app_public.delete_project_organization_payload.deleted is E'@notNull\n\nWhether it has ended.';
-comment on column app_public.delete_project_organization_payload.project_id is E'@behavior -*\n\nThe project.';
+comment on column app_public.delete_project_organization_payload.project_id is
+  E'@behavior -*\n\nThe project that it belongs to.';
 comment on column app_public.delete_project_organization_payload.organization_id is
   E'@behavior -*\n\nThe organization that had a part in it.';
 comment on column app_public.delete_project_organization_payload.handed_over is

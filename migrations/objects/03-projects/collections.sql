@@ -22,7 +22,7 @@ comment on index app_public.project_collections_slug is 'Another collection of t
 
 comment on table app_public.project_collections is
   E'@defaultOrder sequence asc, id asc\n\nProjects that an organization shows together.';
-comment on column app_public.project_collections.organization_id is 'The organization.';
+comment on column app_public.project_collections.organization_id is 'The organization that it belongs to.';
 comment on column app_public.project_collections.title is 'What it is called.';
 comment on column app_public.project_collections.slug is
   'Readable name in addresses, unique in the organization; made from the title where omitted.';

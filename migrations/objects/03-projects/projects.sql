@@ -68,9 +68,9 @@ comment on column app_public.projects.status is E'@filter\n\nHow far the project
 comment on column app_public.projects.visibility is 'Who finds it.';
 comment on column app_public.projects.type is E'@filter\n\nWhat is built.';
 comment on column app_public.projects.overview is 'What the public reads, 1,500 characters at most.';
-comment on column app_public.projects.overview_headline is 'Headline of the overview.';
+comment on column app_public.projects.overview_headline is 'Headline above the overview on the public page.';
 comment on column app_public.projects.design is 'What the public reads about the design.';
-comment on column app_public.projects.design_heading is 'Headline of the design.';
+comment on column app_public.projects.design_heading is 'Headline above the text about design on the public page.';
 comment on column app_public.projects.address is 'Where it is built.';
 comment on column app_public.projects.city is 'City of the address.';
 comment on column app_public.projects.time_zone is 'Time zone in which its deadlines count, such as America/Toronto.';

@@ -8,7 +8,7 @@ grant update (title, address, phone, email, notes, by_appointment_only) on app_p
 comment on table app_public.sales_offices is 'Where the buyers of a project go.';
 comment on column app_public.sales_offices.title is E'@impersonal\n\nWhat it is called.';
 comment on column app_public.sales_offices.address is E'@impersonal\n\nWhere it is; at the project where null.';
-comment on column app_public.sales_offices.phone is E'@impersonal\n\nPhone number.';
+comment on column app_public.sales_offices.phone is E'@impersonal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.sales_offices.email is E'@impersonal\n\nEmail address.';
 comment on column app_public.sales_offices.notes is E'@impersonal\n\nWhat visitors should know, such as opening '
   'hours.';

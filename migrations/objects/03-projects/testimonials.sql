@@ -12,7 +12,7 @@ comment on table app_public.project_testimonials is
 comment on column app_public.project_testimonials.author is 'Who says it.';
 comment on column app_public.project_testimonials.author_title is 'Who that is, such as "Owner since 2024".';
 comment on column app_public.project_testimonials.text is 'What they say.';
-comment on column app_public.project_testimonials.rating is '1 to 5.';
+comment on column app_public.project_testimonials.rating is 'Stars that were given, from 1 to 5.';
 comment on column app_public.project_testimonials.source is 'Where they said it.';
 comment on column app_public.project_testimonials.published_on is 'When they said it.';
 comment on column app_public.project_testimonials.published is

@@ -81,7 +81,7 @@ comment on column app_public.floor_plans.bedrooms_max is 'The most bedrooms.';
 comment on column app_public.floor_plans.baths is 'Full bathrooms.';
 comment on column app_public.floor_plans.half_baths is 'Bathrooms without bath or shower.';
 comment on column app_public.floor_plans.garage is 'Cars that the garage holds.';
-comment on column app_public.floor_plans.stories is 'Stories.';
+comment on column app_public.floor_plans.stories is 'On how many floors the home is.';
 comment on column app_public.floor_plans.sqft is 'Square feet; the smallest where the plan has variants.';
 comment on column app_public.floor_plans.sqft_max is 'The largest size in square feet.';
 comment on column app_public.floor_plans.balcony_sqft is 'Square feet of the balcony.';
@@ -104,7 +104,7 @@ comment on constraint floor_plans_bedrooms_order on app_public.floor_plans is
 comment on constraint floor_plans_sqft_order on app_public.floor_plans is 'The largest size is below the smallest.';
 comment on constraint floor_plans_project_id_fkey on app_public.floor_plans is
   E'@parent\n@fieldName project\n@foreignFieldName floorPlans\n@backwardDescription The floor plans, in their order; '
-  'those that are offered for outsiders.\n\nThe project.';
+  'those that are offered for outsiders.\n\nThe project that it belongs to.';
 comment on index app_public.floor_plans_code is 'There is a floor plan with this code already.';
 
 create function app_private.project_currency(project_id uuid) returns text

@@ -33,7 +33,7 @@ grant update (number, title, block, phase, status, price, premium, address, area
 comment on table app_public.lots is E'@defaultOrder id asc\n\nA piece of land that is sold alone or with a home.';
 comment on column app_public.lots.title is E'@insertOptional\n\nName of the lot; made from its number where omitted.';
 comment on column app_public.lots.number is 'Number, unique in the project.';
-comment on column app_public.lots.block is 'Block.';
+comment on column app_public.lots.block is 'Block of the plan of subdivision that the lot is in.';
 comment on column app_public.lots.phase is 'Phase of the project.';
 comment on column app_public.lots.status is E'@filter\n\nHow far its sale is.';
 comment on column app_public.lots.status_changed_at is 'Since when it has its status.';
@@ -52,7 +52,7 @@ comment on constraint lots_area_sqft_range on app_public.lots is 'Give 1 to 2,00
 comment on constraint lots_priced on app_public.lots is 'A lot that is for sale needs a price.';
 comment on constraint lots_project_id_fkey on app_public.lots is
   E'@parent\n@fieldName project\n@foreignFieldName lots\n@backwardDescription The lots; those that are released for '
-  'outsiders.\n\nThe project.';
+  'outsiders.\n\nThe project that it belongs to.';
 comment on index app_public.lots_number is 'There is a lot with this number in the project already.';
 
 insert into app_private.event_names (subject, column_name, value, name) values ('lot', 'price', null, 'price_changed');

@@ -49,7 +49,7 @@ comment on table app_public.units is $$
 @filterLists status
 
 A home that is sold.$$;
-comment on column app_public.units.project_id is E'@filter projectId\n\nThe project.';
+comment on column app_public.units.project_id is E'@filter projectId\n\nThe project that it belongs to.';
 comment on column app_public.units.floor_plan_id is E'@filter floorPlanIds\n\nThe floor plan that it is built to.';
 comment on column app_public.units.lot_id is E'@filter lotIds\n\nThe lot that it stands on.';
 comment on column app_public.units.title is 'Name of the unit.';
@@ -119,7 +119,7 @@ comment on constraint units_sqft_range on app_public.units is 'Give 1 to 10,000,
 comment on constraint units_priced on app_public.units is 'A unit that is for sale needs a price.';
 comment on constraint units_project_id_fkey on app_public.units is
   E'@parent\n@fieldName project\n@foreignFieldName units\n@backwardDescription The units; those that are released for '
-  'outsiders.\n\nThe project.';
+  'outsiders.\n\nThe project that it belongs to.';
 comment on constraint units_floor_plan_id_fkey on app_public.units is
   E'@fieldName floorPlan\n@foreignFieldName units\n@backwardDescription The units that are built to it.\n\nThe floor '
   'plan that it is built to.';

@@ -28,7 +28,7 @@ grant insert (organization_id, name, email, phone, brokerage, license_number), u
 comment on table app_public.agents is 'An agent who represents leads and buyers.';
 comment on column app_public.agents.name is E'@personal\n\nFull name.';
 comment on column app_public.agents.email is E'@personal\n\nEmail address.';
-comment on column app_public.agents.phone is E'@personal\n\nPhone number.';
+comment on column app_public.agents.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.agents.brokerage is E'@personal\n\nBrokerage the agent works for.';
 comment on column app_public.agents.license_number is E'@personal\n\nNumber of the licence.';
 comment on constraint agents_organization_id_fkey on app_public.agents is

@@ -33,8 +33,10 @@ comment on column app_public.project_contact_messages.confirmed_at is
   'message by the link of a mail.';
 comment on column app_public.project_contact_messages.name is E'@personal\n\nFull name as given.';
 comment on column app_public.project_contact_messages.email is E'@personal\n\nEmail address as given.';
-comment on column app_public.project_contact_messages.phone is E'@personal\n\nPhone number.';
-comment on column app_public.project_contact_messages.company is E'@personal\n\nCompany.';
+comment on column app_public.project_contact_messages.phone is
+  E'@personal\n\nPhone number in E.164, such as +14165550123.';
+comment on column app_public.project_contact_messages.company is
+  E'@personal\n\nCompany that the person works or buys for.';
 comment on column app_public.project_contact_messages.text is E'@personal\n\nWhat they wrote.';
 comment on column app_public.project_contact_messages.address is E'@personal\n\nPostal address.';
 comment on column app_public.project_contact_messages.source is E'@impersonal\n\nCode of the source.';
@@ -47,7 +49,7 @@ comment on column app_public.project_contact_messages.user_id is E'@behavior -*\
 comment on constraint project_contact_messages_metadata_size on app_public.project_contact_messages is
   'metadata takes 20,000 characters at most.';
 comment on constraint project_contact_messages_project_id_fkey on app_public.project_contact_messages is
-  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint project_contact_messages_lead_id_fkey on app_public.project_contact_messages is
   E'@fieldName lead\n@foreignFieldName messages\n@backwardDescription What the lead wrote over the contact form, '
   'latest first.\n\nThe lead; null for those who may not see it.';

@@ -18,7 +18,8 @@ grant insert (project_id, name, applies_to, category, active, sequence), update 
 
 comment on table app_public.fallout_reasons is
   'Why leads, reservations, negotiations and purchases of a project fall through.';
-comment on column app_public.fallout_reasons.name is 'Name of the reason.';
+comment on column app_public.fallout_reasons.name is
+  'What the reason is called, such as Financing; unique in the project, whatever the case.';
 comment on column app_public.fallout_reasons.applies_to is 'What can fall through for it.';
 comment on column app_public.fallout_reasons.category is 'Kind of the reason.';
 comment on column app_public.fallout_reasons.active is 'Whether it is offered.';
@@ -27,7 +28,7 @@ comment on constraint fallout_reasons_applies_to_some on app_public.fallout_reas
   'Name at least one thing that the reason applies to.';
 comment on constraint fallout_reasons_project_id_fkey on app_public.fallout_reasons is
   E'@parent\n@fieldName project\n@foreignFieldName falloutReasons\n@backwardPermission lead.read\n@backwardDescription '
-  'Why deals fall through; null without the permission lead.read.\n\nThe project.';
+  'Why deals fall through; null without the permission lead.read.\n\nThe project that it belongs to.';
 comment on index app_public.fallout_reasons_name is 'There is a fallout reason with this name already.';
 
 create function app_public.fallout_reasons_usage_count(r app_public.fallout_reasons) returns int

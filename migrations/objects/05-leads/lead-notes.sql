@@ -16,7 +16,8 @@ comment on column app_public.lead_notes.author_id is 'Who wrote it.';
 comment on column app_public.lead_notes.edited_at is 'When its text was last changed.';
 comment on column app_public.lead_notes.lead_id is 'The lead; either this or the buyer.';
 comment on column app_public.lead_notes.buyer_id is 'The buyer; either this or the lead.';
-comment on constraint lead_notes_project_id_fkey on app_public.lead_notes is E'@behavior -*\n\nThe project.';
+comment on constraint lead_notes_project_id_fkey on app_public.lead_notes is
+  E'@behavior -*\n\nThe project that it belongs to.';
 comment on constraint lead_notes_author_id_fkey on app_public.lead_notes is
   E'@fieldName author\n@backwardBehavior -*\n\nWho wrote it.';
 comment on constraint lead_notes_one_person on app_public.lead_notes is 'Name either the lead or the buyer.';

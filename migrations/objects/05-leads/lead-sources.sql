@@ -17,7 +17,7 @@ grant insert (project_id, name, code, category, active), update (name, category,
   app_public.lead_sources to plat_user;
 
 comment on table app_public.lead_sources is 'Where the leads of a project come from.';
-comment on column app_public.lead_sources.name is 'Name of the source.';
+comment on column app_public.lead_sources.name is 'What the source is called, such as Website.';
 comment on column app_public.lead_sources.code is
   E'@insertOptional\n\nStable code in upper case with underscores, unique in the project; made from the name where '
   'omitted.';
@@ -28,7 +28,7 @@ comment on constraint lead_sources_code_format on app_public.lead_sources is
   'A code has upper-case letters, digits and underscores, such as WEB_DIRECT.';
 comment on constraint lead_sources_project_id_fkey on app_public.lead_sources is
   E'@parent\n@fieldName project\n@foreignFieldName leadSources\n@backwardPermission lead.read\n@backwardDescription '
-  'Where leads come from; null without the permission lead.read.\n\nThe project.';
+  'Where leads come from; null without the permission lead.read.\n\nThe project that it belongs to.';
 comment on index app_public.lead_sources_code is 'There is a lead source with this code already.';
 
 create function app_private.tg_lead_sources__keep_system() returns trigger

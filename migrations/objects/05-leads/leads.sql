@@ -7,7 +7,7 @@ comment on type app_public.agent_input is 'An agent: an existing one by id, or o
 comment on column app_public.agent_input.id is 'An existing agent.';
 comment on column app_public.agent_input.name is 'Full name.';
 comment on column app_public.agent_input.email is 'Email address; an agent of the organization with it is taken.';
-comment on column app_public.agent_input.phone is 'Phone number.';
+comment on column app_public.agent_input.phone is 'Phone number in E.164, such as +14165550123.';
 comment on column app_public.agent_input.brokerage is 'Brokerage the agent works for.';
 comment on column app_public.agent_input.license_number is 'Number of the licence.';
 
@@ -68,7 +68,7 @@ comment on table app_public.leads is $$
 @filterLists status
 
 A person who may buy.$$;
-comment on column app_public.leads.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.leads.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.leads.name is E'@personal\n\nFull name as given.';
 comment on column app_public.leads.first_name is
   E'@personal\n\nGiven name; taken from the full name where neither name is given, as far as that tells it.';
@@ -76,9 +76,9 @@ comment on column app_public.leads.last_name is
   E'@personal\n\nFamily name; taken from the full name where neither name is given, as far as that tells it.';
 comment on column app_public.leads.legal_name is E'@personal\n\nName for contracts.';
 comment on column app_public.leads.email is E'@personal\n\nEmail address; at most one open lead of a project has it.';
-comment on column app_public.leads.phone is E'@personal\n\nPhone number.';
+comment on column app_public.leads.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.leads.address is E'@personal\n\nPostal address.';
-comment on column app_public.leads.company is E'@personal\n\nCompany.';
+comment on column app_public.leads.company is E'@personal\n\nCompany that the person works or buys for.';
 comment on column app_public.leads.preferred_language is 'Language to write in.';
 comment on column app_public.leads.status is E'@filter\n\nHow far the lead is.';
 comment on column app_public.leads.status_changed_at is 'Since when it has its status.';
@@ -118,7 +118,7 @@ comment on column app_public.leads.unsubscribed_at is
 comment on constraint leads_budget_order on app_public.leads is 'The highest budget is below the lowest.';
 comment on constraint leads_project_id_fkey on app_public.leads is
   E'@parent\n@fieldName project\n@foreignFieldName leads\n@backwardPermission lead.read\n@backwardDescription The '
-  'leads, newest registration first; null without the permission lead.read.\n\nThe project.';
+  'leads, newest registration first; null without the permission lead.read.\n\nThe project that it belongs to.';
 comment on constraint leads_source_id_fkey on app_public.leads is
   E'@fieldName leadSource\n@backwardBehavior -*\n\nThe source as the project defines it.';
 comment on constraint leads_fallout_reason_id_fkey on app_public.leads is

@@ -28,7 +28,7 @@ Something to do.$$;
 comment on column app_public.tasks.created_by_id is
   E'@inert A task does nothing by itself.\n\nWho created it.';
 comment on column app_public.tasks.completed_by_id is 'Who completed it.';
-comment on column app_public.tasks.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.tasks.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.tasks.lead_id is E'@filter\n\nThe lead that it is about.';
 comment on column app_public.tasks.title is E'@personal\n\nThe title, a single line.';
 comment on column app_public.tasks.description is E'@personal\n\nWhat to do, at length.';
@@ -50,7 +50,7 @@ comment on constraint tasks_organization_id_fkey on app_public.tasks is
   E'@fieldName organization\n@foreignFieldName tasks\n@backwardPermission org.member\n@backwardDescription What there '
   'is to do, what is due first comes first; null for outsiders.\n\nThe organization.';
 comment on constraint tasks_project_id_fkey on app_public.tasks is
-  E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project.';
+  E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint tasks_lead_id_fkey on app_public.tasks is
   E'@fieldName lead\n@foreignFieldName tasks\n@backwardDescription What there is to do for the lead.\n\nThe lead that '
   'it is about.';

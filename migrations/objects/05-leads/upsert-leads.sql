@@ -12,9 +12,9 @@ comment on column app_public.lead_entry_input.first_name is 'Given name.';
 comment on column app_public.lead_entry_input.last_name is 'Family name.';
 comment on column app_public.lead_entry_input.legal_name is 'Name for contracts.';
 comment on column app_public.lead_entry_input.email is 'Email address; at most one open lead of a project has it.';
-comment on column app_public.lead_entry_input.phone is 'Phone number.';
+comment on column app_public.lead_entry_input.phone is 'Phone number in E.164, such as +14165550123.';
 comment on column app_public.lead_entry_input.address is 'Postal address.';
-comment on column app_public.lead_entry_input.company is 'Company.';
+comment on column app_public.lead_entry_input.company is 'Company that the person works or buys for.';
 comment on column app_public.lead_entry_input.status is 'How far the lead is; NEW for a new one where omitted.';
 comment on column app_public.lead_entry_input.origin is
   'The technical way in; INTEGRATION for a new lead where omitted.';

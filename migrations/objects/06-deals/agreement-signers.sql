@@ -142,7 +142,7 @@ comment on constraint agreement_signers_agreement_id_fkey on app_public.agreemen
 comment on constraint agreement_signers_signed_file_id_fkey on app_public.agreement_signers is
   E'@fieldName signedFile\n@backwardBehavior -*\n\nThe version that they signed.';
 comment on constraint agreement_signers_project_id_fkey on app_public.agreement_signers is
-  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 
 create function app_public.agreement_signers_email(s app_public.agreement_signers) returns app_public.email_address
 language sql stable as $$

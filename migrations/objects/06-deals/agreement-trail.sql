@@ -38,7 +38,7 @@ comment on constraint agreement_trail_entries_file_id_fkey on app_public.agreeme
 comment on constraint agreement_trail_entries_actor_id_fkey on app_public.agreement_trail_entries is
   E'@fieldName actor\n@backwardBehavior -*\n\nThe user who did it.';
 comment on constraint agreement_trail_entries_project_id_fkey on app_public.agreement_trail_entries is
-  E'@behavior -*\n@backwardBehavior -*\n\nThe project.';
+  E'@behavior -*\n@backwardBehavior -*\n\nThe project that it belongs to.';
 
 create function app_public.agreement_trail_entries_ip_address(e app_public.agreement_trail_entries) returns text
 language sql stable as $$

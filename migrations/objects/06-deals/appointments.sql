@@ -31,7 +31,7 @@ comment on table app_public.appointments is $$
 @filterLists status
 
 An appointment of a lead or buyer.$$;
-comment on column app_public.appointments.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.appointments.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.appointments.type is E'@filter\n\nKind of the appointment.';
 comment on column app_public.appointments.status is E'@filter\n\nWhat became of it.';
 comment on column app_public.appointments.status_changed_at is 'Since when it has its status.';

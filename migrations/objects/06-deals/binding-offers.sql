@@ -62,7 +62,8 @@ comment on column app_public.binding_offers.id is E'@notNull\n\nThe id of the of
 comment on column app_public.binding_offers.number is
   E'@notNull\n\nNumber of the offer in the project, such as O-000042.';
 comment on column app_public.binding_offers.organization_id is E'@behavior -*\n\nThe organization.';
-comment on column app_public.binding_offers.project_id is E'@notNull\n@filter projectIds\n\nThe project.';
+comment on column app_public.binding_offers.project_id is
+  E'@notNull\n@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.binding_offers.negotiation_id is E'@notNull\n\nThe negotiation.';
 comment on column app_public.binding_offers.unit_id is E'@notNull\n@filter unitIds\n\nThe unit.';
 comment on column app_public.binding_offers.lead_id is 'The lead who buys.';

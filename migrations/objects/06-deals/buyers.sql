@@ -56,7 +56,7 @@ comment on table app_public.buyers is $$
 A purchase, and who buys.$$;
 comment on column app_public.buyers.dob is E'@personal contract\n@masked\n@secret\n\nDay of birth.';
 comment on column app_public.buyers.search_text is E'@secret\n@behavior -*\n\nFor searching.';
-comment on column app_public.buyers.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.buyers.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.buyers.lead_id is 'The lead that became the buyer.';
 comment on column app_public.buyers.user_id is 'The account of the buyer; set when the invitation is accepted.';
 comment on column app_public.buyers.unit_id is E'@filter unitIds\n\nThe unit that is bought.';
@@ -68,8 +68,8 @@ comment on column app_public.buyers.first_name is E'@personal contract\n\nGiven 
 comment on column app_public.buyers.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.buyers.legal_name is E'@personal contract\n\nName on the contract.';
 comment on column app_public.buyers.email is E'@personal\n\nEmail address; the invitation goes there.';
-comment on column app_public.buyers.phone is E'@personal\n\nPhone number.';
-comment on column app_public.buyers.company is E'@personal contract\n\nCompany.';
+comment on column app_public.buyers.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
+comment on column app_public.buyers.company is E'@personal contract\n\nCompany that the person works or buys for.';
 comment on column app_public.buyers.preferred_language is 'Language to write in.';
 comment on column app_public.buyers.address is E'@personal contract\n\nPostal address.';
 comment on column app_public.buyers.status is E'@filter\n\nHow far the purchase is.';

@@ -108,7 +108,7 @@ begin
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_buyer_id_fkey', table_name,
     E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer; null where it is of a lead.');
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
-    E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project.');
+    E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.');
   execute format('comment on column app_public.%I.lead_id is %L', table_name, 'The lead; either this or the buyer.');
   execute format('comment on column app_public.%I.buyer_id is %L', table_name, 'The buyer; either this or the lead.');
   execute format('create policy sellers on app_public.%I for select to plat_user using (deleted_at is null and (%s))',
@@ -179,9 +179,9 @@ comment on column app_public.contacts.first_name is E'@personal contract\n\nGive
 comment on column app_public.contacts.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.contacts.legal_name is E'@personal contract\n\nName for contracts.';
 comment on column app_public.contacts.email is E'@personal\n\nEmail address.';
-comment on column app_public.contacts.phone is E'@personal\n\nPhone number.';
+comment on column app_public.contacts.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.contacts.address is E'@personal contract\n\nPostal address.';
-comment on column app_public.contacts.company is E'@personal\n\nCompany.';
+comment on column app_public.contacts.company is E'@personal\n\nCompany that the person works or buys for.';
 comment on column app_public.contacts.is_signer is 'Whether they sign the contract.';
 comment on column app_public.contacts.ownership_percent is 'Their share of the home, in percent.';
 comment on column app_public.contacts.notes is E'@personal\n\nWhat the team should know.';

@@ -80,9 +80,10 @@ declare
   writers text := format(scopes, write_permission);
 begin
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
-    case when list_name is null then E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project.'
+    case when list_name is null
+      then E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.'
       else format(E'@parent\n@fieldName project\n@foreignFieldName %s\n@backwardPermission %s\n@backwardDescription '
-        '%s; null without the permission %2$s.\n\nThe project.',
+        '%s; null without the permission %2$s.\n\nThe project that it belongs to.',
         list_name, read_permission, list_description) end);
   execute format('create policy sellers on app_public.%I for select to plat_user using (deleted_at is null and (%s or '
     '%s))', table_name, readers, own);

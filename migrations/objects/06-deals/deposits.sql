@@ -135,7 +135,7 @@ comment on constraint deposits_milestone_id_fkey on app_public.deposits is
   E'@fieldName milestone\n@backwardBehavior -*\n\nThe milestone of the deposit schedule.';
 comment on constraint deposits_project_id_fkey on app_public.deposits is
   E'@parent\n@fieldName project\n@foreignFieldName deposits\n@backwardPermission finance.read\n@backwardDescription '
-  'The deposits of all leads and buyers; null without the permission finance.read.\n\nThe project.';
+  'The deposits of all leads and buyers; null without the permission finance.read.\n\nThe project that it belongs to.';
 comment on constraint deposits_offer_id_fkey on app_public.deposits is
   E'@fieldName offer\n@backwardBehavior -*\n\nThe offer that it belongs to.';
 comment on constraint deposits_percent_base on app_public.deposits is

@@ -14,7 +14,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('legal_name', null, false, '{Name,Full Name,Buyer,Buyer Name,Purchaser,Purchaser Name}', 'Name on the contract.'),
     ('email', null, false, '{Email,Email Address,Email Address}',
       'Email address: which purchase it is, where there is neither unit nor lot.'),
-    ('phone', null, false, '{Telephone,Phone Number,Mobile,Cell}', 'Phone number.'),
+    ('phone', null, false, '{Telephone,Phone Number,Mobile,Cell}', 'Phone number in E.164, such as +14165550123.'),
     ('company', null, false, '{Organization,Firm}', 'Company that buys.'),
     ('status', null, false, '{Purchase Status,Stage}', 'How far the purchase is; DRAFT where omitted.'),
     ('price', null, true, '{Purchase Price,Sale Price,Contract Price}', 'Purchase price.'),

@@ -82,7 +82,7 @@ comment on column app_public.offers.lead_id is E'@behavior -*\n\nThe lead.';
 comment on column app_public.offers.buyer_id is E'@behavior -*\n\nThe buyer.';
 comment on column app_public.offers.reservation_id is E'@behavior -*\n\nThe reservation.';
 comment on constraint offers_project_id_fkey on app_public.offers is
-  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint offers_negotiation_id_fkey on app_public.offers is
   E'@parent\n@fieldName negotiation\n@foreignFieldName offers\n@backwardDescription The offers, latest first.\n\nThe '
   'negotiation.';
@@ -118,7 +118,7 @@ comment on column app_public.offer_responses.fallout_reason_id is 'Why it was re
 comment on column app_public.offer_responses.responded_by_id is 'Who answered.';
 comment on constraint offer_responses_once on app_public.offer_responses is 'This offer was answered already.';
 comment on constraint offer_responses_project_id_fkey on app_public.offer_responses is
-  E'@behavior -*\n@backwardBehavior -*\n\nThe project.';
+  E'@behavior -*\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint offer_responses_offer_id_fkey on app_public.offer_responses is
   E'@parent\n@fieldName offer\n@foreignFieldName response\n@backwardDescription The answer; null until there is '
   'one.\n\nThe offer.';

@@ -16,7 +16,7 @@ declare
     and app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write'))$s$;
 begin
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
-    E'@behavior -*\n\nThe project.');
+    E'@behavior -*\n\nThe project that it belongs to.');
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_personalization_id_fkey',
     table_name,
     format(E'@parent\n@fieldName personalization\n@foreignFieldName %s\n@backwardDescription %s\n\nThe '

@@ -46,7 +46,8 @@ comment on column app_public.personalization_credits.created_by_id is
   E'@inert A credit does nothing by itself.\n\nWho gave it.';
 comment on column app_public.personalization_credits.title is E'@impersonal\n\nWhat it is called.';
 comment on column app_public.personalization_credits.personalization_id is 'The personalization.';
-comment on column app_public.personalization_credits.amount is 'The amount.';
+comment on column app_public.personalization_credits.amount is
+  'How much is credited to the buyer, in the currency of the project.';
 comment on column app_public.personalization_credits.reason is E'@personal\n\nWhy it is given.';
 comment on column app_public.personalization_credits.promotion_id is 'The promotion that gives it, which must run.';
 comment on constraint personalization_credits_amount_some on app_public.personalization_credits is

@@ -45,7 +45,7 @@ comment on table app_public.reservations is $$
 @filterLists status
 
 A reservation of a unit or lot.$$;
-comment on column app_public.reservations.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.reservations.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.reservations.unit_id is E'@filter\n\nThe unit; either this or a lot.';
 comment on column app_public.reservations.lot_id is E'@filter\n\nThe lot; either this or a unit.';
 comment on column app_public.reservations.lead_id is E'@filter\n\nThe lead who reserves.';

@@ -34,7 +34,7 @@ comment on table app_public.unit_holds is $$
 @filterLists status
 
 A unit or lot that is kept for somebody for a short time, without a reservation.$$;
-comment on column app_public.unit_holds.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.unit_holds.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.unit_holds.unit_id is E'@filter\n\nThe unit; either this or a lot.';
 comment on column app_public.unit_holds.lot_id is E'@filter\n\nThe lot; either this or a unit.';
 comment on column app_public.unit_holds.lead_id is E'@filter\n\nThe lead that it is kept for.';

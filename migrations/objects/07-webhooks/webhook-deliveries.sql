@@ -193,7 +193,7 @@ comment on function app_private.fan_out_webhooks(int) is
   'Makes deliveries of what was written since, at most a batch of events for each webhook; returns whether there is '
   'more, also for a webhook whose cursor somebody else held.';
 
--- Sending: claim, send, settle.
+-- Sending: claim, send, record the attempt.
 create function app_private.webhook_body(e app_public.events) returns text
 language sql stable as $$
   select app_hidden.event_message(e,
@@ -236,7 +236,7 @@ end $$;
 comment on function app_private.disable_webhook(uuid, text) is
   'Disables a webhook for the reason, and has the owners told.';
 
-create function app_private.settle_webhook_delivery(delivery_id uuid, attempt int, response_status int,
+create function app_private.record_webhook_delivery(delivery_id uuid, attempt int, response_status int,
   response_body text, duration_ms int, retry_after int)
 returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -254,8 +254,8 @@ begin
     where w.id = (select d.webhook_id from app_public.webhook_deliveries d where d.id = delivery_id) for no key update;
   -- Another worker's by now, or discarded: what came of it there counts.
   select q.* into queued from app_private.webhook_queue q
-    join app_public.webhook_deliveries d on d.id = q.delivery_id and d.attempt = settle_webhook_delivery.attempt
-    where q.delivery_id = settle_webhook_delivery.delivery_id for update of q;
+    join app_public.webhook_deliveries d on d.id = q.delivery_id and d.attempt = record_webhook_delivery.attempt
+    where q.delivery_id = record_webhook_delivery.delivery_id for update of q;
   if queued.delivery_id is null then
     return;
   end if;
@@ -268,14 +268,14 @@ begin
   end if;
   update app_public.webhook_deliveries d
     set status = case when took then 'SUCCEEDED' when next_at is not null then 'RETRYING' else 'FAILED' end,
-      response_status = settle_webhook_delivery.response_status, response_body = settle_webhook_delivery.response_body,
-      duration_ms = settle_webhook_delivery.duration_ms, next_attempt_at = next_at
+      response_status = record_webhook_delivery.response_status, response_body = record_webhook_delivery.response_body,
+      duration_ms = record_webhook_delivery.duration_ms, next_attempt_at = next_at
     where d.id = delivery_id;
   if next_at is null then
-    delete from app_private.webhook_queue q where q.delivery_id = settle_webhook_delivery.delivery_id;
+    delete from app_private.webhook_queue q where q.delivery_id = record_webhook_delivery.delivery_id;
   else
     update app_private.webhook_queue q set leased = false, holder = null, due_at = next_at
-      where q.delivery_id = settle_webhook_delivery.delivery_id;
+      where q.delivery_id = record_webhook_delivery.delivery_id;
   end if;
   update app_private.webhook_health h set last_delivery_at = now(),
       failure_count = case when took then 0 when queued.is_test then h.failure_count else h.failure_count + 1 end,
@@ -295,11 +295,11 @@ begin
   end if;
   perform set_config('plat.service', before, true);
 end $$;
-comment on function app_private.settle_webhook_delivery(uuid, int, int, text, int, int) is
+comment on function app_private.record_webhook_delivery(uuid, int, int, text, int, int) is
   'What follows an attempt: success, a later retry, the end, and what that means for the webhook. A null status is no '
   'answer.';
 
-create function app_private.settle_webhook_deliveries(delivery_ids uuid[], attempts int[], response_statuses int[],
+create function app_private.record_webhook_deliveries(delivery_ids uuid[], attempts int[], response_statuses int[],
   response_bodies text[], durations_ms int[]) returns uuid[]
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -335,16 +335,16 @@ begin
   perform set_config('plat.service', before, true);
   return others;
 end $$;
-comment on function app_private.settle_webhook_deliveries(uuid[], int[], int[], text[], int[]) is
+comment on function app_private.record_webhook_deliveries(uuid[], int[], int[], text[], int[]) is
   'What follows attempts that succeeded, for many at once. Returns those of webhooks that somebody else has locked or '
-  'whose status changes with it: settle_webhook_delivery is for these.';
+  'whose status changes with it: record_webhook_delivery is for these.';
 
 create function app_private.refuse_webhook_secret(delivery_id uuid, attempt int) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
 begin
-  perform app_private.settle_webhook_delivery(delivery_id, attempt, null,
+  perform app_private.record_webhook_delivery(delivery_id, attempt, null,
     'Its webhook has a secret that is not its own.', 0, null);
   perform set_config('plat.service', 'on', true);
   perform app_private.disable_webhook(d.webhook_id,
@@ -429,5 +429,5 @@ comment on function app_public.redeliver_events is
 grant execute on function app_public.send_test_webhook, app_public.redeliver_events to plat_user, plat_anonymous;
 grant execute on function app_private.disabled_webhook, app_private.fan_out_webhooks,
   app_private.free_webhook_deliveries, app_private.refuse_webhook_secret, app_private.review_webhook,
-  app_private.settle_webhook_deliveries, app_private.settle_webhook_delivery,
+  app_private.record_webhook_deliveries, app_private.record_webhook_delivery,
   app_private.sweep_webhook_deliveries to plat_worker;

@@ -46,7 +46,7 @@ comment on column app_public.escalation_tickets.kind is E'@filter\n\nWhat it is 
 comment on column app_public.escalation_tickets.priority is E'@filter\n\nHow urgent it is.';
 comment on column app_public.escalation_tickets.title is E'@personal\n\nWhat happened, in a line.';
 comment on column app_public.escalation_tickets.description is E'@personal\n\nWhat happened, at length.';
-comment on column app_public.escalation_tickets.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.escalation_tickets.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.escalation_tickets.lead_id is E'@filter leadId\n\nThe lead that it is about.';
 comment on column app_public.escalation_tickets.buyer_id is E'@filter buyerId\n\nThe purchase that it is about.';
 comment on column app_public.escalation_tickets.subject_type is
@@ -71,7 +71,7 @@ comment on constraint escalation_tickets_organization_id_fkey on app_public.esca
   'org.member\n@backwardDescription What waits for a decision, or was decided, latest first; null for '
   'outsiders.\n\nThe organization.';
 comment on constraint escalation_tickets_project_id_fkey on app_public.escalation_tickets is
-  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint escalation_tickets_lead_id_fkey on app_public.escalation_tickets is
   E'@fieldName lead\n@backwardBehavior -*\n\nThe lead that it is about.';
 comment on constraint escalation_tickets_buyer_id_fkey on app_public.escalation_tickets is

@@ -31,7 +31,7 @@ language sql stable as $$
   values ('assignee', 'id', 'text', 'Id.'), ('assignee', 'fullName', 'text', 'First and last name.'),
     ('assignee', 'firstName', 'text', 'First name.'),
     ('assignee', 'lastName', 'text', 'Last name.'), ('assignee', 'title', 'text', 'Title.'),
-    ('assignee', 'phone', 'text', 'Phone number.'),
+    ('assignee', 'phone', 'text', 'Phone number in E.164, such as +14165550123.'),
     ('assignee', 'email', 'text', 'Email address; null where they are of another organization.'),
     ('event', 'id', 'text', 'Id.'), ('event', 'name', 'text', 'What happened, such as lead.created.'),
     ('event', 'occurredAt', 'time', 'When.'),

@@ -4,8 +4,8 @@
 -- leaves nothing half done.
 --
 --   SQL       the function of the type does it all
---   COMPUTED  the worker claims executions, has conditions evaluated and texts written (src/compute), and settles them
---             in another transaction: nothing is open meanwhile
+--   COMPUTED  the worker claims executions, has conditions evaluated and texts written (src/compute), and completes
+--             them in another transaction: nothing is open meanwhile
 --   CALL      somebody outside is called: texts are written first, then the worker takes the executions in one
 --             transaction, calls, and brings the answer in another one. The call of a worker that died is made once
 --             more, under the same id
@@ -373,7 +373,7 @@ end $$;
 comment on function app_private.claim_step(uuid, int, int, int, int, interval) is
   'Leaves executions for which a computed step is due to a worker, as many as fit; gives what computing takes.';
 
-create function app_private.settle_step(step_id uuid, results jsonb, holder int) returns void
+create function app_private.complete_step(step_id uuid, results jsonb, holder int) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
@@ -391,11 +391,11 @@ begin
   if not app_private.begin_step((select s from app_public.workflow_steps s where s.id = step_id), held) then
     return;
   end if;
-  perform app_private.settle_workflow_step(step_id, (select jsonb_agg(r) from jsonb_array_elements(results) r
+  perform app_private.complete_workflow_step(step_id, (select jsonb_agg(r) from jsonb_array_elements(results) r
     where exists (select from app_public.workflow_executions e
       where e.id = (r ->> 'executionId')::uuid and e.holder = holder and e.status in ('RUNNING', 'PAUSED'))));
 end $$;
-comment on function app_private.settle_step(uuid, jsonb, int) is
+comment on function app_private.complete_step(uuid, jsonb, int) is
   'Carries out a computed step for those of the executions that the worker still holds: [{executionId, attempt, input '
   '| error, code}].';
 
@@ -451,7 +451,7 @@ comment on function app_private.take_workflow_step(uuid, int, int, int, uuid[]) 
   'Takes a step for executions for which it is due (of those given), as many as fit: carries it out where SQL can, '
   'else gives what calling somebody takes. Null where nobody is due.';
 
-create function app_private.settle_workflow_step(step_id uuid, results jsonb) returns void
+create function app_private.complete_workflow_step(step_id uuid, results jsonb) returns void
 language plpgsql volatile as $$
 declare
   step app_public.workflow_steps := (select s from app_public.workflow_steps s where s.id = step_id);
@@ -475,7 +475,7 @@ begin
         and r.attempt = (f ->> 'attempt')::int;
   end if;
 end $$;
-comment on function app_private.settle_workflow_step(uuid, jsonb) is
+comment on function app_private.complete_workflow_step(uuid, jsonb) is
   'Carries out a step for executions, each with what its config came to (input) or why it cannot be (error, code): '
   '[{executionId, attempt, input | error, code}].';
 
@@ -629,7 +629,7 @@ end $$;
 comment on function app_private.hold_executions(uuid, jsonb, int, interval) is
   'Leaves executions to a worker while it asks somebody outside on behalf of a step: [{executionId, attempt}].';
 
-create function app_private.settle_call(step_id uuid, result jsonb, holder int) returns boolean
+create function app_private.complete_call(step_id uuid, result jsonb, holder int) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
@@ -642,10 +642,10 @@ begin
     return false;
   end if;
   perform app_private.act_as_workflow(execution.depth + 1, execution.trigger_event_id);
-  perform app_private.settle_workflow_step(step_id, jsonb_build_array(result));
+  perform app_private.complete_workflow_step(step_id, jsonb_build_array(result));
   return true;
 end $$;
-comment on function app_private.settle_call(uuid, jsonb, int) is 'Brings in what came of a call.';
+comment on function app_private.complete_call(uuid, jsonb, int) is 'Brings in what came of a call.';
 
 create function app_private.free_executions() returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -819,7 +819,7 @@ begin
         from app_private.workflow_wakeups w join app_public.events x on x.id = w.event_id
         where w.execution_id = e.id) v
       where e.id = any (held) and v.ids is not null;
-  -- What is to be decided is so by settle_wakeups: until then somebody else would look, should the worker die.
+  -- What is to be decided is so by complete_wakeups: until then somebody else would look, should the worker die.
   delete from app_private.workflow_wakeups w
     where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $$;
@@ -828,7 +828,7 @@ comment on function app_private.wake_executions(int, int, interval, uuid[]) is
   'conditions go on, the others are left to the worker, which gets what it needs to decide: {condition, data, '
   'events}, beside it the ids of the events.';
 
-create function app_private.settle_wakeups(results jsonb, holder int) returns void
+create function app_private.complete_wakeups(results jsonb, holder int) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
@@ -858,13 +858,13 @@ begin
       group by 1, 2
   loop
     perform app_private.act_as_workflow(woken.depth + 1, null);
-    perform app_private.settle_workflow_step(woken.step_id, woken.results);
+    perform app_private.complete_workflow_step(woken.step_id, woken.results);
   end loop;
 end $$;
-comment on function app_private.settle_wakeups(jsonb, int) is
+comment on function app_private.complete_wakeups(jsonb, int) is
   'What a worker decided on events for executions that it holds: [{stepId, executionId, attempt, eventIds, eventId | '
   'error, code}]. Those for which the event has come go on, the others wait further.';
 grant execute on function app_private.claim_step, app_private.due_workflow_steps, app_private.free_executions,
   app_private.hold_executions, app_private.look_at_step, app_private.release_executions,
-  app_private.resume_due_executions, app_private.settle_call, app_private.settle_step, app_private.settle_wakeups,
+  app_private.resume_due_executions, app_private.complete_call, app_private.complete_step, app_private.complete_wakeups,
   app_private.take_workflow_step, app_private.wake_executions to plat_worker;

@@ -1,4 +1,4 @@
--- What a mail says, settled when it is closed; how somebody stops a kind without signing in; and the tasks of the day.
+-- What a mail says, fixed when it is closed; how somebody stops a kind without signing in; and the tasks of the day.
 
 create function app_private.close_notification_mail(id uuid, shown int default 25) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -156,7 +156,7 @@ comment on function app_private.people_who_see(uuid, uuid, uuid, text) is
 
 comment on table app_private.notification_mails is
   'Mails that were not sent yet. A member has one open mail of each kind, which takes further items until it is '
-  'closed: what it says is settled then, however often it is tried. Apart from those, the tasks of a day (digest_on).';
+  'closed: what it says is fixed then, however often it is tried. Apart from those, the tasks of a day (digest_on).';
 comment on table app_private.notification_items is
   'What a mail tells: an event, or the data that the service has put there itself.';
 comment on column app_private.notification_items.data is E'@personal\n\nWhat the mail says of it.';

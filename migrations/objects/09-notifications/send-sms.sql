@@ -126,14 +126,14 @@ begin
   if work is not null then
     perform app_private.perform_step(step, work);
   end if;
-  perform app_private.settle_workflow_step(step_id,
+  perform app_private.complete_workflow_step(step_id,
     (select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r where r ? 'error'));
   return coalesce(calls, '{}');
 end $$;
 comment on function app_private.begin_messages(uuid, jsonb) is
   'Notes the text messages of a step before they are handed over: [{executionId, attempt, input | error}]. Gives '
-  '{executionId: {result: SEND | FIND, id, to, body, since, known}}; the other executions are settled. known: messages '
-  'to that number that are not the one sought.';
+  '{executionId: {result: SEND | FIND, id, to, body, since, known}}; the other executions are completed. known: '
+  'messages to that number that are not the one sought.';
 
 create function app_private.stop_numbers(numbers text[], reason text) returns void
 language plpgsql volatile as $$

@@ -61,7 +61,7 @@ A charge to a card, at the payment processor.$$;
 comment on column app_public.processor_charges.intent_id is E'@behavior -*\n\nThe payment that it is of.';
 comment on column app_public.processor_charges.organization_id is
   E'@filter organizationId\n\nThe organization that is paid.';
-comment on column app_public.processor_charges.project_id is E'@filter projectIds\n\nThe project.';
+comment on column app_public.processor_charges.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.processor_charges.reservation_id is
   E'@filter reservationId\n\nThe reservation that it is for.';
 comment on column app_public.processor_charges.deposit_id is E'@filter depositId\n\nThe deposit that it is for.';
@@ -116,7 +116,7 @@ comment on constraint processor_charges_intent_id_fkey on app_public.processor_c
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe payment.';
 comment on constraint processor_charges_project_id_fkey on app_public.processor_charges is
   E'@parent\n@fieldName project\n@foreignFieldName charges\n@backwardPermission finance.read\n@backwardDescription '
-  'What was charged; null without the permission finance.read.\n\nThe project.';
+  'What was charged; null without the permission finance.read.\n\nThe project that it belongs to.';
 comment on constraint processor_charges_reservation_id_fkey on app_public.processor_charges is
   E'@fieldName reservation\n@foreignFieldName charges\n@backwardDescription What was charged for it, which its refund '
   'leaves alone; those without the permission finance.read see what they paid themselves.\n\nThe reservation.';

@@ -5,7 +5,7 @@ grant select on app_public.payment_intents to plat_user, plat_anonymous;
 
 comment on table app_public.payment_intents is 'A payment by card, from the wish to the charge.';
 comment on column app_public.payment_intents.organization_id is E'@behavior -*\n\nWho is paid.';
-comment on column app_public.payment_intents.project_id is E'@behavior -*\n\nThe project.';
+comment on column app_public.payment_intents.project_id is E'@behavior -*\n\nThe project that it belongs to.';
 comment on column app_public.payment_intents.reservation_id is E'@behavior -*\n\nThe reservation that it is for.';
 comment on column app_public.payment_intents.deposit_id is E'@behavior -*\n\nThe deposit that it is for.';
 comment on column app_public.payment_intents.lead_id is E'@behavior -*\n\nThe lead whose deposit or reservation it is.';
@@ -27,7 +27,7 @@ comment on column app_public.payment_intents.attempt_key is
 comment on constraint payment_intents_organization_id_fkey on app_public.payment_intents is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nWho is paid.';
 comment on constraint payment_intents_project_id_fkey on app_public.payment_intents is
-  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe project.';
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint payment_intents_user_id_fkey on app_public.payment_intents is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nWho pays.';
 comment on constraint payment_intents_created_by_id_fkey on app_public.payment_intents is

@@ -21,7 +21,8 @@ comment on column app_public.organization_payments_representatives.kind is 'What
 comment on column app_public.organization_payments_representatives.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.organization_payments_representatives.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.organization_payments_representatives.email is E'@personal contract\n\nEmail address.';
-comment on column app_public.organization_payments_representatives.phone is E'@personal contract\n\nPhone number.';
+comment on column app_public.organization_payments_representatives.phone is
+  E'@personal contract\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.organization_payments_representatives.dob is
   E'@personal contract\n@secret\n@masked\n\nDate of birth.';
 comment on column app_public.organization_payments_representatives.title is E'@personal contract\n\nPosition.';
@@ -295,3 +296,14 @@ comment on function app_public.organization_payments_representatives_dob is
   'Date of birth; null without the permission org.billing.';
 grant execute on function app_private.account_to_sync, app_private.note_account, app_private.note_representative
   to plat_worker;
+
+-- An account goes with its organization: its deletion is the only one that removes rows here.
+create function app_private.tg_payments_accounts__removed() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform app_private.add_job('payments_account__removed', jsonb_build_object('accountId', old.processor_id));
+  return null;
+end $$;
+comment on function app_private.tg_payments_accounts__removed() is 'Has the account closed at the processor.';
+create trigger _600_removed after delete on app_private.payments_accounts
+  for each row execute function app_private.tg_payments_accounts__removed();

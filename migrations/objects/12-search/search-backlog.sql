@@ -101,4 +101,4 @@ begin
   end if;
 end $$;
 comment on function app_private.stop_when_words_are_due(text, uuid[]) is
-  'Raises PLAT1 while records of these organizations wait to be indexed, for callers that settle what is due.';
+  'Raises PLAT1 while records of these organizations wait to be indexed, for callers that have what is due expire.';

@@ -37,7 +37,7 @@ comment on constraint custom_exports_organization_id_fkey on app_public.custom_e
   'org.member\n@backwardDescription The exports that the organization put together; null for outsiders.\n\nThe '
   'organization.';
 comment on constraint custom_exports_project_id_fkey on app_public.custom_exports is
-  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint custom_exports_created_by_id_fkey on app_public.custom_exports is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
 

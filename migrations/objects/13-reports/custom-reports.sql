@@ -52,7 +52,7 @@ comment on constraint custom_reports_organization_id_fkey on app_public.custom_r
   E'@parent\n@fieldName organization\n@foreignFieldName customReports\n@backwardPermission '
   'org.member\n@backwardDescription The reports that the viewer finds; null for outsiders.\n\nThe organization.';
 comment on constraint custom_reports_project_id_fkey on app_public.custom_reports is
-  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint custom_reports_created_by_id_fkey on app_public.custom_reports is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
 

@@ -26,7 +26,7 @@ select app_private.make_state_machine('exports', 'export',
     ['PROCESSING', 'FAILED', 'service'], ['PENDING', 'CANCELLED', 'hand'], ['PROCESSING', 'CANCELLED', 'hand']],
   initial => array['PENDING']);
 select app_private.make_deadline('export', 'app_public.exports', 'expires_at', 'new.status = ''COMPLETED''', '{status}',
-  'app_private.settle_export(uuid)');
+  'app_private.expire_export(uuid)');
 
 grant select on app_public.exports to plat_user, plat_anonymous;
 
@@ -57,7 +57,7 @@ comment on constraint exports_organization_id_fkey on app_public.exports is
   'that the viewer asked for, those of everybody for whoever has the permission report.manage, latest first; null for '
   'outsiders.\n\nThe organization.';
 comment on constraint exports_project_id_fkey on app_public.exports is
-  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint exports_custom_export_id_fkey on app_public.exports is
   E'@fieldName customExport\n@foreignFieldName exports\n@backwardDescription The files that the viewer may see, latest '
   'first.\n\nThe custom export that it is a run of.';
@@ -105,13 +105,13 @@ begin
 end $$;
 comment on function app_private.step_export(uuid, text, text) is 'Takes an export into another state, as the service.';
 
-create function app_private.settle_export(id uuid) returns void
+create function app_private.expire_export(id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform app_private.step_export(settle_export.id, 'EXPIRED');
+  perform app_private.step_export(expire_export.id, 'EXPIRED');
   -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
   perform app_private.add_job('exports__sweep', job_key => 'exports__sweep ' || e.organization_id)
-    from app_public.exports e where e.id = settle_export.id;
+    from app_public.exports e where e.id = expire_export.id;
 end $$;
 
 -- Waiting for one's turn. In an organization the people who wait take turns; organizations do not wait for each other.
@@ -543,12 +543,12 @@ comment on function app_public.cancel_export is
   E'@arg id The export.\n\nStops an export that is not ready: one of the viewer, or with the permission report.manage '
   'any of the organization.';
 
-create function app_private.settle_before_export(id uuid) returns void
+create function app_private.expire_before_export(id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
-  select app_private.settle_deadlines(e.organization_id, true) from app_public.exports e
-  where e.id = settle_before_export.id
+  select app_private.expire_deadlines(e.organization_id, true) from app_public.exports e
+  where e.id = expire_before_export.id
 $$;
-comment on function app_private.settle_before_export(uuid) is
+comment on function app_private.expire_before_export(uuid) is
   'Settles what is due in the organization of an export, so that its rows are those that a reader finds.';
 
 create function app_private.start_export(id uuid, holder text) returns table (worker uuid, requested_by_id uuid,
@@ -596,5 +596,5 @@ comment on function app_private.start_export(uuid, text) is
   'Hands an export to a worker, which the job runner knows as `holder`; no row where there is nothing to do, or '
   'another one is at it, in which case it looks again later.';
 grant execute on function app_private.export_goes_on, app_private.start_export, app_private.note_export,
-  app_private.keep_export_file, app_private.finish_export, app_private.give_up_export, app_private.settle_before_export,
+  app_private.keep_export_file, app_private.finish_export, app_private.give_up_export, app_private.expire_before_export,
   app_private.sweep_exports to plat_worker;

@@ -3,9 +3,9 @@
 -- PENDING → COMPLETED, BLOCKED or FAILED, by the service; COMPLETED → ACCEPTED or DISCARDED by hand; BLOCKED, FAILED →
 -- DISCARDED
 --
--- The text is made outside of any transaction: the row is PENDING before the provider is asked, and settled after. One
--- whose process died meanwhile is FAILED when its time is over. BLOCKED has no text: nobody can send what was found to
--- be wrong. Nothing is ever sent from here.
+-- The text is made outside of any transaction: the row is PENDING before the provider is asked, and completed after.
+-- One whose process died meanwhile is FAILED when its time is over. BLOCKED has no text: nobody can send what was
+-- found to be wrong. Nothing is ever sent from here.
 --
 -- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told
 -- counts as an answer.
@@ -60,13 +60,13 @@ comment on column app_public.service_intelligence_generations.model is
   E'@impersonal\n\nWhat wrote it; embedded where the service composed it by itself.';
 comment on column app_public.service_intelligence_generations.error is E'@impersonal\n\nWhy there is no text.';
 comment on column app_public.service_intelligence_generations.pending_until is
-  E'@secret\n@behavior -*\n\nWhen it is given up, unless it is settled.';
+  E'@secret\n@behavior -*\n\nWhen it is given up, unless it is completed.';
 comment on column app_public.service_intelligence_generations.request_key is
   E'@secret\n@behavior -*\n\nWhat tells a repeat of the request from a new one.';
 comment on constraint generations_text on app_public.service_intelligence_generations is
   'A draft has a subject, a body and the facts it uses.';
 comment on constraint service_intelligence_generations_project_id_fkey on app_public.service_intelligence_generations is
-  E'@fieldName project\n@backwardBehavior -*\n\nThe project.';
+  E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint service_intelligence_generations_lead_id_fkey on app_public.service_intelligence_generations is
   E'@parent\n@fieldName lead\n@foreignFieldName generations\n@backwardDescription What was drafted for the lead, '
   'newest first.\n\nThe lead that it is for.';
@@ -79,7 +79,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('generation', 'status', 'FAILED', 'failed'),
   ('generation', 'status', 'ACCEPTED', 'accepted'), ('generation', 'status', 'DISCARDED', 'discarded');
 
-create function app_private.settle_generation(id uuid,
+create function app_private.complete_generation(id uuid,
   outcome jsonb) returns app_public.service_intelligence_generations
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -89,7 +89,7 @@ declare
   clock_before text := coalesce(current_setting('plat.clock', true), '');
 begin
   select g.* into generation from app_public.service_intelligence_generations g
-    where g.id = settle_generation.id for no key update;
+    where g.id = complete_generation.id for no key update;
   if generation.status = 'PENDING' then
     perform set_config('plat.service', 'on', true);
     perform set_config('plat.actor_type', 'AI', true);
@@ -112,13 +112,13 @@ begin
   end if;
   return generation;
 end $$;
-comment on function app_private.settle_generation(uuid, jsonb) is
+comment on function app_private.complete_generation(uuid, jsonb) is
   'Notes what the drafting service made: {status, subject, body, language, facts, warnings, model, error}. One that is '
-  'settled already stays as it is.';
+  'completed already stays as it is.';
 
 create function app_private.expire_generation(id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
-  select app_private.settle_generation(id,
+  select app_private.complete_generation(id,
     '{"status": "FAILED", "error": "The service was interrupted while the draft was written; ask for another one."}')
 $$;
 

@@ -1,6 +1,6 @@
 -- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as
 -- PENDING and gathers the facts; the service asks the provider and checks its text against them (src/drafts); the
--- operation's own statement settles the row with the outcome. What failed is settled by fail_lead_email, and the
+-- operation's own statement completes the row with the outcome. What failed is completed by fail_lead_email, and the
 -- operation is refused with PROVIDER_ERROR.
 
 comment on domain app_public.composed_draft is
@@ -32,7 +32,7 @@ begin
       app_hidden.checked(nullif(btrim(purpose), ''), 'app_public.short_text', 'purpose'),
       coalesce(tone, 'NEUTRAL'), app_hidden.checked(coalesce(nullif(btrim(language), ''), lead.preferred_language,
         'en'), 'app_public.language_code', 'language'), request)
-    -- Somebody began it and perhaps died: whoever settles it first has written it.
+    -- Somebody began it and perhaps died: whoever completes it first has written it.
     on conflict (requested_by_id, request_key) where request_key is not null do
       update set pending_until = g.pending_until
     returning g.* into generation;
@@ -116,9 +116,9 @@ begin
 end $$;
 comment on function app_private.begin_lead_email_for(uuid, text, text, text, text, uuid, text) is
   'Begins a draft for the service itself, such as a step of a workflow: what the organization may see, and of prices '
-  'what is public. The same request (an execution and its step) gets the same draft, settled or not.';
+  'what is public. The same request (an execution and its step) gets the same draft, completed or not.';
 grant execute on function app_private.begin_lead_email_for(uuid, text, text, text, text, uuid, text),
-  app_private.settle_generation(uuid, jsonb) to plat_worker;
+  app_private.complete_generation(uuid, jsonb) to plat_worker;
 
 create function app_hidden.generation_status(id uuid) returns text
 language sql stable as $$ select g.status from app_public.service_intelligence_generations g
@@ -129,7 +129,7 @@ revoke execute on function app_hidden.generation_status from plat_anonymous;
 create function app_private.fail_lead_email(id uuid, error text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform app_private.settle_generation(g.id,
+  perform app_private.complete_generation(g.id,
     jsonb_build_object('status', 'FAILED', 'error', left(fail_lead_email.error, 1000)))
     from app_public.service_intelligence_generations g where g.id = fail_lead_email.id
       and g.requested_by_id = app_public.current_user_id();
@@ -154,7 +154,7 @@ begin
   if generation.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead.', '{"field": "leadId"}');
   end if;
-  generation := app_private.settle_generation(generation.id, suggest_lead_email.draft);
+  generation := app_private.complete_generation(generation.id, suggest_lead_email.draft);
   if generation.status = 'FAILED' then
     perform app_hidden.fail('PROVIDER_ERROR', generation.error, '{"provider": "AI", "retryable": true}');
   end if;

@@ -359,7 +359,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     union all select p.email, p.organization from app_private.deletion_readers p
     where p.deletion_id = d.id and d.status = 'COMPLETED') r
   cross join lateral (select format('organization deletion %s %s %s', d.id, a.about, md5(r.email)) as key) k
-  where a.about is not null and not app_private.mail_is_settled(k.key)
+  where a.about is not null and not app_private.mail_is_done(k.key)
   order by d.id limit most
 $$;
 comment on function app_private.deletion_mails(int) is

@@ -1,6 +1,6 @@
 /**
  * What suggestLeadEmail does before its statement: the row is PENDING and committed, the provider is asked without any
- * connection of the database, the text is checked. The statement settles the row with what this returns.
+ * connection of the database, the text is checked. The statement completes the row with what this returns.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,6 +11,7 @@ import type { ArgumentTransform } from "../inputFields.ts";
 import { idempotencyIn } from "../idempotency.ts";
 import { DraftFailed, type DraftProvider } from "../../providers/drafts/index.ts";
 import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "../../drafts/compose.ts";
+import type { DatabaseValue } from "../../database/databaseValue.ts";
 
 /** The implementation of the tag. */
 export function draftTransforms(
@@ -21,8 +22,10 @@ export function draftTransforms(
   return {
     async composeLeadEmail(_given, { input, context }) {
       const ask = async <T>(text: string, values: unknown[]): Promise<T> => {
-        const { withPgClient, pgSettings } = context as any;
-        const { rows } = await withPgClient(pgSettings, (client: any) => client.query({ text, values }));
+        const { withPgClient, pgSettings } = context;
+        const { rows } = await withPgClient(pgSettings, (client: DatabaseValue) =>
+          client.query({ text, values }),
+        );
         return rows[0].result as T;
       };
       const repeat = idempotencyIn(input, context);
@@ -40,7 +43,7 @@ export function draftTransforms(
       );
       const { id } = begun;
       if (begun.known) {
-        await settled(
+        await completed(
           () => ask<string>("select app_hidden.generation_status($1) as result", [id]),
           begun.status,
         );
@@ -81,7 +84,7 @@ function requestOf({ key, body }: { key: string; body: string }, input: Record<s
 }
 
 /** Waits for the first of two equal requests, which writes the draft. */
-async function settled(status: () => Promise<string>, first: string): Promise<void> {
+async function completed(status: () => Promise<string>, first: string): Promise<void> {
   const until = performance.now() + 60_000;
   for (let now = first; now === "PENDING"; now = await status()) {
     if (performance.now() > until)

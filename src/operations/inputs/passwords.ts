@@ -55,14 +55,14 @@ export async function hashPassword(value: string, context: TransformContext): Pr
  */
 export async function provePassword(value: string, context: TransformContext): Promise<string> {
   const { pool, ip } = context;
-  const { begin, settle, who } = proofOf(context);
+  const { begin, record, who } = proofOf(context);
   const password = normalized(value, context.member);
   // Before the try counts: who gives the right password and a new one that is too short has not guessed.
   if (typeof context.input.newPassword === "string") acceptable(context.input.newPassword, "newPassword");
   const { rows } = await pool.query<{ hash: string }>(begin, [who, ip ?? null]);
   const stored = rows[0]!.hash;
   const isRight = await admitted("sign-in", ip, () => verify(stored, password));
-  await pool.query(settle, [who, ip ?? null, isRight]);
+  await pool.query(record, [who, ip ?? null, isRight]);
   if (isRight) proved.add(context.input);
   return isRight ? stored : "";
 }
@@ -78,13 +78,13 @@ function proofOf({ claims, operation, input }: TransformContext) {
   if (operation === "login")
     return {
       begin: "select app_private.begin_login($1, $2) as hash",
-      settle: "select app_private.settle_login($1, $2, $3)",
+      record: "select app_private.record_login($1, $2, $3)",
       who: String(input.username),
     };
   if (claims.userId === null) throw signInFirst();
   return {
     begin: "select app_private.begin_confirmation($1, $2) as hash",
-    settle: "select app_private.settle_confirmation($1, $2, $3)",
+    record: "select app_private.record_confirmation($1, $2, $3)",
     who: claims.userId,
   };
 }

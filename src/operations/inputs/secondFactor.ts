@@ -41,7 +41,7 @@ export const proveSecondFactor =
     const [factor] = rows;
     if (!factor) return WRONG;
     const proof = proofOf(value, seal, factor);
-    await pool.query("select app_private.settle_second_factor($1, $2, $3)", [way, who, proof]);
+    await pool.query("select app_private.record_second_factor($1, $2, $3)", [way, who, proof]);
     return proof;
   };
 

@@ -32,7 +32,7 @@ export function createLocalFolder(folder: string): FileStore {
         if (content instanceof Readable)
           await pipeline(content, createWriteStream(unfinished, { flags: "wx", mode: 0o600 }));
         else await copyFile(content.path, unfinished, constants.COPYFILE_EXCL);
-        await settle(unfinished);
+        await syncToDisk(unfinished);
         await rename(unfinished, path);
       } catch (error) {
         await rm(unfinished, { force: true });
@@ -55,7 +55,7 @@ export function createLocalFolder(folder: string): FileStore {
 }
 
 /** Makes the file last through a power cut, and the service's own. */
-async function settle(path: string): Promise<void> {
+async function syncToDisk(path: string): Promise<void> {
   const file = await open(path, "r+");
   try {
     await file.chmod(0o600);

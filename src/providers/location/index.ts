@@ -1,16 +1,16 @@
 import { Worker } from "node:worker_threads";
-import { createIpDatabase } from "./ipDatabase.ts";
+import { createIpDatabase, embeddedCityFiles } from "./ipDatabase.ts";
 import type { CityName, LocationProvider, Place } from "./place.ts";
 
 export type { CityName, LocationProvider, Place } from "./place.ts";
 
 /**
  * How the service knows where things are: the embedded databases, or a file of MaxMind's for IP addresses.
- * @param geoipFile a database of cities in MaxMind's format; without one, the embedded database.
+ * @param geoipFile a database of cities in MaxMind's format; without one, the embedded database, where its package is installed.
  */
 export function createLocationProvider({ geoipFile }: { geoipFile?: string | undefined }): LocationProvider {
   return {
-    locate: createIpDatabase(geoipFile),
+    locate: createIpDatabase(geoipFile === undefined ? embeddedCityFiles() : () => geoipFile),
     findCities: findCitiesAside,
   };
 }

@@ -207,6 +207,8 @@ export interface PaymentProcessor {
   /** Tells of the representative: for the first time, or what changed. */
   tellPerson(accountId: string, representative: RepresentativeFacts): Promise<PersonState>;
   removePerson(accountId: string, personId: string): Promise<void>;
+  /** Closes the account for good; once, however often it is asked. A ProcessorRefusal where money is still on it. */
+  closeAccount(accountId: string): Promise<void>;
 
   /** What a delivery says, if the signature is the processor's; undefined otherwise. */
   readEvent(body: Buffer, signature: string | undefined): ProcessorEvent | undefined;

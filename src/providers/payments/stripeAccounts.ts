@@ -82,10 +82,21 @@ function personParams(r: RepresentativeFacts): Stripe.AccountCreatePersonParams 
   };
 }
 
+/** Removes something that may have been removed before. An account that was closed is one of which the key knows nothing. */
+const gone = (remove: () => Promise<unknown>): Promise<void> =>
+  asked(async () => {
+    try {
+      await remove();
+    } catch (error) {
+      const { statusCode, code } = error as { statusCode?: number; code?: string };
+      if (statusCode !== 404 && code !== "account_invalid") throw error;
+    }
+  });
+
 export function stripeAccounts(
   stripe: () => Stripe,
   serviceUrl: string,
-): Pick<PaymentProcessor, "createAccount" | "readAccount" | "tellPerson" | "removePerson"> {
+): Pick<PaymentProcessor, "createAccount" | "readAccount" | "tellPerson" | "removePerson" | "closeAccount"> {
   return {
     createAccount: ({ organizationId, organization }, ip) =>
       asked(async () => {
@@ -136,13 +147,8 @@ export function stripeAccounts(
         );
       }),
 
-    removePerson: (accountId, personId) =>
-      asked(async () => {
-        try {
-          await stripe().accounts.deletePerson(accountId, personId);
-        } catch (error) {
-          if ((error as { statusCode?: number }).statusCode !== 404) throw error;
-        }
-      }),
+    removePerson: (accountId, personId) => gone(() => stripe().accounts.deletePerson(accountId, personId)),
+
+    closeAccount: (accountId) => gone(() => stripe().accounts.del(accountId)),
   };
 }

@@ -114,6 +114,9 @@ export async function startSandbox({
 
   route("post", "/v1/accounts", accounts.createAccount);
   route("get", "/v1/accounts/:id", (store, _params, request) => accounts.getAccount(store, id(request)));
+  route("delete", "/v1/accounts/:id", (store, _params, request) =>
+    accounts.deleteAccount(store, id(request)),
+  );
   route("get", "/v1/accounts/:id/persons", (store, page, request) =>
     store.page(`/v1/accounts/${id(request)}/persons`, "person", page, { where: { account: id(request) } }),
   );
