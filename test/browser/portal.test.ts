@@ -66,9 +66,8 @@ afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
   await folder?.[Symbol.asyncDispose]();
 });
-afterEach(() => {
-  expect(complaints.splice(0)).toEqual([]);
-});
+// oxlint-disable-next-line jest/no-standalone-expect -- of each test
+afterEach(() => expect(complaints.splice(0)).toEqual([]));
 
 /** What axe has to say about a page, of any impact; and that nothing of it is wider than its window. */
 async function inspect(shown: Page): Promise<void> {
@@ -119,7 +118,7 @@ test("the examples are operations of the schema, and their recorded answers are 
     for (const text of [document, ...(needs ? [needs.query] : [])])
       expect([name, validate(schema, parse(text))]).toEqual([name, []]);
   const send = async (body: object, token?: string) => {
-    const headers = token ? { authorization: `Bearer ${token}` } : {};
+    const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
     const response = await page.request.post(`${service.baseUrl}/graphql`, { headers, data: body });
     return { answer: await response.json(), requestId: response.headers()["x-request-id"] };
   };
@@ -155,7 +154,7 @@ test("the examples are operations of the schema, and their recorded answers are 
     const events = isChange
       ? await until(
           () => eventsOf(requestId),
-          (names) => names.length > 0,
+          (found) => found.length > 0,
         )
       : [];
     recorded[name] = steady({ answer, events });
@@ -226,7 +225,8 @@ test("signs in with an account, and says what was refused", async () => {
     .waitFor();
   await dialog.getByLabel("Password").fill("demo-password");
   await dialog.getByRole("button", { name: "Sign in" }).click();
-  await page.locator("#account .who").getByText("Sofia Rossi").waitFor();
+  await dialog.waitFor({ state: "detached" });
+  expect(await page.locator("#account .who").textContent()).toBe("Sofia Rossi");
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
 });
@@ -240,7 +240,7 @@ test("the reference is searched, and has what an operation takes, its errors, st
   await entry.getByRole("heading", { name: "createUnitHold", level: 1 }).waitFor();
   for (const text of ["sale.write", "INVENTORY_UNAVAILABLE", "unit_hold.created"])
     await entry.getByText(text).first().waitFor();
-  await entry.getByRole("img", { name: /^States/ }).waitFor();
+  expect(await entry.getByRole("img", { name: /^States/ }).count()).toBe(1);
   await look(page, "reference");
   for (const [key, text] of [
     ["type.Unit", "allowedTransitions"],

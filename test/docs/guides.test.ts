@@ -180,7 +180,6 @@ test("the commands that the guides name exist", async () => {
       expect([file, Object.keys(scripts)]).toEqual([file, expect.arrayContaining([name])]);
 });
 
-
 test("what the guides ask in GraphQL is valid", async () => {
   const schema = buildSchema(await read("schema.graphql"));
   const files = (await readdir(join(repository, "docs"))).filter((file) => file.endsWith(".md"));

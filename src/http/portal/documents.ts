@@ -84,7 +84,7 @@ export async function guidePage(name: string): Promise<string | undefined> {
   const files = await guideFiles();
   const file = name === "" ? "docs/README.md" : files.get(name);
   if (!file) return undefined;
-  const pages = new Map([...files].map(([page, path]) => [path, page]));
+  const pages = new Map([...files].map(([one, path]) => [path, one]));
   const text = await readFile(join(repository, file), "utf8");
   const { title, html, parts } = render(file, text, pages);
   const onThisPage =

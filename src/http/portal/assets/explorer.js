@@ -1,11 +1,13 @@
 // @ts-check
 /** The explorer: an operation, its variables and headers, its answer and what it cost, and the events that happen meanwhile. */
-import "./portal.js";
+import { known } from "./portal.js";
 import { createEditor, operationsOf } from "./editor.js";
 import { followSession, showEvent } from "./feed.js";
 import { domainNames, readFacts, readSchema } from "./schema.js";
 import { act, ask, element, Refused, request, session, tell } from "./session.js";
 import { codeFor } from "./snippets.js";
+
+await known;
 
 const at = (/** @type {string} */ id) => /** @type {any} */ (document.getElementById(id));
 const kept = "plat.explorer";

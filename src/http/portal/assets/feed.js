@@ -49,7 +49,7 @@ function follow({ names, onEvent, onState }) {
     timer = window.setTimeout(connect, 1000 + 2000 * Math.random());
   };
   onState("Connecting …");
-  void connect();
+  connect().catch(again);
   return () => {
     ended = true;
     window.clearTimeout(timer);

@@ -131,4 +131,6 @@ function show() {
 
 session.addEventListener("change", show);
 show();
-await act(() => session.load());
+/** Fulfilled when it is known who is signed in. */
+export const known = act(() => session.load());
+await known;

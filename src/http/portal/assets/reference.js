@@ -1,10 +1,12 @@
 // @ts-check
 /** The reference: what the service says of its schema, with permissions, states and examples of the guides. */
-import "./portal.js";
+import { known } from "./portal.js";
 import { domainNames, domainOf, named, readFacts, readSchema, written } from "./schema.js";
 import { element, Refused, session } from "./session.js";
 import { codeFor } from "./snippets.js";
 import { stateDiagram } from "./stateDiagram.js";
+
+await known;
 
 const list = /** @type {HTMLElement} */ (document.getElementById("list"));
 const entry = /** @type {HTMLElement} */ (document.getElementById("entry"));
@@ -396,10 +398,10 @@ function show(isFocused = true) {
   else if (key === "errors") showErrors();
   else if (key === "deprecated") showDeprecated();
   else showOverview();
-  for (const link of list.querySelectorAll("a")) {
-    const isHere = link.getAttribute("href") === location.hash;
-    if (isHere) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
+  for (const way of list.querySelectorAll("a")) {
+    const isHere = way.getAttribute("href") === location.hash;
+    if (isHere) way.setAttribute("aria-current", "true");
+    else way.removeAttribute("aria-current");
   }
   if (!isFocused) return;
   const heading = /** @type {HTMLElement} */ (entry.querySelector("h1"));
@@ -429,7 +431,7 @@ window.addEventListener("hashchange", () => show());
 let reader = session.viewer?.id;
 session.addEventListener("change", () => {
   // Strangers may be told less.
-  if (session.viewer?.id !== reader && entries.size === 0) void load();
+  if (session.viewer?.id !== reader && entries.size === 0) load().catch(console.error);
   reader = session.viewer?.id;
 });
 await load();

@@ -1,8 +1,10 @@
 // @ts-check
 /** The units of a project as they are now: what anybody does to one shows at once. */
-import "./portal.js";
+import { known } from "./portal.js";
 import { followSession, showEvent } from "./feed.js";
 import { act, element, request, session, tell } from "./session.js";
+
+await known;
 
 const at = (/** @type {string} */ id) => /** @type {any} */ (document.getElementById(id));
 const fields = "id number title status price bedrooms baths sqft activeHold { id } activeReservation { id }";
@@ -168,7 +170,7 @@ const follow = () => {
   const key = `${session.viewer?.id} ${session.organizationId}`;
   if (key === shown) return;
   shown = key;
-  void act(showProjects);
+  act(showProjects).catch(console.error);
 };
 session.addEventListener("change", follow);
 follow();

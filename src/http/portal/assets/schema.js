@@ -4,12 +4,12 @@ import { ask, Refused } from "./session.js";
 
 const ofType = (/** @type {number} */ depth) =>
   depth === 0 ? "kind name" : `kind name ofType { ${ofType(depth - 1)} }`;
-const type = `type { ${ofType(5)} }`;
-const value = `name description ${type} defaultValue isDeprecated deprecationReason`;
+const itsType = `type { ${ofType(5)} }`;
+const value = `name description ${itsType} defaultValue isDeprecated deprecationReason`;
 const query = `query Schema { __schema { queryType { name } mutationType { name } subscriptionType { name }
   directives { name description locations args { ${value} } }
   types { kind name description
-    fields(includeDeprecated: true) { name description ${type} isDeprecated deprecationReason args(includeDeprecated: true) { ${value} } }
+    fields(includeDeprecated: true) { name description ${itsType} isDeprecated deprecationReason args(includeDeprecated: true) { ${value} } }
     inputFields(includeDeprecated: true) { ${value} }
     enumValues(includeDeprecated: true) { name description isDeprecated deprecationReason }
     interfaces { ${ofType(3)} } possibleTypes { ${ofType(1)} } } } }`;
