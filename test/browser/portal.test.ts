@@ -154,7 +154,7 @@ test("the examples are operations of the schema, and their recorded answers are 
     const events = isChange
       ? await until(
           () => eventsOf(requestId),
-          (found) => found.length > 0,
+          (happened) => happened.length > 0,
         )
       : [];
     recorded[name] = steady({ answer, events });
@@ -292,10 +292,7 @@ test("the explorer completes, runs what it is given as whoever is signed in, tel
   await page.keyboard.insertText("query Mine { viewer { fullName } }");
   await page.keyboard.press("ControlOrMeta+Enter");
   await page.locator("#result").getByText("Dana Reyes").waitFor();
-  await page
-    .locator("#cost")
-    .getByText(/cost \d+ of \d+/)
-    .waitFor();
+  expect(await page.locator("#cost").textContent()).toMatch(/cost \d+ of \d+/);
   await page.locator("#examples summary", { hasText: "Leads" }).click();
   await page.getByRole("button", { name: "A task about a lead" }).click();
   await page

@@ -1,12 +1,12 @@
 // @ts-check
 /** The reference: what the service says of its schema, with permissions, states and examples of the guides. */
-import { known } from "./portal.js";
+import { known as signedIn } from "./portal.js";
 import { domainNames, domainOf, named, readFacts, readSchema, written } from "./schema.js";
 import { element, Refused, session } from "./session.js";
 import { codeFor } from "./snippets.js";
 import { stateDiagram } from "./stateDiagram.js";
 
-await known;
+await signedIn;
 
 const list = /** @type {HTMLElement} */ (document.getElementById("list"));
 const entry = /** @type {HTMLElement} */ (document.getElementById("entry"));
