@@ -10,7 +10,9 @@ import { type Authenticate, authentication } from "./authentication.ts";
 import { readBody } from "./body.ts";
 import { cors } from "./cors.ts";
 import { eventStream, streamTickets } from "./eventStream.ts";
+import { getOfDocument, isGetOfDocument } from "./getOfDocument.ts";
 import { Grafserv } from "./grafserv.ts";
+import type { TagOf } from "./entityTags.ts";
 import { type AnswerCompiled, graphql } from "./graphqlEndpoint.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
@@ -46,6 +48,8 @@ export interface AppDeps {
   readonly answerCompiled?: AnswerCompiled;
   /** The positions of the database; answers tell none where omitted. */
   readonly positions?: Positions;
+  /** Tells equal answers by their tags; no answer has one where omitted. */
+  readonly tagOf?: TagOf;
   readonly constraintMessages: ConstraintMessages;
   /** The language of messages to a user; that of the header Accept-Language where omitted. */
   readonly languageOfUser?: LanguageOfUser;
@@ -113,13 +117,17 @@ export function createApp(deps: AppDeps): Express {
   );
   app.all(
     "/graphql",
-    cors("POST"),
-    onlyMethods("POST"),
+    cors("GET, POST"),
     (request, response, next) =>
-      deps.uploads && isMultipart(request) ? next() : jsonOnly(request, response, next),
+      isGetOfDocument(request) ? next() : onlyMethods("POST")(request, response, next),
+    (request, response, next) =>
+      request.method === "GET" || (deps.uploads && isMultipart(request))
+        ? next()
+        : jsonOnly(request, response, next),
     acceptJson,
     authentication(deps.authenticate, config.production),
     ...(deps.beforeBody ?? []),
+    getOfDocument(deps.documents),
     ...(deps.uploads ? [uploads(deps.uploads, deps.documents)] : []),
     ...unlessRead(readBody, graphqlRequest(deps.documents)),
     ...(deps.beforeGraphql ?? []),
@@ -128,6 +136,7 @@ export function createApp(deps: AppDeps): Express {
       languageOfUser: deps.languageOfUser,
       answerCompiled: deps.answerCompiled,
       positions: deps.positions,
+      tagOf: deps.tagOf,
     }),
   );
   if (deps.live) {
