@@ -6,6 +6,7 @@ import { Client, type ClientConfig } from "pg";
 import { startSpan } from "../tracing/spans.ts";
 import { workContext } from "../base/workContext.ts";
 import { startTiming, type StatementTiming, statementTimings } from "./timings.ts";
+import type { DatabaseValue } from "./databaseValue.ts";
 
 /** Milliseconds to connect, log-in included. */
 const CONNECT_MS = 10_000;
@@ -90,9 +91,9 @@ export class DatabaseClient extends Client {
   }
 
   /** @throws where the server cannot be reached, or does not let it in in time */
-  override connect(): Promise<any>;
+  override connect(): Promise<DatabaseValue>;
   override connect(callback: (error: Error) => void): void;
-  override connect(callback?: (error: Error) => void): Promise<any> | void {
+  override connect(callback?: (error: Error) => void): Promise<DatabaseValue> | void {
     const late = () => this.#stream.destroy(new Error("The database did not take the connection in time."));
     const step = Math.min(LOOK_MS, this.#connectWithin);
     let left = this.#connectWithin;
@@ -119,14 +120,14 @@ export class DatabaseClient extends Client {
   }
 
   // What it takes and gives has many types, and they stay those of `Client`.
-  override query(...statement: any[]): any {
+  override query(...statement: DatabaseValue[]): DatabaseValue {
     if (!this.#isBusy) {
       this.#isBusy = true;
       this.#answered = this.#measure(statement[0]);
       this.#silence = 0;
       this.#looking ??= this.#lookLater();
     }
-    return (super.query as (...statement: any[]) => any).apply(this, statement);
+    return (super.query as (...statement: DatabaseValue[]) => DatabaseValue).apply(this, statement);
   }
 
   /** Begins to measure, for metrics, the log of slow statements and traces. */

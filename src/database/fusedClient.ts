@@ -14,6 +14,7 @@ import type { RequestSettings } from "./requestSettings.ts";
 import type { Setter } from "./serverSettings.ts";
 import { announceStatement } from "./statementEvents.ts";
 import { TransactionClient } from "./transactionClient.ts";
+import type { DatabaseValue } from "./databaseValue.ts";
 
 /** How often a statement is sent again after 40001 or 40P01. */
 const MOST_RETRIES = 5;
@@ -134,7 +135,7 @@ export class FusedClient implements NodePostgresPgClient {
     const toText = (value: unknown) => (value instanceof Preloaded ? JSON.stringify(value) : value);
     return this.#transaction(setter, async (client) => {
       for (const value of preloaded) await value.load(client);
-      return client.query<TData>({ ...query, values: values.map(toText) as any[] });
+      return client.query<TData>({ ...query, values: values.map(toText) as DatabaseValue[] });
     });
   }
 

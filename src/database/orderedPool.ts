@@ -4,6 +4,7 @@ import type { Party } from "../admission/party.ts";
 import { DatabaseClient, type DatabaseClientConfig } from "./client.ts";
 import { closesConnection, DatabaseConnectionError } from "./databaseErrors.ts";
 import { connectionWaits, endTiming, startTiming } from "./timings.ts";
+import type { DatabaseValue } from "./databaseValue.ts";
 
 type ConnectCallback = Parameters<Pool["connect"]>[0];
 
@@ -69,14 +70,16 @@ export class OrderedPool extends Pool {
   }
 
   /** Runs one statement on a connection of the pool, which is closed only where the error leaves it unusable. No callbacks. */
-  override async query(...statement: any[]): Promise<any> {
+  override async query(...statement: DatabaseValue[]): Promise<DatabaseValue> {
     const client = await this.connect();
     // The driver tells of an error before the server is ready for the next statement.
     const { promise: ready, resolve: onReady } = Promise.withResolvers<void>();
     client.once("drain", onReady).once("end", onReady);
     let isUsable = true;
     try {
-      return await (client as { query(...statement: any[]): Promise<any> }).query(...statement);
+      return await (client as { query(...statement: DatabaseValue[]): Promise<DatabaseValue> }).query(
+        ...statement,
+      );
     } catch (error) {
       isUsable = error instanceof DatabaseError && !closesConnection(error);
       if (isUsable) await ready;
@@ -95,7 +98,9 @@ export function inShare(
   party: Party,
 ): Pick<Pool, "query"> {
   if (!connections) return pool;
-  const query = (...statement: any[]) =>
-    connections.run(party, () => (pool as { query(...statement: any[]): Promise<any> }).query(...statement));
+  const query = (...statement: DatabaseValue[]) =>
+    connections.run(party, () =>
+      (pool as { query(...statement: DatabaseValue[]): Promise<DatabaseValue> }).query(...statement),
+    );
   return { query } as Pick<Pool, "query">;
 }

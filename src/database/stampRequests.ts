@@ -1,5 +1,6 @@
 import type { PoolClient } from "pg";
 import { workContext } from "../base/workContext.ts";
+import type { DatabaseValue } from "./databaseValue.ts";
 
 /**
  * Has a connection say in `plat.request_id` for which request its statements are, so that the events of a job bear the id of the request
@@ -7,8 +8,8 @@ import { workContext } from "../base/workContext.ts";
  */
 export function stampRequests(client: PoolClient): void {
   let stamped: string | undefined = "";
-  const query = client.query.bind(client) as (...statement: any[]) => any;
-  client.query = ((...statement: any[]) => {
+  const query = client.query.bind(client) as (...statement: DatabaseValue[]) => DatabaseValue;
+  client.query = ((...statement: DatabaseValue[]) => {
     const wanted = workContext.getStore()?.requestId ?? "";
     // In a transaction it would be undone with it.
     if (wanted !== stamped && client.getTransactionStatus() === "I") {

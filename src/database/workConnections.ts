@@ -3,6 +3,7 @@ import { FairSemaphore } from "../admission/fairSemaphore.ts";
 import type { Party } from "../admission/party.ts";
 import { DatabaseConnectionError } from "./databaseErrors.ts";
 import { makeWorkPool } from "./pool.ts";
+import type { DatabaseValue } from "./databaseValue.ts";
 
 /** What the engines of background work need of a pool. */
 export type WorkPool = Pick<Pool, "query" | "connect" | "end">;
@@ -38,8 +39,10 @@ export function shareOf(pool: Pick<Pool, "query" | "connect">, max: number): Wor
       throw error;
     }
   };
-  const query = (...statement: any[]) =>
-    places.run(askers, () => (pool as { query(...statement: any[]): Promise<any> }).query(...statement));
+  const query = (...statement: DatabaseValue[]) =>
+    places.run(askers, () =>
+      (pool as { query(...statement: DatabaseValue[]): Promise<DatabaseValue> }).query(...statement),
+    );
   return { connect, query, end: async () => {} } as WorkPool;
 }
 

@@ -2,10 +2,11 @@
 import type { DraftProvider } from "../providers/drafts/index.ts";
 import type { Compute } from "../compute/pool.ts";
 import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "./compose.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** A pool or connection of plat_worker, with no transaction open. */
 export interface Queries {
-  query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
+  query(text: string, values: unknown[]): Promise<{ rows: DatabaseValue[] }>;
 }
 
 export interface DraftOrder {

@@ -1,6 +1,7 @@
 /** How PostgreSQL carries out one statement of the API. */
 import pg, { escapeLiteral, type ClientBase } from "pg";
 import { isPlannedForValues } from "../database/planMark.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): string | null } }).utils;
 
@@ -22,7 +23,7 @@ export async function explainStatement(
   settings: Readonly<Record<string, string>>,
   { text, values = [] }: { text: string; values?: readonly unknown[] },
   options: string,
-): Promise<{ "QUERY PLAN": any }[]> {
+): Promise<{ "QUERY PLAN": DatabaseValue }[]> {
   await client.query("begin");
   try {
     await client.query("select set_config(s.key, s.value, true) from json_each_text($1) s", [

@@ -3,6 +3,7 @@ import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import type { ExportRow } from "./source.ts";
 import type { FromThread, ToThread, WritingCalls, WritingData } from "./writing.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 const { kind, columns, timeZone, title } = workerData as WritingData;
 const port = parentPort!;
@@ -11,7 +12,7 @@ const port = parentPort!;
 if (process.platform === "linux") setPriority(5);
 
 const say = (message: FromThread) => port.postMessage(message);
-const asked = new Map<number, (value: any) => void>();
+const asked = new Map<number, (value: DatabaseValue) => void>();
 let calls = 0;
 
 function ask<C extends keyof WritingCalls>(call: C, argument?: unknown): ReturnType<WritingCalls[C]> {

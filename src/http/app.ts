@@ -11,7 +11,9 @@ import { readBody } from "./body.ts";
 import { cors } from "./cors.ts";
 import { eventStream, streamTickets } from "./eventStream.ts";
 import { explorer } from "./explorer.ts";
+import { getOfDocument, isGetOfDocument } from "./getOfDocument.ts";
 import { Grafserv } from "./grafserv.ts";
+import type { TagOf } from "./entityTags.ts";
 import { type AnswerCompiled, graphql } from "./graphqlEndpoint.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
@@ -28,6 +30,7 @@ import { securityHeaders } from "./securityHeaders.ts";
 import { signingForm } from "./signing.ts";
 import type { TrustedDocuments } from "./trustedDocuments.ts";
 import { isMultipart, unlessRead, uploads, type UploadDeps } from "./uploads.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** What the HTTP side needs from the rest of the service. */
 export interface AppDeps {
@@ -45,6 +48,8 @@ export interface AppDeps {
   readonly answerCompiled?: AnswerCompiled;
   /** The positions of the database; answers tell none where omitted. */
   readonly positions?: Positions;
+  /** Tells equal answers by their tags; no answer has one where omitted. */
+  readonly tagOf?: TagOf;
   readonly constraintMessages: ConstraintMessages;
   /** The language of messages to a user; that of the header Accept-Language where omitted. */
   readonly languageOfUser?: LanguageOfUser;
@@ -73,7 +78,7 @@ export interface AppDeps {
   /** POST /webhooks/messages, where the provider of text messages tells what became of them. */
   readonly messagesWebhook?: RequestHandler;
   /** POST /webhooks/signing/:id, where the provider of electronic signatures tells that something changed. */
-  readonly signingWebhook?: RequestHandler<any>;
+  readonly signingWebhook?: RequestHandler<DatabaseValue>;
   /** GET /events/stream and POST /events/tickets. */
   readonly live?: Live;
   /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
@@ -110,13 +115,17 @@ export function createApp(deps: AppDeps): Express {
   );
   app.all(
     "/graphql",
-    cors("POST"),
-    onlyMethods("POST"),
+    cors("GET, POST"),
     (request, response, next) =>
-      deps.uploads && isMultipart(request) ? next() : jsonOnly(request, response, next),
+      isGetOfDocument(request) ? next() : onlyMethods("POST")(request, response, next),
+    (request, response, next) =>
+      request.method === "GET" || (deps.uploads && isMultipart(request))
+        ? next()
+        : jsonOnly(request, response, next),
     acceptJson,
     authentication(deps.authenticate, config.production),
     ...(deps.beforeBody ?? []),
+    getOfDocument(deps.documents),
     ...(deps.uploads ? [uploads(deps.uploads, deps.documents)] : []),
     ...unlessRead(readBody, graphqlRequest(deps.documents)),
     ...(deps.beforeGraphql ?? []),
@@ -125,6 +134,7 @@ export function createApp(deps: AppDeps): Express {
       languageOfUser: deps.languageOfUser,
       answerCompiled: deps.answerCompiled,
       positions: deps.positions,
+      tagOf: deps.tagOf,
     }),
   );
   if (deps.live) {
@@ -135,24 +145,25 @@ export function createApp(deps: AppDeps): Express {
   for (const [path, page] of Object.entries(deps.pages ?? {}))
     app.all(path, onlyMethods("GET", "HEAD"), page);
   if (deps.trackers)
-    app.all("/t/:key", onlyMethods("GET", "HEAD") as RequestHandler<any>, inTurn(deps.trackers));
+    app.all("/t/:key", onlyMethods("GET", "HEAD") as RequestHandler<DatabaseValue>, inTurn(deps.trackers));
   for (const [path, page] of Object.entries({
     "/unsubscribe/:token": deps.unsubscribe,
     "/confirm/:token": deps.confirm,
     "/stop-email-change/:token": deps.stopEmailChange,
   }))
-    if (page) app.all(path, onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>, inTurn(page));
+    if (page)
+      app.all(path, onlyMethods("GET", "HEAD", "POST") as RequestHandler<DatabaseValue>, inTurn(page));
   if (deps.signing)
     app.all(
       "/sign/:token",
-      onlyMethods("GET", "HEAD", "POST") as RequestHandler<any>,
+      onlyMethods("GET", "HEAD", "POST") as RequestHandler<DatabaseValue>,
       signingForm,
       inTurn(deps.signing),
     );
   if (deps.calendars)
     app.all(
       "/calendars/:token.ics",
-      onlyMethods("GET", "HEAD") as RequestHandler<any>,
+      onlyMethods("GET", "HEAD") as RequestHandler<DatabaseValue>,
       inTurn(deps.calendars),
     );
   if (deps.consent) app.all("/integrations/callback", onlyMethods("GET", "POST"), inTurn(deps.consent));

@@ -10,6 +10,8 @@ export class Grafserv extends ExpressGrafserv {
     return this.#process(request, response, (digest) => {
       digest.path = this.dynamicOptions.graphqlPath;
       digest.preferJSON = true;
+      // By GET come queries of registered documents, as if they were posted.
+      digest.method = "POST";
     });
   }
 

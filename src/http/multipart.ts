@@ -6,6 +6,7 @@ import { CodedError } from "../base/errors.ts";
 import { MEGABYTE } from "../providers/files/kinds.ts";
 import { parseJson } from "./jsonText.ts";
 import { parseGraphQLRequest, type AskedRequest } from "./graphqlRequest.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 export const multipartLimits = {
   /** Files of one request. */
@@ -62,7 +63,7 @@ function parseMap(text: string): Map<string, string[]> {
 function place(operations: AskedRequest, path: string, file: unknown): void {
   const steps = path.split(".");
   const last = steps.pop()!;
-  let at: any = operations;
+  let at: DatabaseValue = operations;
   for (const step of steps) at = Object.hasOwn(at ?? {}, step) ? at[step] : undefined;
   if (typeof at !== "object" || at === null || !Object.hasOwn(at, last) || at[last] !== null)
     throw refuse(`The variables need null at ${path}, where the file goes.`, "map");

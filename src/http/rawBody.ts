@@ -1,6 +1,7 @@
 import express, { type RequestHandler } from "express";
 import { CodedError } from "../base/errors.ts";
 import { admitBody } from "./body.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** Bytes; what providers tell is far smaller. */
 const limit = 256 * 1024;
@@ -8,7 +9,7 @@ const limit = 256 * 1024;
 const read = express.raw({ limit, type: () => true, inflate: false });
 
 /** Reads the body as it was sent, for signatures that are over it: `request.body` is a Buffer from here on. */
-export const rawBody: RequestHandler<any> = async (request, response, next) => {
+export const rawBody: RequestHandler<DatabaseValue> = async (request, response, next) => {
   // Nobody knows yet who sends it.
   await admitBody(request, response, { userId: null, limit });
   read(request, response, (error?: { type?: string }) => {

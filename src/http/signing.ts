@@ -16,6 +16,7 @@ import { paragraph, readerOf, sendPage, type Reader } from "./htmlPage.ts";
 import { userAgentOf } from "./requestFacts.ts";
 import { requestState } from "./requestState.ts";
 import { toCodedError } from "./toCodedError.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 export interface SigningPageDeps {
   /** Connections of plat_authenticator. */
@@ -50,7 +51,7 @@ const limit = 16 * 1024;
 const form = express.urlencoded({ extended: false, limit, parameterLimit: 10 });
 
 /** Reads the form of a POST. @throws CodedError BAD_USER_INPUT, PAYLOAD_TOO_LARGE */
-export const signingForm: RequestHandler<any> = (request, response, next) =>
+export const signingForm: RequestHandler<DatabaseValue> = (request, response, next) =>
   form(request, response, (error?: { type?: string }) => {
     if (!error) return next();
     next(

@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import { CodedError } from "../base/errors.ts";
 import type { Integrations } from "../integrations/integrations.ts";
 import { isSignedByDocusign } from "../providers/signing/docusign.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -13,7 +14,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export function signingWebhook(
   integrations: Pick<Integrations, "account">,
   pool: Pick<Pool, "query">,
-): RequestHandler<any> {
+): RequestHandler<DatabaseValue> {
   return async (request, response) => {
     const { id } = request.params as { id: string };
     const refused = new CodedError("BAD_USER_INPUT", "The signature is missing, or not the provider's.");

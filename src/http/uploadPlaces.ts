@@ -14,12 +14,13 @@ import {
 import { isFileKind, type FileKindName } from "../providers/files/kinds.ts";
 import { queryLimits } from "../admission/queryLimits.ts";
 import type { GraphQLRequest } from "./graphqlRequest.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 function* rootFields(
   document: DocumentNode,
   set: SelectionSetNode,
   seen = new Set<string>(),
-): Generator<any> {
+): Generator<DatabaseValue> {
   for (const selection of set.selections) {
     if (selection.kind === Kind.FIELD) yield selection;
     else if (selection.kind === Kind.INLINE_FRAGMENT)
@@ -57,7 +58,7 @@ export function uploadPlaces(schema: GraphQLSchema, request: GraphQLRequest): Ma
     if (request.operationName != null && operation.name?.value !== request.operationName) continue;
     for (const field of rootFields(document, operation.selectionSet)) {
       const argument = mutations[field.name.value]?.args.find(({ name }) => name === "input");
-      const value = field.arguments?.find((given: any) => given.name.value === "input")?.value as
+      const value = field.arguments?.find((given: DatabaseValue) => given.name.value === "input")?.value as
         VariableNode | ObjectValueNode | undefined;
       const type = argument && getNamedType(argument.type);
       if (!value || !isInputObjectType(type)) continue;

@@ -1,6 +1,7 @@
 /** What a file of src/integrations/apps does for its application: see docs/integrations.md. */
 import type { Compute } from "../compute/pool.ts";
 import type { AddressPolicy } from "../network/publicAddress.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** An integration as its application's file sees it. */
 export interface Connection {
@@ -9,9 +10,9 @@ export interface Connection {
   name: string;
   status: string;
   /** By the schema of the application. */
-  config: Record<string, any>;
+  config: Record<string, DatabaseValue>;
   /** By the schema of the application, or what `connect` gave; undefined where there are none. */
-  credentials: Record<string, any> | undefined;
+  credentials: Record<string, DatabaseValue> | undefined;
   app: AppFacts;
 }
 
@@ -58,12 +59,12 @@ export interface Tools {
   /** Where consent is given. */
   consentUrl(connection: Connection): Promise<string>;
   /** Fresh tokens for those that end. */
-  freshTokens(credentials: Record<string, any>): Promise<Connected>;
+  freshTokens(credentials: Record<string, DatabaseValue>): Promise<Connected>;
 }
 
 export interface Adapter {
   /** Refuses a config that the schema allows, but that cannot be. @throws Misconfigured */
-  check?(config: Record<string, any>, tools: Tools): Promise<void>;
+  check?(config: Record<string, DatabaseValue>, tools: Tools): Promise<void>;
   /** Asks the application whether it lets the integration in. @throws ConnectionFailed */
   connect(connection: Connection, tools: Tools): Promise<Connected>;
 }

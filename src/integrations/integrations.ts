@@ -12,6 +12,7 @@ import { adapters } from "./apps/index.ts";
 import { sendAs, type SentAs } from "./mailAccounts.ts";
 import type { OauthClientOptions } from "../base/providerOptions.ts";
 import { createOauthClient } from "./oauth.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 export interface IntegrationsOptions {
   seal: Seal;
@@ -22,7 +23,7 @@ export interface IntegrationsOptions {
   /** Undefined: no application with OAuth 2 is available. */
   oauth: OauthClientOptions | undefined;
   /** A connection of plat_authenticator for what people ask for, of plat_worker for what jobs do. */
-  query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
+  query(text: string, values: unknown[]): Promise<{ rows: DatabaseValue[] }>;
 }
 
 /** What app_private.integration_facts gives. */
@@ -31,7 +32,7 @@ export interface Facts {
   scope: Connection["scope"];
   name: string;
   status: string;
-  config: Record<string, any>;
+  config: Record<string, DatabaseValue>;
   sealed: string | null;
   /** The webhook that it goes out by, also before there is one. */
   webhookId: string;
@@ -43,8 +44,8 @@ export interface Facts {
 
 /** A config and credentials that take the place of the present ones. */
 export interface Change {
-  config?: Record<string, any>;
-  credentials?: Record<string, any>;
+  config?: Record<string, DatabaseValue>;
+  credentials?: Record<string, DatabaseValue>;
 }
 
 /** What app_private.consent_facts gives: who asked for a consent, and for which organization where it is not for themselves. */
@@ -84,8 +85,8 @@ export interface Integrations {
 
 /** How an organization's account at an application is reached. */
 export interface Account {
-  config: Record<string, any>;
-  credentials: Record<string, any>;
+  config: Record<string, DatabaseValue>;
+  credentials: Record<string, DatabaseValue>;
   policy: AddressPolicy;
 }
 
@@ -169,9 +170,9 @@ export function createIntegrations({
     }
   };
 
-  const openCredentials = (integrationId: string, sealed: string): Record<string, any> => {
+  const openCredentials = (integrationId: string, sealed: string): Record<string, DatabaseValue> => {
     try {
-      return JSON.parse(seal.open(sealed, credentialsOf(integrationId))) as Record<string, any>;
+      return JSON.parse(seal.open(sealed, credentialsOf(integrationId))) as Record<string, DatabaseValue>;
     } catch (error) {
       throw new ConnectionFailed("The credentials cannot be opened any more; give them again.", {
         retryable: false,
@@ -185,7 +186,7 @@ export function createIntegrations({
   async function noteConnected(
     { scope, id }: Facts,
     result: Connected,
-    { config, sealed }: { config: Record<string, any> | undefined; sealed: string | null },
+    { config, sealed }: { config: Record<string, DatabaseValue> | undefined; sealed: string | null },
   ): Promise<void> {
     await query("select app_private.note_connected($1, $2, $3, $4, $5, $6, $7, $8, $9)", [
       scope,

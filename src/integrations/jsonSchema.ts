@@ -4,6 +4,7 @@
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import { Misconfigured } from "./adapter.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 const kinds: Record<string, string> = {
   object: "an object",
@@ -48,7 +49,7 @@ const shortened = (member: string) => member.slice(0, 100);
 /** `/mapping/e~1mail` → `config.mapping.e/mail`, `/events/0` → `config.events[0]`. */
 function placeOf(pointer: string, root: unknown, name: string): string {
   let place = name;
-  let value: any = root;
+  let value: DatabaseValue = root;
   for (const part of pointer.split("/").slice(1)) {
     const member = part.replaceAll("~1", "/").replaceAll("~0", "~");
     place += Array.isArray(value) ? `[${member}]` : `.${shortened(member)}`;
@@ -59,7 +60,7 @@ function placeOf(pointer: string, root: unknown, name: string): string {
 
 /** What is wrong, and so what to do. */
 function sentence({ keyword, params, parentSchema, message }: ErrorObject): string {
-  const rule = parentSchema as Record<string, any>;
+  const rule = parentSchema as Record<string, DatabaseValue>;
   switch (keyword) {
     case "required":
       return "is missing";

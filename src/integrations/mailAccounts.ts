@@ -4,20 +4,21 @@ import { compose } from "../providers/mail/compose.ts";
 import type { MailMessage } from "../providers/mail/index.ts";
 import { ConnectionFailed } from "./adapter.ts";
 import { openMailAccount, toFailure } from "./apps/mail_account.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** The id under which the server took it, or why it never will. */
 export type SentAs = { id: string } | { refused: string };
 
 interface Account {
   id: string;
-  config: Record<string, any>;
+  config: Record<string, DatabaseValue>;
   sealed: string;
 }
 
 interface Needs {
-  query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
+  query(text: string, values: unknown[]): Promise<{ rows: DatabaseValue[] }>;
   policy: AddressPolicy;
-  openCredentials(integrationId: string, sealed: string): Record<string, any>;
+  openCredentials(integrationId: string, sealed: string): Record<string, DatabaseValue>;
   noteFailure(id: string, failure: ConnectionFailed): Promise<void>;
 }
 

@@ -2,6 +2,7 @@
 import * as oauth from "oauth4webapi";
 import { ConnectionFailed, type Connected } from "./adapter.ts";
 import type { OauthClientOptions } from "../base/providerOptions.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 export interface OauthClient {
   /** Where the user gives consent, and what has to be kept for `redeem`. */
@@ -9,7 +10,7 @@ export interface OauthClient {
   /** @param parameters what the provider led back with @throws ConnectionFailed */
   redeem(parameters: URLSearchParams, state: string, verifier: string): Promise<Connected>;
   /** @throws ConnectionFailed */
-  refresh(credentials: Record<string, any>): Promise<Connected>;
+  refresh(credentials: Record<string, DatabaseValue>): Promise<Connected>;
 }
 
 const timeoutMs = 10_000;
@@ -38,7 +39,7 @@ export function createOauthClient(
 
   const connected = (
     tokens: oauth.TokenEndpointResponse,
-    former: Record<string, any> | undefined,
+    former: Record<string, DatabaseValue> | undefined,
   ): Connected => {
     const claims = oauth.getValidatedIdTokenClaims(tokens);
     const account = claims && (claims["email"] ?? claims.sub);

@@ -10,6 +10,7 @@ import { throughOutages } from "../database/outages.ts";
 import { withLockTimeout } from "../database/pool.ts";
 import { stampRequests } from "../database/stampRequests.ts";
 import type { Logger } from "../base/log.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 export interface RunnerPoolOptions {
   /** That of plat_worker. */
@@ -112,8 +113,8 @@ export class RunnerPool extends Pool {
 
   /** A note that fails with its connection is written on another one. */
   #noteThroughOutages(client: PoolClient): void {
-    const query = client.query.bind(client) as (...statement: any[]) => any;
-    client.query = ((...statement: any[]) => {
+    const query = client.query.bind(client) as (...statement: DatabaseValue[]) => DatabaseValue;
+    client.query = ((...statement: DatabaseValue[]) => {
       const [config] = statement as [Note];
       if (typeof config?.name !== "string") return query(...statement);
       if (questions.test(config.name)) return query(this.#withoutPaused(config));

@@ -1,3 +1,4 @@
+import type { FieldArgs } from "postgraphile/grafast";
 /** The arguments of lists and connections that PostGraphile makes, in place of its own. */
 import { context as contextStep, lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
@@ -9,9 +10,10 @@ import { orderExpression, placed, defaultSort, type OrderSpec } from "./orders.t
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./pageArguments.ts";
 import { withDeleted } from "./portfolio.ts";
 import { orderTypeName, sortTypeName } from "./listTypes.ts";
+import type { AnyStep, AnyQueryBuilder, AnyType, AnyInput } from "../schema/stackTypes.ts";
 
 function tableOf(build: GraphileBuild.Build, codec: PgCodec): AnyResource | null {
-  return (build.pgTableResource(codec as any) as AnyResource | null) ?? null;
+  return (build.pgTableResource(codec as AnyType) as AnyResource | null) ?? null;
 }
 
 /** The arguments of a list or connection, with plans that act on its select. */
@@ -19,15 +21,15 @@ export function listArguments(
   build: GraphileBuild.Build,
   resource: AnyResource,
   isConnection: boolean,
-  args: Record<string, any>,
+  args: Record<string, unknown>,
   isRoot: boolean,
   /** Whether the field says itself where its rows are from, as a list on a project does. */
   isOfProject = false,
-): Record<string, any> {
+): Record<string, AnyType> {
   const { GraphQLInt, GraphQLList, GraphQLNonNull } = build.graphql;
   const table = tableOf(build, resource.codec as PgCodec) ?? resource;
   const codec = resource.codec as PgCodec;
-  const select = ($field: any) => (isConnection ? $field.getSubplan() : $field);
+  const select = ($field: AnyStep) => (isConnection ? $field.getSubplan() : $field);
   delete args.condition;
   const members = filterMembers(build, codec);
   const hasDeleted = Boolean(codec.attributes?.deleted_at) && !resource.parameters;
@@ -38,26 +40,26 @@ export function listArguments(
   const orderType = build.getTypeByName(orderTypeName(build, codec));
   const sortType = build.getTypeByName(sortTypeName(build, codec));
   const isPortfolio = isRoot && isConnection && typeof table.extensions?.tags?.portfolio === "string";
-  const result: Record<string, any> = { ...args };
+  const result: Record<string, unknown> = { ...args };
   if (filterType) {
     result.filter = {
       description: "Only records that match all fields of the filter.",
       type: filterType,
-      applyPlan(_: unknown, $field: any, arg: any) {
+      applyPlan(_: unknown, $field: unknown, arg: FieldArgs) {
         if (isPortfolio) return; // PortfolioConnectionsPlugin does it
         const $filter = arg.getRaw();
         const $select = select($field);
         $select.apply(
-          lambda($filter, (filter) => (qb: any) => {
-            for (const condition of conditions(members, filter as any, qb.alias, "record"))
+          lambda($filter, (filter) => (qb: AnyQueryBuilder) => {
+            for (const condition of conditions(members, filter as AnyType, qb.alias, "record"))
               qb.where(sql`${condition} ${plannedForValues}`);
           }),
         );
         if (hasDeleted && !isOfProject) {
           const of = { name: tableName(table), source: sourceName(table) };
           const rows = sql.identifier(...of.source);
-          ($select as any).from = $select.deferredSQL(
-            lambda($filter, (filter: any) => (filter?.includeDeleted === true ? withDeleted(of) : rows)),
+          ($select as AnyType).from = $select.deferredSQL(
+            lambda($filter, (filter: AnyInput) => (filter?.includeDeleted === true ? withDeleted(of) : rows)),
           );
         }
       },
@@ -69,7 +71,7 @@ export function listArguments(
     description: `How many records at most; 100 where omitted, ${MAX_FIRST} at most.`,
     type: GraphQLInt,
     defaultValue: 100,
-    applyPlan(_: unknown, $field: any, arg: any) {
+    applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
       $field.setFirst(lambda(arg.getRaw(), (first) => pageSize(first, 100)));
     },
   };
@@ -81,17 +83,17 @@ export function listArguments(
     result.offset = {
       description: "How many records to skip.",
       type: GraphQLInt,
-      applyPlan(_: unknown, $field: any, arg: any) {
+      applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
         $field.setOffset(lambda(arg.getRaw(), skip));
       },
     };
   }
-  if (orderType && !(table as any).isVirtual) {
+  if (orderType && !(table as AnyType).isVirtual) {
     result.orderBy = {
       description: "The order; the default of the list where omitted.",
-      type: new GraphQLList(new GraphQLNonNull(orderType as any)),
+      type: new GraphQLList(new GraphQLNonNull(orderType as AnyType)),
       defaultValue: [],
-      applyPlan(_: unknown, $field: any, arg: any) {
+      applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
         applyOrder(
           select($field),
           lambda(arg.getRaw(), (orderBy) =>
@@ -112,12 +114,12 @@ export function listArguments(
       description: "The order by name; orderBy comes first where both are given.",
       type: sortType,
       defaultValue: fallback,
-      applyPlan(_: unknown, $field: any, arg: any) {
+      applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
         applyOrder(
           select($field),
-          lambda([arg.getRaw(), contextStep()] as any, ([sort, viewer]: any) => {
+          lambda([arg.getRaw(), contextStep()] as AnyType, ([sort, viewer]: AnyInput) => {
             const order = chosenOrder(table, null, sort ?? fallback);
-            return placed(order, () => viewer.viewerPlace?.(viewer.ip)) as any;
+            return placed(order, () => viewer.viewerPlace?.(viewer.ip)) as AnyType;
           }),
           codec,
         );
@@ -129,13 +131,13 @@ export function listArguments(
 
 /** The member of the filter that is an argument of the root connection too: `@connectionArgument projectId`. */
 export function connectionArgument(build: GraphileBuild.Build, table: AnyResource) {
-  const [name] = tagTexts(table.extensions?.tags as any, "connectionArgument");
+  const [name] = tagTexts(table.extensions?.tags, "connectionArgument");
   return filterMembers(build, table.codec as PgCodec).find((member) => member.name === name);
 }
 
-export function applyOrder($select: any, $order: ExecutableStep, codec: PgCodec): void {
+export function applyOrder($select: AnyStep, $order: ExecutableStep, codec: PgCodec): void {
   $select.apply(
-    lambda($order, (order) => (qb: any) => {
+    lambda($order, (order) => (qb: AnyQueryBuilder) => {
       if (!order) return;
       for (const spec of order as OrderSpec[]) {
         if (spec.from) {

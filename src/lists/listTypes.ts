@@ -3,6 +3,7 @@ import type { PgCodec } from "postgraphile/@dataplan/pg";
 import type { AnyResource } from "../schema/recordTables.ts";
 import { filterMembers, filterTypeName } from "./filters.ts";
 import { orderColumns } from "./orders.ts";
+import type { AnyType } from "../schema/stackTypes.ts";
 
 export function orderTypeName(build: GraphileBuild.Build, codec: PgCodec): string {
   return `${build.inflection.pluralize(build.inflection.tableType(codec))}OrderBy`;
@@ -82,7 +83,7 @@ export function registerTypes(build: GraphileBuild.Build, codec: PgCodec): void 
 
 export function registerRanges(build: GraphileBuild.Build): void {
   const { GraphQLInt } = build.graphql;
-  const ranges: [string, () => any, string, string][] = [
+  const ranges: [string, () => AnyType, string, string][] = [
     ["DateTimeRange", () => build.getInputTypeByName("DateTime"), "from", "to"],
     ["DateRange", () => build.getInputTypeByName("Date"), "from", "to"],
     ["DecimalRange", () => build.getInputTypeByName("Decimal"), "min", "max"],

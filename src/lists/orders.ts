@@ -10,6 +10,7 @@ import { sql, type SQL } from "postgraphile/pg-sql2";
 import { tagTexts } from "../schema/codecNames.ts";
 import type { AnyResource } from "../schema/recordTables.ts";
 import type { Place } from "../providers/location/index.ts";
+import type { AnyType } from "../schema/stackTypes.ts";
 
 const DISTANCE = "distance";
 
@@ -68,14 +69,14 @@ export function total(order: OrderSpec[]): OrderSpec[] {
 
 /** The order without orderBy: the table's @defaultOrder, else newest first. */
 export function defaultOrder(resource: AnyResource): OrderSpec[] {
-  const [text] = tagTexts(resource.extensions?.tags as any, "defaultOrder");
+  const [text] = tagTexts(resource.extensions?.tags, "defaultOrder");
   return total(text ? parseOrder(text) : [{ column: "id", direction: "desc" }]);
 }
 
 /** The values of `sort`: name → order. */
 export function sorts(resource: AnyResource): Map<string, OrderSpec[]> {
   return new Map(
-    tagTexts(resource.extensions?.tags as any, "sort").map((text): [string, OrderSpec[]] => {
+    tagTexts(resource.extensions?.tags, "sort").map((text): [string, OrderSpec[]] => {
       const [name, ...rest] = text.split(/\s+/);
       return [name!, total(parseOrder(rest.join(" ")))];
     }),
@@ -87,7 +88,7 @@ export function sorts(resource: AnyResource): Map<string, OrderSpec[]> {
  * the table.
  */
 export function defaultSort(resource: AnyResource, table: AnyResource): string | undefined {
-  const [name] = tagTexts(resource.extensions?.tags as any, "defaultSort");
+  const [name] = tagTexts(resource.extensions?.tags, "defaultSort");
   const order = JSON.stringify(defaultOrder(table));
   return name ?? [...sorts(table)].find(([, each]) => JSON.stringify(each) === order)?.[0];
 }
@@ -96,10 +97,10 @@ export function defaultSort(resource: AnyResource, table: AnyResource): string |
 export function orderColumns(build: GraphileBuild.Build, codec: PgCodec): string[] {
   return Object.entries(codec.attributes ?? {})
     .filter(
-      ([name, attribute]: [string, any]) =>
+      ([name, attribute]: [string, AnyType]) =>
         attribute.extensions?.isIndexed &&
         (name === "id" || attribute.codec.name !== "uuid") &&
-        build.behavior.pgCodecAttributeMatches([codec as any, name], "attribute:orderBy" as any),
+        build.behavior.pgCodecAttributeMatches([codec as AnyType, name], "attribute:orderBy" as AnyType),
     )
     .map(([name]) => name);
 }

@@ -10,6 +10,8 @@ import { defaultOrder, placed } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./pageArguments.ts";
 import { portfolioSql, type PortfolioTable } from "./portfolio.ts";
 import { orderTypeName, sortTypeName } from "./listTypes.ts";
+import type { AnyScope, AnyType, AnyInput } from "../schema/stackTypes.ts";
+import type { FieldArgs } from "postgraphile/grafast";
 
 export function portfolioTable(
   build: GraphileBuild.Build,
@@ -25,11 +27,9 @@ export function portfolioTable(
     members: filterMembers(build, resource.codec as PgCodec),
     indexedOrder: defaultOrder(resource),
     hasPublicRows: resource.extensions?.tags?.publicRows !== undefined,
-    ownFinder: tagTexts(resource.extensions?.tags as any, "ownFinder")[0],
-    also: alsoShown(tagTexts(resource.extensions?.tags as any, "portfolioAlso")[0]),
-    listColumns: tagTexts(resource.extensions?.tags as any, "filterLists").flatMap((text) =>
-      text.split(/[\s,]+/),
-    ),
+    ownFinder: tagTexts(resource.extensions?.tags, "ownFinder")[0],
+    also: alsoShown(tagTexts(resource.extensions?.tags, "portfolioAlso")[0]),
+    listColumns: tagTexts(resource.extensions?.tags, "filterLists").flatMap((text) => text.split(/[\s,]+/)),
   };
 }
 
@@ -42,21 +42,23 @@ function alsoShown(text: string | undefined): PortfolioTable["also"] {
 
 export function portfolioField(
   build: GraphileBuild.Build,
-  context: any,
+  context: AnyScope,
   resource: AnyResource,
   permission: string,
   fieldName: string,
 ) {
   const { GraphQLInt, GraphQLList, GraphQLNonNull } = build.graphql;
   const codec = resource.codec as PgCodec;
-  const [limit] = tagTexts(resource.extensions?.tags as any, "defaultFirst");
+  const [limit] = tagTexts(resource.extensions?.tags, "defaultFirst");
   const fallback = limit ? Number(limit) : 100;
   const sortType = build.getTypeByName(sortTypeName(build, codec));
   const table = portfolioTable(build, resource, permission);
   const order = defaultOrder(resource);
   return context.fieldWithHooks({ fieldName, pgFieldResource: resource }, () => ({
     description: `Across the portfolio: ${nounOf(build.inflection.tableType(codec))} records, ${order.map((o) => `${o.column.replaceAll("_", " ")} ${o.direction === "desc" ? "descending" : "ascending"}`)[0]}.`,
-    type: new GraphQLList(new GraphQLNonNull(build.getGraphQLTypeByPgCodec(codec as any, "output") as any)),
+    type: new GraphQLList(
+      new GraphQLNonNull(build.getGraphQLTypeByPgCodec(codec as AnyType, "output") as AnyType),
+    ),
     args: {
       filter: {
         description: "Only records that match all fields of the filter.",
@@ -71,7 +73,9 @@ export function portfolioField(
       offset: { description: "How many records to skip.", type: GraphQLInt },
       orderBy: {
         description: "The order; the default of the list where omitted.",
-        type: new GraphQLList(new GraphQLNonNull(build.getTypeByName(orderTypeName(build, codec)) as any)),
+        type: new GraphQLList(
+          new GraphQLNonNull(build.getTypeByName(orderTypeName(build, codec)) as AnyType),
+        ),
       },
       ...(sortType
         ? {
@@ -82,15 +86,24 @@ export function portfolioField(
           }
         : {}),
     },
-    plan(_$root: unknown, fieldArgs: any) {
+    plan(_$root: unknown, fieldArgs: FieldArgs) {
       const $order = lambda(
-        [contextStep(), fieldArgs.getRaw("orderBy"), ...(sortType ? [fieldArgs.getRaw("sort")] : [])] as any,
-        ([viewer, orderBy, sort]: any) =>
-          placed(chosenOrder(resource, orderBy, sort), () => viewer.viewerPlace?.(viewer.ip)) as any,
+        [
+          contextStep(),
+          fieldArgs.getRaw("orderBy"),
+          ...(sortType ? [fieldArgs.getRaw("sort")] : []),
+        ] as AnyType,
+        ([viewer, orderBy, sort]: AnyInput) =>
+          placed(chosenOrder(resource, orderBy, sort), () => viewer.viewerPlace?.(viewer.ip)) as AnyType,
       );
       const $from = lambda(
-        [fieldArgs.getRaw("filter"), fieldArgs.getRaw("first"), fieldArgs.getRaw("offset"), $order] as any,
-        ([filter, first, offset, chosen]: any) =>
+        [
+          fieldArgs.getRaw("filter"),
+          fieldArgs.getRaw("first"),
+          fieldArgs.getRaw("offset"),
+          $order,
+        ] as AnyType,
+        ([filter, first, offset, chosen]: AnyInput) =>
           portfolioSql(table, {
             filter,
             order: chosen,
@@ -98,9 +111,9 @@ export function portfolioField(
             offset: skip(offset),
           }),
       );
-      const $select = pgSelect({ resource, identifiers: [], mode: "normal" }) as any;
+      const $select = pgSelect({ resource, identifiers: [], mode: "normal" }) as AnyType;
       $select.from = $select.deferredSQL($from);
-      applyOrder($select, $order as any, codec);
+      applyOrder($select, $order as AnyType, codec);
       return $select;
     },
   }));

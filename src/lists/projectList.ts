@@ -5,9 +5,11 @@ import { sourceName, tableName, type AnyResource } from "../schema/recordTables.
 import { filterMembers } from "./filters.ts";
 import { chosenOrder, pageSize, skip } from "./pageArguments.ts";
 import { projectSql, withDeleted } from "./portfolio.ts";
+import type { AnyStep, AnyScope, AnyType, AnyInput } from "../schema/stackTypes.ts";
+import type { FieldArgs } from "postgraphile/grafast";
 
 /** Whether a field is such a list: nothing but the whole project, or being assigned, shows a record of it. */
-export function isProjectList(scope: any): boolean {
+export function isProjectList(scope: AnyScope): boolean {
   const { isPgManyRelationListField, pgRelationDetails: details, pgFieldResource: resource } = scope;
   if (!isPgManyRelationListField || details?.codec.name !== "projects") return false;
   const tags = resource.extensions?.tags;
@@ -24,9 +26,9 @@ export function isProjectList(scope: any): boolean {
 export function rowsOfProject(
   build: GraphileBuild.Build,
   resource: AnyResource,
-  $list: any,
+  $list: AnyStep,
   $projectId: ExecutableStep,
-  fieldArgs: any,
+  fieldArgs: FieldArgs,
 ): void {
   const table = {
     name: tableName(resource),
@@ -37,8 +39,8 @@ export function rowsOfProject(
   const id = $list.placeholder($projectId, TYPES.uuid);
   $list.from = $list.deferredSQL(
     lambda(
-      ["filter", "first", "offset", "orderBy"].map((name) => fieldArgs.getRaw(name)) as any,
-      ([filter, first, offset, orderBy]: any) =>
+      ["filter", "first", "offset", "orderBy"].map((name) => fieldArgs.getRaw(name)) as AnyType,
+      ([filter, first, offset, orderBy]: AnyInput) =>
         filter?.includeDeleted === true
           ? withDeleted(table)
           : projectSql(table, id, {

@@ -4,6 +4,7 @@ import { listOfCodec, pgSelect, TYPES, type PgCodec } from "postgraphile/@datapl
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import type { AnyResource } from "../schema/recordTables.ts";
 import { onlyOnce } from "./idempotency.ts";
+import type { AnyType } from "../schema/stackTypes.ts";
 
 interface CallParameter {
   name?: string | null;
@@ -53,9 +54,13 @@ export function callInMutation(
   const $select = pgSelect({
     resource,
     identifiers: [],
-    parameters: parameters as any,
-    args: parameters.map(({ name, codec }, index) => ({ name, step: steps[index], pgCodec: codec })) as any,
-    from: from as any,
+    parameters: parameters as AnyType,
+    args: parameters.map(({ name, codec }, index) => ({
+      name,
+      step: steps[index],
+      pgCodec: codec,
+    })) as AnyType,
+    from: from,
     mode: "mutation",
     joinAsLateral: true,
   });

@@ -2,6 +2,7 @@
 import { constant, type ExecutableStep } from "postgraphile/grafast";
 import type { GraphQLFieldConfig } from "postgraphile/graphql";
 import type { AnyResource } from "../schema/recordTables.ts";
+import type { AnyStep, AnyType } from "../schema/stackTypes.ts";
 
 /** How operations call the records of a table: by the tag @operationName, else like their type. */
 export function operationNameOf(build: GraphileBuild.Build, resource: AnyResource): string {
@@ -16,8 +17,8 @@ export function operationNameOf(build: GraphileBuild.Build, resource: AnyResourc
 export function deletedFields(
   build: GraphileBuild.Build,
   typeName: string,
-  idOf: ($payload: any) => ExecutableStep,
-): Record<"deletedId" | "deletedType", GraphQLFieldConfig<any, any> & { plan: any }> {
+  idOf: ($payload: AnyStep) => ExecutableStep,
+): Record<"deletedId" | "deletedType", GraphQLFieldConfig<AnyType, AnyType> & { plan: AnyType }> {
   const { GraphQLNonNull, GraphQLID, GraphQLString } = build.graphql;
   return {
     deletedId: {
@@ -44,11 +45,11 @@ export function registerDeletePayload(build: GraphileBuild.Build, resource: AnyR
       return {
         description: `What delete${typeName} did.`,
         fields: () => {
-          const fields: Record<string, any> = {
+          const fields: Record<string, AnyType> = {
             id: {
               description: "The deleted record.",
               type: new GraphQLNonNull(GraphQLID),
-              plan: ($payload: any) => $payload.get("record").get("id"),
+              plan: ($payload: AnyStep) => $payload.get("record").get("id"),
             },
             deleted: {
               description: "Whether it is deleted.",
@@ -59,17 +60,20 @@ export function registerDeletePayload(build: GraphileBuild.Build, resource: AnyR
               $payload.get("record").get("id"),
             ),
           };
-          for (const [relationName, relation] of Object.entries(resource.getRelations()) as [string, any][]) {
+          for (const [relationName, relation] of Object.entries(resource.getRelations()) as [
+            string,
+            AnyType,
+          ][]) {
             if (relation.isReferencee || relation.extensions?.tags?.parent === undefined) continue;
             const fieldName = build.inflection.singleRelation({
               registry: resource.registry,
               codec: resource.codec,
               relationName,
-            } as any);
+            });
             fields[fieldName] = {
               description: "The record that it belonged to; null where the viewer may not see it.",
               type: build.getGraphQLTypeByPgCodec(relation.remoteResource.codec, "output"),
-              plan: ($payload: any) => {
+              plan: ($payload: AnyStep) => {
                 const $record = $payload.get("record");
                 return relation.remoteResource.get(
                   Object.fromEntries(

@@ -50,7 +50,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
             name,
             column: parameter.name!,
             codec: parameter.codec,
-            type: !(parameter as any).optional ? new GraphQLNonNull(type) : type,
+            type: !parameter.optional ? new GraphQLNonNull(type) : type,
             description: told.get(name) ?? (name === "id" ? describeId : idDescription(parameter.name!)),
           };
         }),
@@ -89,7 +89,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
     members: getMembers,
     outputType: () => {
       const type = build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType;
-      return resource.isUnique ? type : new build.graphql.GraphQLList(new GraphQLNonNull(type as any));
+      return resource.isUnique ? type : new build.graphql.GraphQLList(new GraphQLNonNull(type));
     },
     plan($input, $repeat) {
       const $values = lambda([$input, contextStepOf(), $repeat], ([input, context, repeat]) =>
@@ -110,7 +110,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
             ? { ...parameter, codec: TYPES.text }
             : parameter,
         ),
-        steps: parameters.map((parameter) => get($values as any, parameter.name!) as ExecutableStep),
+        steps: parameters.map((parameter) => get($values, parameter.name!) as ExecutableStep),
         call: (given) => {
           const [first, ...others] = given
             .map(([name, value]) => [parameters.find((p) => p.name === name)!, value] as const)

@@ -79,7 +79,7 @@ export function idempotencyOf($input: ExecutableStep, becomes: string | undefine
   const plan = operationPlan();
   const place = places.get(plan) ?? 0;
   places.set(plan, place + 1);
-  return lambda([$input, context()], ([input, request]: any) => {
+  return lambda([$input, context()], ([input, request]) => {
     const repeat = idempotencyIn(input, request);
     return repeat && { ...repeat, place: String(place), ...(becomes === undefined ? {} : { becomes }) };
   });

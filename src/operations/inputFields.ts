@@ -3,6 +3,7 @@ import { TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dat
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { workOf } from "../admission/operationWork.ts";
 import { camel, inputTypeOf, toDatabaseNames } from "../schema/codecNames.ts";
+import type { AnyType } from "../schema/stackTypes.ts";
 
 /**
  * Replaces a value before SQL sees it, such as a password by its hash or a file by what refers to it; named by the tag
@@ -51,7 +52,7 @@ export function columnMembers(
       description: describeId,
     });
   }
-  for (const [column, attribute] of Object.entries(codec.attributes ?? {}) as [string, any][]) {
+  for (const [column, attribute] of Object.entries(codec.attributes ?? {}) as [string, AnyType][]) {
     if (!(how === "insert" ? attribute.extensions?.canInsert : attribute.extensions?.canUpdate)) continue;
     const type = inputTypeOf(build, attribute.codec);
     const required =

@@ -9,6 +9,7 @@ import { callInMutation } from "./callInMutation.ts";
 import { operationNameOf } from "./deletePayload.ts";
 import { columnMembers, toColumns, type Member } from "./inputFields.ts";
 import type { Operation } from "./operation.ts";
+import type { AnyType } from "../schema/stackTypes.ts";
 
 function recordStatement(
   resource: AnyResource,
@@ -33,7 +34,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
   const outputType = () => build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType;
   // As the operations call it, where that is not the name of the type.
   const operationName = operationNameOf(build, resource);
-  const isFile = Object.values(resource.codec.attributes as Record<string, any>).some(
+  const isFile = Object.values(resource.codec.attributes as Record<string, AnyType>).some(
     (a) => a.codec.extensions?.tags?.scalar === "Upload",
   );
   const [, uploadTarget] = tableName(resource);
@@ -41,7 +42,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
   const subject = aNoun(typeName);
   const clause = clauseOf(resource.codec.description);
   for (const how of ["insert", "update"] as const) {
-    const granted = Object.values(resource.codec.attributes as Record<string, any>).some((a) =>
+    const granted = Object.values(resource.codec.attributes as Record<string, AnyType>).some((a) =>
       how === "insert" ? a.extensions?.canInsert : a.extensions?.canUpdate,
     );
     if (!granted) continue;
@@ -99,7 +100,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
           record: recordStatement(
             resource,
             "delete_record",
-            { step: get($input as any, "id") as ExecutableStep, pgCodec: TYPES.text },
+            { step: get($input, "id") as ExecutableStep, pgCodec: TYPES.text },
             $repeat,
           ),
         }),

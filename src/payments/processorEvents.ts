@@ -1,5 +1,6 @@
 import type { JobHelpers } from "graphile-worker";
 import { paymentActions, type PaymentActions, type Query } from "./paymentActions.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** The moves for a job, whose statements are those of plat_worker. */
 export function actionsOf({ payments, query }: Pick<JobHelpers, "payments" | "query">): PaymentActions {
@@ -8,7 +9,7 @@ export function actionsOf({ payments, query }: Pick<JobHelpers, "payments" | "qu
 
 /** Writes down the present state of what an event is about, whatever the event itself said. */
 export async function lookAt(helpers: JobHelpers, eventId: string): Promise<void> {
-  const { rows } = await helpers.query<{ payment: any; account: any }>(
+  const { rows } = await helpers.query<{ payment: DatabaseValue; account: DatabaseValue }>(
     "select payment, account from app_private.subject_of_processor_event($1)",
     [eventId],
   );

@@ -9,6 +9,7 @@
  */
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { baseCodec } from "../schema/codecNames.ts";
+import type { AnyType } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -57,7 +58,7 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
       pgCodecAttribute: {
         override(behavior, [codec, attributeName]) {
           const attribute = codec.attributes[attributeName]!;
-          const result: any[] = [behavior];
+          const result: AnyType[] = [behavior];
           const { masked, writeOnly } = attribute.extensions?.tags ?? {};
           if (masked || writeOnly) result.push(...unread);
           if (attributeName === "deleted_at" || !isGroupable(attribute.codec))
@@ -66,7 +67,7 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
         },
       },
       pgResource: {
-        override(behavior, resource): any[] {
+        override(behavior, resource): AnyType[] {
           if (resource.parameters) {
             // The condition of a filter is not a field of the record.
             if (resource.extensions?.tags?.filter) return [behavior, "-*"];

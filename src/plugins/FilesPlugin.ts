@@ -6,6 +6,7 @@
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import { Preloaded } from "../database/preloaded.ts";
+import type { AnyType } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -54,7 +55,7 @@ const interfaces: Record<string, { description: string; fields: typeof common }>
 function typeOf(build: GraphileBuild.Build, text: string): GraphQLOutputType {
   const name = text.replace("!", "");
   const type = build.getOutputTypeByName(name);
-  return text.endsWith("!") ? new build.graphql.GraphQLNonNull(type as any) : type;
+  return text.endsWith("!") ? new build.graphql.GraphQLNonNull(type) : type;
 }
 
 export const FilesPlugin: GraphileConfig.Plugin = {
@@ -66,7 +67,7 @@ export const FilesPlugin: GraphileConfig.Plugin = {
         if (pgType.typname !== "data_upload" || pgType.getNamespace()?.nspname !== "app_public") return;
         const { toPg } = pgCodec;
         // The adaptor brings its rows to the database before the statement.
-        pgCodec.toPg = (value) => (value instanceof Preloaded ? (value as any) : toPg(value));
+        pgCodec.toPg = (value) => (value instanceof Preloaded ? (value as AnyType) : toPg(value));
       },
     },
   },

@@ -5,6 +5,7 @@
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { baseCodec } from "../schema/codecNames.ts";
+import type { AnyQueryBuilder, AnyScope, AnyType } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -45,11 +46,15 @@ export const GroupingPlugin: GraphileConfig.Plugin = {
         },
       },
       GraphQLObjectType_fields_field(field, build, context) {
-        const { isPgAggregateType, pgAggregateSpec: spec, pgTypeResource: resource } = context.scope as any;
-        const { isPgConnectionAggregateField, fieldName } = context.scope as any;
+        const {
+          isPgAggregateType,
+          pgAggregateSpec: spec,
+          pgTypeResource: resource,
+        } = context.scope as AnyScope;
+        const { isPgConnectionAggregateField, fieldName } = context.scope;
         if (!isPgAggregateType || spec?.id !== "distinctCount" || !isPgConnectionAggregateField) return field;
         const isKey = resource.uniques.some(
-          ({ isPrimary, attributes: [first, ...others] }: any) =>
+          ({ isPrimary, attributes: [first, ...others] }: AnyType) =>
             isPrimary &&
             others.length === 0 &&
             build.inflection.attribute({ attributeName: first, codec: resource.codec }) === fieldName,
@@ -58,18 +63,21 @@ export const GroupingPlugin: GraphileConfig.Plugin = {
         // PERF: each value is there once; to sort them in order to find that out takes most of the time.
         return {
           ...field,
-          plan: ($row: any) => $row.select(sql`count(*)`, TYPES.bigint),
+          plan: ($row) => $row.select(sql`count(*)`, TYPES.bigint),
         };
       },
       GraphQLEnumType_values: {
         after: ["PgAggregatesAddGroupByAggregateEnumValuesForAttributesPlugin"],
         callback(values, build, context) {
-          const { isPgAggregateGroupEnum, pgTypeResource: resource } = context.scope as any;
+          const { isPgAggregateGroupEnum, pgTypeResource: resource } = context.scope;
           if (!isPgAggregateGroupEnum) return values;
-          for (const [attributeName, attribute] of Object.entries<any>(resource.codec.attributes ?? {})) {
-            const name = (build.inflection as any).aggregateGroupByAttributeEnum({ resource, attributeName });
+          for (const [attributeName, attribute] of Object.entries<AnyType>(resource.codec.attributes ?? {})) {
+            const name = (build.inflection as AnyType).aggregateGroupByAttributeEnum({
+              resource,
+              attributeName,
+            });
             if (!values[name] || baseCodec(attribute.codec) !== TYPES.timestamptz) continue;
-            const apply = (query: any) =>
+            const apply = (query: AnyQueryBuilder) =>
               query.groupBy({
                 fragment: sql`to_char(${query.alias}.${sql.identifier(attributeName)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
                 codec: TYPES.text,

@@ -1,3 +1,4 @@
+import type { AnyType } from "../schema/stackTypes.ts";
 /**
  * How a record beside another one is read:
  * - a function that returns `setof` a table with `rows 1` gives one record or none, not a list. PERF: PostgreSQL puts the body of a function in the
@@ -16,18 +17,18 @@ declare global {
 }
 
 /** The place of the column in a foreign key that finds the record by itself; undefined where all are needed. */
-function decisiveColumn(constraint: any): number | undefined {
+function decisiveColumn(constraint: AnyType): number | undefined {
   // Of views there are relations too, which no constraint keeps.
   if (constraint.contype !== "f" || constraint.conname.startsWith("FAKE_")) return undefined;
   const primaryKey = constraint
     .getForeignClass()
     ?.getConstraints()
-    .find(({ contype }: any) => contype === "p");
+    .find(({ contype }: Record<string, unknown>) => contype === "p");
   if (primaryKey?.conkey.length !== 1) return undefined;
   const at = constraint.confkey.indexOf(primaryKey.conkey[0]);
   // A foreign key with a null in it refers to nothing, whatever its other columns have.
   const others = constraint.getAttributes().filter((_: unknown, index: number) => index !== at);
-  return at >= 0 && others.every(({ attnotnull }: any) => attnotnull) ? at : undefined;
+  return at >= 0 && others.every(({ attnotnull }: Record<string, unknown>) => attnotnull) ? at : undefined;
 }
 
 export const JoinsPlugin: GraphileConfig.Plugin = {
@@ -35,12 +36,12 @@ export const JoinsPlugin: GraphileConfig.Plugin = {
   version: "1.0.0",
   gather: {
     hooks: {
-      pgProcedures_functionResourceOptions(_info, { pgProc, functionResourceOptions }: any) {
+      pgProcedures_functionResourceOptions(_info, { pgProc, functionResourceOptions }) {
         if (!pgProc.proretset || pgProc.prorows !== 1) return;
         functionResourceOptions.returnsSetof = false;
         delete functionResourceOptions.hasImplicitOrder;
       },
-      pgRelations_relation(_info, { pgConstraint, relation }: any) {
+      pgRelations_relation(_info, { pgConstraint, relation }: AnyType) {
         const at = decisiveColumn(pgConstraint);
         if (at === undefined) return;
         relation.localAttributes = [relation.localAttributes[at]];

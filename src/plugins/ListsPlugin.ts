@@ -35,7 +35,7 @@ export const ListsPlugin: GraphileConfig.Plugin = {
       GraphQLObjectType_fields_field_args: {
         after: ["default"],
         callback(args, build, context) {
-          const { scope: fieldScope } = context as any;
+          const { scope: fieldScope } = context;
           const { isPgFieldConnection, isPgFieldSimpleCollection, pgFieldResource } = fieldScope;
           if (!(isPgFieldConnection || isPgFieldSimpleCollection) || !pgFieldResource?.codec.attributes)
             return args;
@@ -54,7 +54,7 @@ export const ListsPlugin: GraphileConfig.Plugin = {
         for (const resource of recordTables(build)) {
           const permission = resource.extensions?.tags?.portfolio;
           if (typeof permission !== "string") continue;
-          const fieldName = build.inflection.allRowsList(resource as any);
+          const fieldName = build.inflection.allRowsList(resource);
           fields = build.extend(
             fields,
             { [fieldName]: portfolioField(build, context, resource, permission, fieldName) },

@@ -8,6 +8,7 @@
  */
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { tagTexts } from "../schema/codecNames.ts";
+import type { AnyType } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -22,15 +23,15 @@ interface MaskedTable {
   columns: { name: string; type: SQL; masked: boolean }[];
 }
 
-type PgClass = any;
+type PgClass = AnyType;
 
 function maskedTable(pgClass: PgClass): MaskedTable | undefined {
   if (!pgClass || pgClass.relkind === "v" || pgClass.getNamespace().nspname !== "app_public")
     return undefined;
   const columns = pgClass
     .getAttributes()
-    .filter((attribute: any) => attribute.attnum > 0 && !attribute.attisdropped)
-    .map((attribute: any) => ({
+    .filter((attribute: AnyType) => attribute.attnum > 0 && !attribute.attisdropped)
+    .map((attribute: AnyType) => ({
       name: attribute.attname,
       type: sql.identifier(attribute.getType().getNamespace().nspname, attribute.getType().typname),
       masked: attribute.getTags().masked !== undefined,
@@ -55,7 +56,7 @@ export const MaskedTablesPlugin: GraphileConfig.Plugin = {
   version: "1.0.0",
   gather: {
     hooks: {
-      pgTables_PgResourceOptions(_info, { pgClass, resourceOptions }: any) {
+      pgTables_PgResourceOptions(_info, { pgClass, resourceOptions }) {
         const table = maskedTable(pgClass);
         if (!table) return;
         const source = ["app_hidden", `masked_${table.name}`] as const;
@@ -64,7 +65,7 @@ export const MaskedTablesPlugin: GraphileConfig.Plugin = {
           readFrom: source,
         });
       },
-      pgProcedures_PgResourceOptions(_info, { pgProc, resourceOptions }: any) {
+      pgProcedures_PgResourceOptions(_info, { pgProc, resourceOptions }: AnyType) {
         const [first] = pgProc.getArguments();
         const table = maskedTable(first?.type.getClass());
         if (!table || first.isIn === false) return;

@@ -4,7 +4,8 @@
  * finds the city takes the coordinates; this puts them in.
  */
 import { context, get, lambda, type ExecutableStep } from "postgraphile/grafast";
-import { TYPES, type PgResource } from "postgraphile/@dataplan/pg";
+import { TYPES } from "postgraphile/@dataplan/pg";
+import type { AnyResource } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -26,7 +27,7 @@ export const NearestCityPlugin: GraphileConfig.Plugin = {
     hooks: {
       GraphQLObjectType_fields_field(field, build, { scope }) {
         if (!scope.isRootQuery || scope.fieldName !== "nearestCity") return field;
-        const resource = build.pgResources.nearest_city as unknown as PgResource<any, any, any, any, any>;
+        const resource = build.pgResources.nearest_city as unknown as AnyResource;
         return {
           ...field,
           args: {},
@@ -35,10 +36,10 @@ export const NearestCityPlugin: GraphileConfig.Plugin = {
             return resource.execute(
               ["latitude", "longitude"].map((name) => ({
                 name,
-                step: get($place as any, name) as any,
+                step: get($place, name),
                 pgCodec: TYPES.float,
               })),
-            ) as any;
+            );
           },
         };
       },

@@ -100,7 +100,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
         // PERF: all at once, since each extension copies what is there.
         const ofOperations = operationsOf(build).map((operation) => [
           operation.fieldName,
-          context.fieldWithHooks({ fieldName: operation.fieldName } as any, () => ({
+          context.fieldWithHooks({ fieldName: operation.fieldName }, () => ({
             type: operation.outputType(),
             description: operation.description,
             ...(operation.deprecationReason ? { deprecationReason: operation.deprecationReason } : {}),
@@ -112,7 +112,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
                 type: new GraphQLNonNull(build.getInputTypeByName(operation.inputTypeName)),
               },
             },
-            plan: (_$root: unknown, fieldArgs: any) => {
+            plan: (_$root: unknown, fieldArgs) => {
               const $input = fieldArgs.getRaw("input");
               return operation.plan(
                 $input,

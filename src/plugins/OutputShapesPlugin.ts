@@ -3,6 +3,7 @@
  * Descriptions that every table shares are written here once, and that of a record beside others says when it is null.
  */
 import type { GraphQLOutputType } from "postgraphile/graphql";
+import type { AnyScope, AnyType } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -51,12 +52,12 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
           const { GraphQLList, GraphQLNonNull, isListType, isNonNullType } = build.graphql;
           let type = field.type as GraphQLOutputType;
           const required = isNonNullType(type);
-          const inner = required ? (type as any).ofType : type;
+          const inner = required ? (type as AnyType).ofType : type;
           // Whatever a group has in common may be null, such as the assignee of leads without one.
           const { isNodeField } = context.scope as { isNodeField?: boolean };
           const mayHoldNull = context.scope.fieldName === "keys" || isNodeField;
           if (isListType(inner) && !isNonNullType(inner.ofType) && !mayHoldNull) {
-            const list = new GraphQLList(new GraphQLNonNull(inner.ofType as any));
+            const list = new GraphQLList(new GraphQLNonNull(inner.ofType as AnyType));
             type = required ? new GraphQLNonNull(list) : list;
           }
           const { fieldName } = context.scope;
@@ -76,13 +77,13 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
         },
       },
       GraphQLInputObjectType_fields_field(field, build, context) {
-        const { fieldName, pgCodec } = context.scope as any;
+        const { fieldName, pgCodec } = context.scope;
         // What a composite type always has when it is read may be omitted when it is written.
         const optional =
           pgCodec && !pgCodec.extensions?.isTableLike && build.graphql.isNonNullType(field.type);
         return {
           ...field,
-          ...(optional ? { type: (field.type as any).ofType } : {}),
+          ...(optional ? { type: (field.type as AnyType).ofType } : {}),
           description: field.description ?? shared[fieldName] ?? `The ${words(fieldName)}.`,
         };
       },
@@ -92,7 +93,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
 
 /** The description of a field that leads to one record by a foreign key, with what its null means. */
 function withoutRecord(scope: GraphileBuild.ScopeObjectFieldsField, description = ""): string {
-  const { pgRelationDetails: details, fieldName } = scope as any;
+  const { pgRelationDetails: details, fieldName } = scope as AnyScope;
   const relation = details?.registry.pgRelations[details.codec.name]?.[details.relationName];
   if (!relation || relation.isReferencee || /\bnull\b/i.test(description)) return description;
   const hasOne = relation.localAttributes.every(

@@ -7,6 +7,7 @@ import { inhibitOnNull } from "postgraphile/grafast";
 import { pgClassExpression, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { isProjectList, rowsOfProject } from "../lists/projectList.ts";
+import type { AnyStep, AnyScope, AnyType } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -26,13 +27,13 @@ function allowed(codec: PgCodec, alias: SQL, permission: string): SQL {
 }
 
 /** The record again after a mutation, whose own statement does not see what it changed, such as a membership. */
-function afterMutation(build: GraphileBuild.Build, codec: PgCodec, $record: any): any {
+function afterMutation(build: GraphileBuild.Build, codec: PgCodec, $record: AnyStep) {
   if ($record.getClassStep().mode !== "mutation") return $record;
-  return build.pgTableResource(codec as any)!.get({ id: $record.get("id") } as any);
+  return build.pgTableResource(codec as AnyType)!.get({ id: $record.get("id") });
 }
 
 /** The column of the record that its list hangs on; inhibited, so that the list is null, without the permission. */
-function keyFor(codec: PgCodec, $record: any, column: string, permission: string) {
+function keyFor(codec: PgCodec, $record: AnyStep, column: string, permission: string) {
   const { alias } = $record.getClassStep();
   const $key = pgClassExpression(
     $record,
@@ -50,7 +51,7 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
         after: ["default"],
         callback(field, build, context) {
           const { pgCodec, pgRelationDetails, pgFieldResource, isPgManyRelationListField } =
-            context.scope as any;
+            context.scope as AnyScope;
           if (!pgCodec) return field;
           if (isPgManyRelationListField && pgRelationDetails) {
             const relation =
@@ -61,8 +62,8 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
             if (typeof permission !== "string") return field;
             return {
               ...field,
-              type: build.graphql.getNullableType(field.type as any),
-              plan: ($given: any, fieldArgs: any) => {
+              type: build.graphql.getNullableType(field.type),
+              plan: ($given, fieldArgs) => {
                 const $record = afterMutation(build, pgCodec, $given);
                 const [remote] = relation.remoteAttributes;
                 const [local] = relation.localAttributes;
@@ -79,9 +80,9 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
           const table = build.pgTableResource(pgFieldResource.codec)!;
           return {
             ...field,
-            plan: ($given: any) => {
+            plan: ($given) => {
               const $record = afterMutation(build, pgCodec, $given);
-              const $list = table.find({ [by]: keyFor(pgCodec, $record, "id", permission) } as any) as any;
+              const $list = table.find({ [by]: keyFor(pgCodec, $record, "id", permission) }) as AnyType;
               const [key] = table.uniques.find((unique) => unique.isPrimary)!.attributes;
               $list.orderBy({ attribute: key, direction: "DESC" });
               return $list;

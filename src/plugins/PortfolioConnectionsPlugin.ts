@@ -12,6 +12,7 @@ import { portfolioRowsSql, portfolioSql, scope, within, withDeleted } from "../l
 import { chosenOrder, MAX_FIRST, pageSize } from "../lists/pageArguments.ts";
 import { portfolioTable } from "../lists/portfolioField.ts";
 import type { AnyResource } from "../schema/recordTables.ts";
+import type { AnyStep, AnyQueryBuilder } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -50,7 +51,7 @@ function withMember(filter: Record<string, unknown> | null | undefined, name: st
  * PERF: to tell the select about its page makes the connection read it, also where nothing is asked for but what counts everything. The page is read where
  * its records, its cursors or whether there are more are asked for.
  */
-function readPageOnDemand($connection: any): void {
+function readPageOnDemand($connection: AnyStep): void {
   $connection.getHandler = () => $connection.getSubplan();
   const pageInfo = $connection.pageInfo.bind($connection);
   // Its cursors are those of records of the page.
@@ -74,7 +75,7 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       GraphQLObjectType_fields_field(field, build, context) {
-        const { isPgFieldConnection, pgFieldResource } = context.scope as any;
+        const { isPgFieldConnection, pgFieldResource } = context.scope;
         const resource = pgFieldResource as AnyResource | undefined;
         const permission = resource?.extensions?.tags?.portfolio;
         if (context.Self.name !== "Query" || !isPgFieldConnection || typeof permission !== "string")
@@ -84,20 +85,20 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
         return {
           ...field,
           plan(...all: Parameters<typeof plan>) {
-            const $connection = plan(...all) as any;
+            const $connection = plan(...all);
             const $select = $connection.getSubplan();
-            const fieldArgs = all[1] as any;
+            const fieldArgs = all[1];
             if (isSoundPage(fieldArgs.getRaw("first"), fieldArgs.getRaw("after")))
               readPageOnDemand($connection);
             const member = connectionArgument(build, resource!);
             const $filter = lambda(
               [fieldArgs.getRaw("filter"), ...(member ? [fieldArgs.getRaw(member.name)] : [])],
-              ([filter, value]: any) =>
+              ([filter, value]) =>
                 value == null ? filter : withMember(filter, member!.name, value as unknown),
             );
             const $from = lambda(
               [$filter, fieldArgs.getRaw("first"), fieldArgs.getRaw("after"), fieldArgs.getRaw("orderBy")],
-              ([filter, first, after, orderBy]: any) => {
+              ([filter, first, after, orderBy]) => {
                 const order = chosenOrder(resource!, orderBy, null);
                 // One more than asked tells whether there is a next page.
                 return portfolioSql(table, {
@@ -114,13 +115,13 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
             );
             const rows = sql.identifier(...table.source);
             const everything = $select.deferredSQL(
-              lambda($filter, (filter: any) =>
+              lambda($filter, (filter) =>
                 filter?.includeDeleted === true && table.columns.has("deleted_at")
                   ? withDeleted(table)
                   : (portfolioRowsSql(table, filter) ?? rows),
               ),
             );
-            const $where = lambda($filter, (filter: any) => (qb: any) => {
+            const $where = lambda($filter, (filter) => (qb: AnyQueryBuilder) => {
               qb.where(scope(table, qb.alias, filter));
               for (const condition of conditions(table.members, filter, qb.alias, within(table, filter)))
                 qb.where(sql`${condition} ${plannedForValues}`);

@@ -8,6 +8,7 @@
 import { context, lambda } from "postgraphile/grafast";
 import { CodedError } from "../base/errors.ts";
 import type { AnyResource } from "../schema/recordTables.ts";
+import type { AnyScope, AnyType } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -28,14 +29,14 @@ const STRANGER = "plat_anonymous";
 /** The resource that a field of the query is of, where the field does not say so itself. */
 const resourceOf = (
   build: GraphileBuild.Build,
-  { pgFieldResource, fieldName }: any,
+  { pgFieldResource, fieldName }: AnyType,
 ): AnyResource | undefined =>
   pgFieldResource ??
   (Object.values(build.pgResources) as AnyResource[]).find(
     (resource) => resource.parameters && build.inflection.camelCase(resource.name) === fieldName,
   );
 
-function isPublic(build: GraphileBuild.Build, scope: any): boolean {
+function isPublic(build: GraphileBuild.Build, scope: AnyScope): boolean {
   // Of all tables, some of which are.
   if (scope.isNodeField) return true;
   const resource = resourceOf(build, scope);
@@ -97,7 +98,7 @@ export const PublicQueriesPlugin: GraphileConfig.Plugin = {
           return {
             ...field,
             plan(...all: Parameters<typeof plan>) {
-              const $result = plan(...all) as any;
+              const $result = plan(...all);
               const $select = $result.getClassStep?.() ?? $result.getSubplan?.() ?? $result;
               const $check = lambda(context(), refuseStrangers(scope.fieldName));
               $select.apply($check);

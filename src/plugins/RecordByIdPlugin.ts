@@ -8,6 +8,7 @@ import { sql } from "postgraphile/pg-sql2";
 import { tagTexts } from "../schema/codecNames.ts";
 import { aNoun } from "../schema/nouns.ts";
 import { recordTables } from "../schema/recordTables.ts";
+import type { AnyScope, AnyType } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -31,17 +32,17 @@ export const RecordByIdPlugin: GraphileConfig.Plugin = {
           const table = resource.extensions!.pg!.name!;
           const hasSlug = Boolean(resource.codec.attributes.slug);
           const subject = aNoun(typeName);
-          const former = tagTexts(resource.extensions?.tags as any, "formerFinder");
+          const former = tagTexts(resource.extensions?.tags, "formerFinder");
           for (const name of [fieldName, ...former]) {
             if (fields[name]) continue;
             fields = build.extend(
               fields,
               {
                 [name]: context.fieldWithHooks(
-                  { fieldName: name, pgFieldResource: resource, isRecordById: true } as any,
+                  { fieldName: name, pgFieldResource: resource, isRecordById: true } as AnyScope,
                   () => ({
                     ...(name === fieldName ? {} : { deprecationReason: `Use \`${fieldName}\`.` }),
-                    type: build.getGraphQLTypeByPgCodec(resource.codec, "output") as any,
+                    type: build.getGraphQLTypeByPgCodec(resource.codec, "output") as AnyType,
                     description: `${subject[0]!.toUpperCase()}${subject.slice(1)} by ${hasSlug ? "id or slug" : "id"}; null when there is none or the viewer may not see it.`,
                     args: {
                       id: {
@@ -51,8 +52,8 @@ export const RecordByIdPlugin: GraphileConfig.Plugin = {
                         type: new GraphQLNonNull(GraphQLID),
                       },
                     },
-                    plan(_$root: unknown, fieldArgs: any) {
-                      const $select = resource.find() as any;
+                    plan(_$root: unknown, fieldArgs) {
+                      const $select = resource.find();
                       const $id = $select.placeholder(fieldArgs.getRaw("id"), TYPES.text);
                       $select.where(
                         sql`${$select.alias}.id = app_hidden.record_id(${sql.literal(table)}, ${$id})`,

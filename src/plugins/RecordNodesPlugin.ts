@@ -9,6 +9,7 @@ import { context, each, type ExecutableStep, get, lambda, loadOne, object } from
 import { TYPES } from "postgraphile/@dataplan/pg";
 import { CodedError } from "../base/errors.ts";
 import { recordTables, tableName, type AnyResource } from "../schema/recordTables.ts";
+import type { AnyScope, AnyType } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -37,13 +38,13 @@ function nodeTables(build: GraphileBuild.Build): Map<string, AnyResource> {
 /** Names of tables by ids, of records that the viewer sees; what is no id is refused. */
 const tablesOfIds = {
   name: "tablesOfIds",
-  shared: () => context() as any,
-  async load(ids: readonly unknown[], { shared }: { shared: any }): Promise<(string | null)[]> {
+  shared: () => context(),
+  async load(ids: readonly unknown[], { shared }: { shared: AnyScope }): Promise<(string | null)[]> {
     if (!ids.every((id) => typeof id === "string" && uuid.test(id)))
       throw new CodedError("BAD_USER_INPUT", "Not a valid id; use the id that the API returned, a UUID.", {
         field: "id",
       });
-    const { rows } = await shared.withPgClient(shared.pgSettings, (client: any) =>
+    const { rows } = await shared.withPgClient(shared.pgSettings, (client: AnyType) =>
       client.query({
         text: "select id, table_name from app_hidden.seen_nodes($1)",
         values: [ids],
@@ -76,10 +77,10 @@ export const RecordNodesPlugin: GraphileConfig.Plugin = {
                     description: "The id; sorts by time of creation.",
                   },
                 }),
-                planType: ($node: any) => ({
+                planType: ($node) => ({
                   $__typename: get($node, "type") as ExecutableStep,
-                  planForType: (type: any) =>
-                    tables.get(type.name)!.get({ id: get($node, "id") as ExecutableStep }) as any,
+                  planForType: (type) =>
+                    tables.get(type.name)!.get({ id: get($node, "id") as ExecutableStep }),
                 }),
               };
             },
@@ -112,8 +113,8 @@ export const RecordNodesPlugin: GraphileConfig.Plugin = {
         return build.extend(
           fields,
           {
-            node: fieldWithHooks({ fieldName: "node", isNodeField: true } as any, () => ({
-              type: build.getOutputTypeByName("Node") as any,
+            node: fieldWithHooks({ fieldName: "node", isNodeField: true } as AnyScope, () => ({
+              type: build.getOutputTypeByName("Node"),
               description:
                 "A record by its id, of whatever type; null when there is none or the viewer may not see it.",
               args: {
@@ -122,10 +123,10 @@ export const RecordNodesPlugin: GraphileConfig.Plugin = {
                   type: new GraphQLNonNull(GraphQLID),
                 },
               },
-              plan: (_$root: unknown, fieldArgs: any) => nodeOf(fieldArgs.getRaw("id")) as any,
+              plan: (_$root: unknown, fieldArgs) => nodeOf(fieldArgs.getRaw("id")),
             })),
-            nodes: fieldWithHooks({ fieldName: "nodes", isNodeField: true } as any, () => ({
-              type: new GraphQLNonNull(new GraphQLList(build.getOutputTypeByName("Node") as any)),
+            nodes: fieldWithHooks({ fieldName: "nodes", isNodeField: true } as AnyScope, () => ({
+              type: new GraphQLNonNull(new GraphQLList(build.getOutputTypeByName("Node"))),
               description: `Records by their ids, ${MOST_IDS} at most, in this order; null in the place of one that does not exist or that the viewer may not see.`,
               args: {
                 ids: {
@@ -133,8 +134,8 @@ export const RecordNodesPlugin: GraphileConfig.Plugin = {
                   type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(GraphQLID))),
                 },
               },
-              plan: (_$root: unknown, fieldArgs: any) =>
-                each(lambda(fieldArgs.getRaw("ids"), checkedIds) as any, nodeOf as any) as any,
+              plan: (_$root: unknown, fieldArgs) =>
+                each(lambda(fieldArgs.getRaw("ids"), checkedIds) as AnyType, nodeOf),
             })),
           },
           "RecordNodesPlugin",

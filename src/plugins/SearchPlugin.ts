@@ -7,6 +7,7 @@ import { pageSize } from "../lists/pageArguments.ts";
 import { camel } from "../schema/codecNames.ts";
 import { recordUnion } from "../schema/recordUnion.ts";
 import type { AnyResource } from "../schema/recordTables.ts";
+import type { AnyType } from "../schema/stackTypes.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -52,9 +53,9 @@ export const SearchPlugin: GraphileConfig.Plugin = {
         const resource = build.pgResources.search as unknown as AnyResource;
         return {
           ...field,
-          plan(_$root: unknown, fieldArgs: any) {
+          plan(_$root: unknown, fieldArgs) {
             return resource.execute(
-              resource.parameters!.map(({ name, codec }: any) => ({
+              resource.parameters!.map(({ name, codec }: AnyType) => ({
                 name,
                 step:
                   name === "amount"
@@ -62,7 +63,7 @@ export const SearchPlugin: GraphileConfig.Plugin = {
                     : fieldArgs.getRaw(camel(name)),
                 pgCodec: codec,
               })),
-            ) as any;
+            );
           },
         };
       },
@@ -70,7 +71,7 @@ export const SearchPlugin: GraphileConfig.Plugin = {
         after: ["default", "ListsPlugin"],
         callback(args, build, { scope }) {
           if (!scope.isRootQuery || scope.fieldName !== "search") return args;
-          const { query, types, projectId, first } = args as Record<string, any>;
+          const { query, types, projectId, first } = args as Record<string, AnyType>;
           const { GraphQLList, GraphQLNonNull } = build.graphql;
           const type = new GraphQLNonNull(types.type.ofType);
           return {

@@ -1,3 +1,4 @@
+import type { FieldArgs } from "postgraphile/grafast";
 /**
  * Subscriptions: events of an organization as they are committed, and which of some records have changed. Which events there are, and that the
  * viewer may read them, says src/live; what of them is asked for is read here, in one statement for each update.
@@ -144,7 +145,7 @@ export const SubscriptionsPlugin: GraphileConfig.Plugin = {
         Subscription: {
           plans: {
             events: {
-              subscribePlan: (_$root: unknown, args: any) =>
+              subscribePlan: (_$root: unknown, args: FieldArgs) =>
                 subscribeTo("events", {
                   filter: args.getRaw("filter"),
                   afterSequence: args.getRaw("afterSequence"),
@@ -152,7 +153,7 @@ export const SubscriptionsPlugin: GraphileConfig.Plugin = {
               plan: ($update: ExecutableStep) => $update,
             },
             changed: {
-              subscribePlan: (_$root: unknown, args: any) =>
+              subscribePlan: (_$root: unknown, args: FieldArgs) =>
                 subscribeTo("changed", {
                   ids: args.getRaw("ids"),
                   organizationId: args.getRaw("organizationId"),
@@ -172,7 +173,7 @@ export const SubscriptionsPlugin: GraphileConfig.Plugin = {
               const $sequences = lambda($update, (update) =>
                 (update as Update).events.map(({ sequence }) => String(sequence)),
               );
-              const $select = pgSelect({ resource: events, identifiers: [], mode: "normal" }) as any;
+              const $select = pgSelect({ resource: events, identifiers: [], mode: "normal" });
               const { alias } = $select;
               const organizationId = $select.placeholder($organizationId, TYPES.uuid);
               const sequences = $select.placeholder($sequences, listOfCodec(TYPES.bigint));

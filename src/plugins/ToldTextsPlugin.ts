@@ -38,12 +38,12 @@ export const ToldTextsPlugin: GraphileConfig.Plugin = {
         after: ["default"],
         callback(field, _build, { Self, scope: { fieldName } }) {
           if (!told[Self.name]?.includes(fieldName)) return field;
-          const { plan = ($row: any) => $row.get(fieldName) } = field;
+          const { plan = ($row) => $row.get(fieldName) } = field;
           return {
             ...field,
             plan: (...values: Parameters<NonNullable<typeof plan>>) =>
               lambda(
-                [(plan as any)(...values), context().get("language")],
+                [plan(...values), context().get("language")],
                 // Nobody's language is looked for where there is nothing to say.
                 async ([found, language]) => {
                   const texts = found as Texts;

@@ -1,7 +1,7 @@
 /** The tables that hold records, as several plugins look at them. */
-import type { PgResource } from "postgraphile/@dataplan/pg";
+import type { AnyResource } from "./stackTypes.ts";
 
-export type AnyResource = PgResource<any, any, any, any, any>;
+export type { AnyResource } from "./stackTypes.ts";
 
 /** PERF: asked once per field of the schema, and behaviours are slow to match. */
 const known = new WeakMap<object, AnyResource[]>();
@@ -20,7 +20,7 @@ function findRecordTables(build: GraphileBuild.Build): AnyResource[] {
       !resource.isVirtual &&
       Boolean(resource.codec.attributes?.id) &&
       resource.extensions?.pg?.schemaName === "app_public" &&
-      build.behavior.pgResourceMatches(resource, "resource:select" as any),
+      build.behavior.pgResourceMatches(resource, "resource:select"),
   );
 }
 

@@ -1,6 +1,7 @@
 /** A field of a type that leads to records of several kinds, and the union that they are of. */
 import { get, object, type ExecutableStep } from "postgraphile/grafast";
 import type { AnyResource } from "./recordTables.ts";
+import type { AnyStep, AnyType } from "./stackTypes.ts";
 
 interface RecordUnion {
   /** The name of the union, and its sentence in the documentation. */
@@ -11,7 +12,10 @@ interface RecordUnion {
   /** The tables of the records, by the names of their types; asked when the tables are known. */
   tables(build: GraphileBuild.Build): ReadonlyMap<string, AnyResource>;
   /** From a row of the type `of`: the name of the record's type, null where there is none, and its id. */
-  record($row: any, tables: ReadonlyMap<string, AnyResource>): { type: ExecutableStep; id: ExecutableStep };
+  record(
+    $row: AnyStep,
+    tables: ReadonlyMap<string, AnyResource>,
+  ): { type: ExecutableStep; id: ExecutableStep };
 }
 
 /** The hooks of the schema that make both. A record that is deleted, or that the viewer may not see, is null. */
@@ -27,11 +31,11 @@ export function recordUnion(plugin: string, { name, description, field, tables, 
             const resources = tables(build);
             return {
               description,
-              types: () => [...resources.keys()].map((type) => build.getOutputTypeByName(type) as any),
-              planType: ($record: any) => ({
+              types: () => [...resources.keys()].map((type) => build.getOutputTypeByName(type) as AnyType),
+              planType: ($record) => ({
                 $__typename: get($record, "type") as ExecutableStep,
-                planForType: (type: any) =>
-                  resources.get(type.name)!.get({ id: get($record, "id") as ExecutableStep }) as any,
+                planForType: (type) =>
+                  resources.get(type.name)!.get({ id: get($record, "id") as ExecutableStep }),
               }),
             };
           },
@@ -45,12 +49,12 @@ export function recordUnion(plugin: string, { name, description, field, tables, 
       return build.extend(
         fields,
         {
-          [field.name]: fieldWithHooks({ fieldName: field.name } as any, () => {
+          [field.name]: fieldWithHooks({ fieldName: field.name }, () => {
             const resources = tables(build);
             return {
               description: field.description,
-              type: build.getTypeByName(name) as any,
-              plan: ($row: any) => object({ ...record($row, resources) }),
+              type: build.getTypeByName(name) as AnyType,
+              plan: ($row) => object({ ...record($row, resources) }),
             };
           }),
         },

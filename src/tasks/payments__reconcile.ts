@@ -1,6 +1,7 @@
 import type { Task } from "graphile-worker";
 import { actionsOf } from "../payments/processorEvents.ts";
 import { ProcessorFailure } from "../providers/payments/index.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 const most = 100;
 /** Events can be listed a little later than they are made. */
@@ -13,9 +14,10 @@ const overlapSeconds = 300;
 const task: Task = async (_payload, helpers) => {
   const { query, payments, logger, abortSignal } = helpers;
   const moves = actionsOf(helpers);
-  const { rows } = await query<{ facts: any }>("select app_private.payments_to_reconcile($1) as facts", [
-    most,
-  ]);
+  const { rows } = await query<{ facts: DatabaseValue }>(
+    "select app_private.payments_to_reconcile($1) as facts",
+    [most],
+  );
   let failures = 0;
   for (const { facts } of rows) {
     if (abortSignal?.aborted) return;

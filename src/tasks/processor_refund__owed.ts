@@ -2,15 +2,17 @@ import type { Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
 import { actionsOf } from "../payments/processorEvents.ts";
 import { ProcessorRefusal } from "../providers/payments/index.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /**
  * Gives back what was paid beyond what was due, or what a cancelled purchase refunds: the refund {id}. Run twice, it is
  * one refund.
  */
 const task: Task = async (payload, helpers) => {
-  const { rows } = await helpers.query<{ facts: any }>("select app_private.refund_to_make($1) as facts", [
-    idOf(payload),
-  ]);
+  const { rows } = await helpers.query<{ facts: DatabaseValue }>(
+    "select app_private.refund_to_make($1) as facts",
+    [idOf(payload)],
+  );
   const facts = rows[0]?.facts;
   if (!facts) return;
   try {

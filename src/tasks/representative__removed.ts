@@ -1,5 +1,6 @@
 import type { Task } from "graphile-worker";
 import { actionsOf } from "../payments/processorEvents.ts";
+import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** Removes a representative at the processor too, and looks what that means for the account: {accountId, personId}. */
 const task: Task = async (payload, helpers) => {
@@ -7,7 +8,7 @@ const task: Task = async (payload, helpers) => {
   if (typeof accountId !== "string" || typeof personId !== "string")
     throw new Error("The job's payload has no accountId and personId.");
   await helpers.payments.removePerson(accountId, personId);
-  const { rows } = await helpers.query<{ account: any }>(
+  const { rows } = await helpers.query<{ account: DatabaseValue }>(
     "select app_private.account_to_sync($1) as account",
     [accountId],
   );

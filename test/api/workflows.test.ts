@@ -664,6 +664,8 @@ test("an organization has 500 workflows at most, and its list pages and filters 
         { id: world.summit.id },
       ),
     );
+  // The first request after a change sends its statements twice where they are refused for what it changed.
+  await list(1);
   const [one, many] = [await list(1), await list(50)];
   expect([one.result, many.result].map(({ organization }) => organization.workflows.length)).toEqual([1, 50]);
   expect(many.count).toBe(one.count);

@@ -23,14 +23,19 @@ comment on function app_private.viewer_sees_subject(text, uuid) is
 
 create function app_hidden.deleted_records(_type anyelement) returns setof anyelement
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  relation constant regclass := pg_typeof(_type)::text::regclass;
+  masked constant text[] := app_hidden.masked_columns(relation);
 begin
+  -- PERF: masked once per row; asked for column by column, all of them would be worked out for each.
   return query execute format(
-    'select %s from %s t where t.deleted_at is not null and t.organization_id = any ((select '
+    'select %s from %s t %s where t.deleted_at is not null and t.organization_id = any ((select '
     'app_hidden.viewer_organizations(''org.admin''))::uuid[])',
-    (select string_agg(case when a.attname <> all (app_hidden.masked_columns(a.attrelid)) then format('t.%I', a.attname)
-        else format('(app_hidden.masked(t)).%I', a.attname) end, ', ' order by a.attnum)
-      from pg_attribute a where a.attrelid = pg_typeof(_type)::text::regclass and a.attnum > 0 and not a.attisdropped),
-    pg_typeof(_type)::text::regclass);
+    (select string_agg(format(case when a.attname <> all (masked) then 't.%I' else '(m.shown).%I' end, a.attname), ', '
+        order by a.attnum)
+      from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped),
+    relation,
+    case when masked <> '{}' then 'cross join lateral (select app_hidden.masked(t) as shown offset 0) m' end);
 end $$;
 comment on function app_hidden.deleted_records(anyelement) is
   'Deleted rows of the organizations that the viewer administers.';

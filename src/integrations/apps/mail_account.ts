@@ -8,14 +8,15 @@ import {
 } from "../../network/publicAddress.ts";
 import { mailPackage } from "../../providers/mail/mailPackage.ts";
 import { ConnectionFailed, Misconfigured, type Adapter } from "../adapter.ts";
+import type { DatabaseValue } from "../../database/databaseValue.ts";
 
 /** Ports that mail is submitted at. */
 const ports = [465, 587, 2525];
 
 /** A connection to what was checked, encrypted before the password goes over it. */
 export async function openMailAccount(
-  config: Record<string, any>,
-  credentials: Record<string, any>,
+  config: Record<string, DatabaseValue>,
+  credentials: Record<string, DatabaseValue>,
   policy: AddressPolicy,
 ): Promise<Transporter> {
   const { host, port = 587 } = config as { host: string; port?: number };

@@ -1,6 +1,7 @@
 /** One-time codes of signers, on their way to SQL. */
 import { CodedError } from "../../base/errors.ts";
 import type { ArgumentTransform } from "../inputFields.ts";
+import type { DatabaseValue } from "../../database/databaseValue.ts";
 
 /** What app_hidden.try_signing_code gives: a proof, an empty one where no code is open, or why there is none. */
 export interface TriedCode {
@@ -32,8 +33,8 @@ export function proofOf({ proof, triesLeft, retryAfterSeconds }: TriedCode, fiel
  * @throws {CodedError} what proofOf throws
  */
 export const proveSigningCode: ArgumentTransform = async (value, { member, input, context }) => {
-  const { withPgClient, pgSettings } = context as any;
-  const { rows } = await withPgClient(pgSettings, (client: any) =>
+  const { withPgClient, pgSettings } = context;
+  const { rows } = await withPgClient(pgSettings, (client: DatabaseValue) =>
     client.query({
       text: "select app_hidden.try_signing_code(app_hidden.record_id('agreement_signers', $1, 'signerId'), $2, $3) as tried",
       values: [input.signerId ?? null, input.token ?? null, String(value).slice(0, longestCode)],

@@ -11,6 +11,7 @@ import type { ArgumentTransform } from "../inputFields.ts";
 import { idempotencyIn } from "../idempotency.ts";
 import { DraftFailed, type DraftProvider } from "../../providers/drafts/index.ts";
 import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "../../drafts/compose.ts";
+import type { DatabaseValue } from "../../database/databaseValue.ts";
 
 /** The implementation of the tag. */
 export function draftTransforms(
@@ -21,8 +22,10 @@ export function draftTransforms(
   return {
     async composeLeadEmail(_given, { input, context }) {
       const ask = async <T>(text: string, values: unknown[]): Promise<T> => {
-        const { withPgClient, pgSettings } = context as any;
-        const { rows } = await withPgClient(pgSettings, (client: any) => client.query({ text, values }));
+        const { withPgClient, pgSettings } = context;
+        const { rows } = await withPgClient(pgSettings, (client: DatabaseValue) =>
+          client.query({ text, values }),
+        );
         return rows[0].result as T;
       };
       const repeat = idempotencyIn(input, context);

@@ -3,6 +3,7 @@ import { CodedError } from "../../base/errors.ts";
 import type { ArgumentTransform } from "../inputFields.ts";
 import { ConnectionFailed, Misconfigured } from "../../integrations/adapter.ts";
 import type { Change, Facts, Integrations } from "../../integrations/integrations.ts";
+import type { DatabaseValue } from "../../database/databaseValue.ts";
 
 export type IntegrationTransforms = Record<"hideCredentials" | "connectIntegration", ArgumentTransform>;
 
@@ -15,20 +16,22 @@ interface Offered {
 }
 
 export function integrationTransforms(integrations: Integrations): IntegrationTransforms {
-  type Ask = (text: string, values: unknown[]) => Promise<any>;
+  type Ask = (text: string, values: unknown[]) => Promise<DatabaseValue>;
   /** As the viewer, in a transaction of its own. */
   function inTransaction<T>(context: Grafast.Context, callback: (ask: Ask) => Promise<T>): Promise<T> {
-    const { withPgClient, pgSettings } = context as any;
-    return withPgClient(pgSettings, (client: any) =>
-      client.withTransaction((inside: any) =>
+    const { withPgClient, pgSettings } = context;
+    return withPgClient(pgSettings, (client) =>
+      client.withTransaction((inside: DatabaseValue) =>
         callback(async (text, values) => (await inside.query({ text, values })).rows[0].begun),
       ),
     );
   }
   /** One statement, in a transaction of its own. */
-  async function asViewer(context: Grafast.Context, text: string, values: unknown[]): Promise<any> {
-    const { withPgClient, pgSettings } = context as any;
-    const { rows } = await withPgClient(pgSettings, (client: any) => client.query({ text, values }));
+  async function asViewer(context: Grafast.Context, text: string, values: unknown[]): Promise<DatabaseValue> {
+    const { withPgClient, pgSettings } = context;
+    const { rows } = await withPgClient(pgSettings, (client: DatabaseValue) =>
+      client.query({ text, values }),
+    );
     return rows[0].begun;
   }
   const json = (value: unknown) => (value === undefined || value === null ? null : JSON.stringify(value));
@@ -51,7 +54,7 @@ export function integrationTransforms(integrations: Integrations): IntegrationTr
       const change: Change = {};
       for (const name of ["config", "credentials"] as const) {
         const value = input[name];
-        if (value !== undefined && value !== null) change[name] = value as Record<string, any>;
+        if (value !== undefined && value !== null) change[name] = value as Record<string, unknown>;
       }
       if (operation.startsWith("create")) {
         const offered: Offered = await asViewer(

@@ -14,6 +14,7 @@ import type {
 import { refuseCardNumbers } from "../../payments/cardNumbers.ts";
 import { toCoded } from "../../payments/paymentErrors.ts";
 import { paymentActions } from "../../payments/paymentActions.ts";
+import type { DatabaseValue } from "../../database/databaseValue.ts";
 
 export type PaymentTransforms = Record<
   "cardToken" | "payment" | "refund" | "representative",
@@ -35,7 +36,7 @@ const tokenFormat = /^(tok|pm)_\w{3,200}$/;
 
 /** @param pool connections of the API's own role, for what is written down of the processor's answers */
 export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, "query">): PaymentTransforms {
-  const query = (text: string, values: unknown[]) => pool.query(text, values) as Promise<any>;
+  const query = (text: string, values: unknown[]) => pool.query(text, values) as Promise<DatabaseValue>;
   const moves = paymentActions(processor, query);
 
   async function begin<Facts>(
@@ -43,8 +44,8 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
     text: string,
     values: unknown[],
   ): Promise<Begun<Facts>> {
-    const { withPgClient, pgSettings } = context as any;
-    const { rows } = await withPgClient(pgSettings, (client: any) =>
+    const { withPgClient, pgSettings } = context;
+    const { rows } = await withPgClient(pgSettings, (client: DatabaseValue) =>
       client.query({
         text,
         values: values.map((value) =>

@@ -1,6 +1,7 @@
 /** Accounts of organizations and their people. What is complete is verified at once; the address `address_no_match` is not found. */
 import { invalid, missing } from "./sandboxErrors.ts";
 import type { Store, Thing } from "./store.ts";
+import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
 const nothingDue = {
   currently_due: [] as string[],
@@ -13,7 +14,7 @@ const nothingDue = {
 
 export const getAccount = (store: Store, id: string): Promise<Thing> => store.get("account", id, "account");
 
-export async function createAccount(store: Store, params: any): Promise<Thing> {
+export async function createAccount(store: Store, params: DatabaseValue): Promise<Thing> {
   if (!["custom", "express", "standard"].includes(params.type)) throw invalid("Invalid type.", "type");
   const { type, country = "US", email = null, company = {}, business_profile = {}, metadata = {} } = params;
   const account = store.make("account", "acct", {
@@ -92,7 +93,7 @@ function looked(person: Thing): Thing {
   };
 }
 
-const flags = (relationship: any = {}) =>
+const flags = (relationship: DatabaseValue = {}) =>
   Object.fromEntries(
     Object.entries(relationship).map(([name, value]) => [
       name,
@@ -110,7 +111,7 @@ export async function savePerson(
   store: Store,
   accountId: string,
   id: string | undefined,
-  params: any,
+  params: DatabaseValue,
 ): Promise<Thing> {
   const account = await getAccount(store, accountId);
   const before = id === undefined ? undefined : await getPerson(store, accountId, id);

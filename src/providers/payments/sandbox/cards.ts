@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { ApiError, invalid } from "./sandboxErrors.ts";
 import type { Store, Thing } from "./store.ts";
+import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
 interface TestCard {
   last4?: string;
@@ -103,7 +104,7 @@ async function makeCard(
 export const behaviourOf = (method: Thing): TestCard => cards[method.test_card as string] ?? {};
 
 /** A payment method of a token. */
-export async function createPaymentMethod(store: Store, params: any): Promise<Thing> {
+export async function createPaymentMethod(store: Store, params: DatabaseValue): Promise<Thing> {
   if (params.type !== "card") throw invalid("Invalid type: the sandbox knows cards only.", "type");
   if (params.card?.number !== undefined)
     throw new ApiError(

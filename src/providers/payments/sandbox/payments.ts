@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { behaviourOf, paymentMethod } from "./cards.ts";
 import { ApiError, invalid, missing } from "./sandboxErrors.ts";
 import type { Store, Thing } from "./store.ts";
+import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
 /** An answer with another HTTP status than 200, such as 402, which keeps what happened. */
 export interface Reply {
@@ -19,7 +20,7 @@ const whole = (value: unknown, param: string): number => {
   return number;
 };
 
-export async function createIntent(store: Store, params: any): Promise<Thing | Reply> {
+export async function createIntent(store: Store, params: DatabaseValue): Promise<Thing | Reply> {
   const { currency, customer, payment_method, description, metadata, transfer_data, on_behalf_of } = params;
   const amount = whole(params.amount, "amount");
   if (!/^[a-z]{3}$/.test(String(currency)))
@@ -64,7 +65,7 @@ export async function createIntent(store: Store, params: any): Promise<Thing | R
 export async function confirmIntent(
   store: Store,
   id: string,
-  params: any,
+  params: DatabaseValue,
   address: string,
 ): Promise<Thing | Reply> {
   let intent = await store.get("payment_intent", id);
@@ -183,7 +184,7 @@ async function openDispute(store: Store, of: Thing): Promise<void> {
 }
 
 /** Evidence that says winning_evidence or losing_evidence decides, as it does at the real one in test mode. */
-export async function updateDispute(store: Store, id: string, params: any): Promise<Thing> {
+export async function updateDispute(store: Store, id: string, params: DatabaseValue): Promise<Thing> {
   const dispute = await store.get("dispute", id);
   const text = params.evidence?.uncategorized_text;
   const status = text === "winning_evidence" ? "won" : text === "losing_evidence" ? "lost" : dispute.status;
@@ -233,7 +234,7 @@ function unexpected(intent: Thing, what: string): ApiError {
   );
 }
 
-export async function createRefund(store: Store, params: any): Promise<Thing> {
+export async function createRefund(store: Store, params: DatabaseValue): Promise<Thing> {
   // The charge is locked from here: refunds at once take turns.
   const of = params.charge
     ? await store.get("charge", params.charge)
@@ -293,7 +294,7 @@ export async function settleRefund(store: Store, id: string): Promise<void> {
 }
 
 /** Members of the object that `expand` names, as objects instead of ids. */
-export async function expanded(store: Store, body: any, expand: unknown): Promise<unknown> {
+export async function expanded(store: Store, body: DatabaseValue, expand: unknown): Promise<unknown> {
   const paths = Array.isArray(expand) ? expand : [];
   let result = body;
   if (
@@ -305,7 +306,7 @@ export async function expanded(store: Store, body: any, expand: unknown): Promis
 }
 
 /** Without what only the sandbox knows; of a list, each. */
-export function shown(thing: any): any {
+export function shown(thing: DatabaseValue): DatabaseValue {
   if (thing === null || typeof thing !== "object" || Array.isArray(thing)) return thing;
   if (thing.object === "list") return { ...thing, data: thing.data.map(shown) };
   const { test_card: _card, due: _due, tries: _tries, is_detached: _detached, ...rest } = thing;

@@ -5,8 +5,9 @@ import type { Pool } from "pg";
 import { ApiError } from "./sandboxErrors.ts";
 import { expanded, shown, type Reply } from "./payments.ts";
 import { withStore, type Store } from "./store.ts";
+import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
-export type Handler = (store: Store, params: any, request: Request) => Promise<Reply | object>;
+export type Handler = (store: Store, params: DatabaseValue, request: Request) => Promise<Reply | object>;
 
 const isReply = (value: object): value is Reply => "status" in value && "body" in value;
 
@@ -49,7 +50,7 @@ async function answer(
   request: Request,
   handle: Handler,
 ): Promise<{ status: number; body: unknown; replayed?: boolean }> {
-  const params: any = { ...(request.query as object), ...(request.body as object) };
+  const params: DatabaseValue = { ...(request.query as object), ...(request.body as object) };
   const key = request.method === "POST" ? request.get("idempotency-key") : undefined;
   const carryOut = async (store: Store) => {
     const result = await handle(store, params, request);

@@ -3,13 +3,14 @@ import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { inTransaction } from "../../../database/transaction.ts";
 import { invalid, missing } from "./sandboxErrors.ts";
+import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
 /** An object as the API shows it. */
 export interface Thing {
   id: string;
   object: string;
   created: number;
-  [member: string]: any;
+  [member: string]: DatabaseValue;
 }
 
 /** What clients say of the page that they want. */
