@@ -99,12 +99,12 @@ test("without positions, answers tell none", async () => {
 });
 
 test("an answer that read too much is refused, and the next one begins anew", async () => {
-  const { response, work, state, done } = subscription(async function* (work) {
-    work.bytesRead = queryLimits.bytes;
+  const { response, work, state, done } = subscription(async function* (own) {
+    own.bytesRead = queryLimits.bytes;
     yield { data: { n: 1 } };
-    work.bytesRead = queryLimits.bytes + 1;
+    own.bytesRead = queryLimits.bytes + 1;
     yield { data: { n: 2 } };
-    yield { data: { n: work.bytesRead } };
+    yield { data: { n: own.bytesRead } };
   });
   await done;
   const { message } = work.tooLarge();
@@ -123,9 +123,9 @@ test("an answer that read too much is refused, and the next one begins anew", as
 });
 
 test("what ended it is told before the end", async () => {
-  const { response, state, done } = subscription(async function* (_work, state) {
+  const { response, state, done } = subscription(async function* (_work, own) {
     yield { data: {} };
-    state.subscriptionError = new CodedError("UNAUTHENTICATED", "Sign in again.");
+    own.subscriptionError = new CodedError("UNAUTHENTICATED", "Sign in again.");
   });
   await done;
   const extensions = { code: "UNAUTHENTICATED", requestId: "r1" };
@@ -234,7 +234,7 @@ function testLive() {
 const signedIn = { authorization: "Bearer good" };
 
 /** Opens a stream, ends it as the service would, and gives what its reader got. */
-async function stream(query: string, headers: Record<string, string> = signedIn) {
+async function readStream(query: string, headers: Record<string, string> = signedIn) {
   const { live, calls, opened, closed } = testLive();
   await using server = await startServer({ live });
   const answering = server.send({ method: "GET", path: `/events/stream${query}`, headers });
@@ -254,7 +254,7 @@ const refusal = ({ status, json }: { status: number; json: any }) => [
 ];
 
 test("a stream begins at the head, is in the name of its bearer, and gives its place back", async () => {
-  const { answer, calls } = await stream("?organizationId=harbour");
+  const { answer, calls } = await readStream("?organizationId=harbour");
   expect(answer.status).toBe(200);
   expect(answer.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
   expect(calls.slice(0, 4)).toEqual([
@@ -281,13 +281,13 @@ test.each([
 ] as [string, Record<string, string>, number][])(
   "with %s and the headers %j it goes on behind %d",
   async (query, headers, position) => {
-    const { calls } = await stream(`?organizationId=o${query}`, { ...signedIn, ...headers });
+    const { calls } = await readStream(`?organizationId=o${query}`, { ...signedIn, ...headers });
     expect(calls.find(([name]) => name === "open")).toEqual(["open", true, "o1", position]);
   },
 );
 
 test("a ticket stands for a token, in the address", async () => {
-  const { calls } = await stream("?organizationId=o&ticket=abc&projectId=p1", {});
+  const { calls } = await readStream("?organizationId=o&ticket=abc&projectId=p1", {});
   expect(calls.slice(0, 2)).toEqual([
     ["redeem", "abc"],
     ["begin", "o", "p1"],
@@ -334,7 +334,7 @@ test.each([
 ] as [string, Record<string, string>, unknown[]][])(
   "%s with %j opens no stream",
   async (query, headers, told) => {
-    const { answer, calls } = await stream(query, headers);
+    const { answer, calls } = await readStream(query, headers);
     expect(refusal(answer)).toEqual(told);
     expect(calls.filter(([name]) => name === "take" || name === "open")).toEqual([]);
   },
@@ -343,7 +343,7 @@ test.each([
 test.each(["text/event-stream", "text/*", "*/*", "Text/Event-Stream;q=1", "text/html, text/event-stream"])(
   "who accepts %s gets events",
   async (accept) => {
-    const { answer } = await stream(`?organizationId=${"o".repeat(2_000)}`, { ...signedIn, accept });
+    const { answer } = await readStream(`?organizationId=${"o".repeat(2_000)}`, { ...signedIn, accept });
     expect(answer.status).toBe(200);
   },
 );

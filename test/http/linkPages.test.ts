@@ -663,10 +663,10 @@ test("pages say in the language of the browser what they say in English", async 
 
 test("a notice of the provider of signatures counts where it is signed with the key of its integration", async () => {
   const id = "0198a7c2-0000-7000-8000-000000000001";
-  const key = "webhook key";
+  const webhookKey = "webhook key";
   const body = '{"event":"envelope-completed"}';
-  const sign = (text: string, by = key) => createHmac("sha256", by).update(text).digest("base64");
-  let account: unknown = { config: {}, credentials: { webhookKey: key }, policy: {} };
+  const sign = (text: string, by = webhookKey) => createHmac("sha256", by).update(text).digest("base64");
+  let account: unknown = { config: {}, credentials: { webhookKey }, policy: {} };
   const opened: string[] = [];
   const integrations = {
     account: async (of: string) => {

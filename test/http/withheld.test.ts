@@ -91,9 +91,9 @@ test("nothing is said where nothing is withheld, of fields that have an error, n
   expect(answered("{ lead { id } }", { lead: null }, { userId: "u" }).errors).toEqual([]);
   expect(answered("{ lead { id } }", { lead: null }, undefined).errors).toEqual([]);
   expect(answered("{ a: lead { id } }", { a: null }, all, ["a"]).errors).toEqual([]);
-  const public_ = ["viewer", "nearestCity", "publicProjects", "user", "__schema", "__type"];
-  const data = Object.fromEntries(public_.map((name) => [name, null]));
-  expect(answered(`{ ${public_.join(" ")} }`, data, all).errors).toEqual([]);
+  const anybodys = ["viewer", "nearestCity", "publicProjects", "user", "__schema", "__type"];
+  const data = Object.fromEntries(anybodys.map((name) => [name, null]));
+  expect(answered(`{ ${anybodys.join(" ")} }`, data, all).errors).toEqual([]);
   // By the name of the field, whatever it is called in the answer.
   expect(answered("{ viewer: lead { id } }", { viewer: null }, all).errors).toHaveLength(1);
 });
