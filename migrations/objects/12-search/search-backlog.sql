@@ -103,7 +103,7 @@ language plpgsql stable as $$
 declare
   organization uuid;
 begin
-  if app_hidden.setting('punctual') = 'on' then
+  if app_hidden.setting('deadlines_checked') = 'on' then
     organization := (select b.organization_id from app_private.search_backlog b
       where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations) order by b.id limit 1);
     if organization is not null then
