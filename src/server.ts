@@ -11,11 +11,12 @@ import { createCompute } from "./compute/pool.ts";
 import { migrate } from "./database/migrate.ts";
 import { makeWorkPool } from "./database/pool.ts";
 import { shareOf } from "./database/workConnections.ts";
+import { requireOwnSessions } from "./database/ownSessions.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { requireLimited } from "./database/roles.ts";
 import { logSlowStatements } from "./database/slowStatements.ts";
 import { exitCodes } from "./base/exitCodes.ts";
-import { demoUser, loadDemo } from "./demo/index.ts";
+import { demoSignIn, demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
 import { incomingFolder } from "./providers/files/incoming.ts";
 import { removeLeftoversOfDead } from "./providers/files/leftovers.ts";
@@ -113,6 +114,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     // Tells until the end that the process is alive, and not ready.
     shutdown.add("monitoring", async () => monitoring?.close());
 
+    if (config.databaseUrl) await requireOwnSessions("DATABASE_URL", config.databaseUrl);
     if (config.mode === "all" || config.mode === "migrate")
       await migrate(database.loginUrl, {
         authenticatorUrl: database.authenticatorUrl,
@@ -138,7 +140,10 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     if (config.mode === "migrate") return await shutdown.begin("migrated", 0);
     await requireMigrated(database);
     if (config.authenticatorUrl) await requireLimited("AUTHENTICATOR_URL", config.authenticatorUrl);
-    if (config.workerUrl) await requireLimited("WORKER_URL", config.workerUrl);
+    if (config.workerUrl) {
+      await requireLimited("WORKER_URL", config.workerUrl);
+      await requireOwnSessions("WORKER_URL", config.workerUrl);
+    }
     let isMigrated = true;
     readiness.add("migrated", async () => {
       // A database that cannot be asked is not one that lacks something: the checks beside this one tell.
@@ -262,7 +267,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
           ...config,
           mode: "api",
           apiProcesses: 1,
-          demo: false,
+          demo: demo !== "absent",
           monitoring: "off",
           databaseUrl: database.loginUrl,
           authenticatorUrl: database.authenticatorUrl,
@@ -300,10 +305,16 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         compute,
         log,
       };
+      // A part is told what the first process found.
+      const hasDemo = demo !== "absent" || (part !== undefined && config.demo);
+      const portalDemo = hasDemo ? { demo: demoSignIn } : {};
       const { buildSchema, serving } = await import("./service/schemaAlone.ts");
       const api = await reloadableApi(async (schema?: Promise<GraphQLSchema>) => {
         const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
-        return { graphql, app: createApp({ config, log, pages, metrics, ...graphql.transport }) };
+        return {
+          graphql,
+          app: createApp({ config, log, pages, metrics, ...portalDemo, ...graphql.transport }),
+        };
       });
       shutdown.add("GraphQL", api.release);
       readiness.add("database", api.isReachable);

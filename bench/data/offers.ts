@@ -1,5 +1,6 @@
 /** Offers of an organization's leads, ten for each: without triggers, so every column that they would fill is filled here. */
 import type { Client } from "pg";
+import { withoutIndexes } from "./portfolios.ts";
 
 /** Loads offers of the leads of an organization that loadPortfolios made; `client` is the owner's. */
 export async function loadOffers(
@@ -25,16 +26,18 @@ export async function loadOffers(
      join (select project_id, array_agg(id) as ids from app_public.units where organization_id = $1 group by 1) u on u.project_id = l.project_id`,
     [organizationId, Math.ceil(amount / 10)],
   );
-  await client.query(
-    `insert into app_public.offers (organization_id, project_id, negotiation_id, round, sequence, side, kind, status, price, currency, expires_at,
+  await withoutIndexes(client, ["app_public.offers"], async () => {
+    await client.query(
+      `insert into app_public.offers (organization_id, project_id, negotiation_id, round, sequence, side, kind, status, price, currency, expires_at,
        unit_id, lead_id, assignee_id, legal_name, manual, inserted_at, number)
      select n.organization_id, n.project_id, n.id, 1, i, case when i % 2 = 0 then 'SELLER' else 'BUYER' end, case i when 1 then 'OFFER' else 'COUNTER_OFFER' end,
        case when i < 10 then 'COUNTERED' when n.number % 3 = 0 then 'PENDING' when n.number % 3 = 1 then 'REJECTED' else 'EXPIRED' end,
        380000 + i, 'CAD', now() + interval '1 year', n.unit_id, n.lead_id, n.assignee_id, 'Lena Lead', i % 2 = 1, now() - interval '2 years' * random(),
        'O-' || lpad((row_number() over (partition by n.project_id))::text, 6, '0')
      from (select n.*, row_number() over (order by n.id) as number from app_public.negotiations n where n.organization_id = $1) n, generate_series(1, 10) i`,
-    [organizationId],
-  );
+      [organizationId],
+    );
+  });
   await client.query("commit");
   if (analyze)
     await client.query(

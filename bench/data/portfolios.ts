@@ -119,7 +119,7 @@ export async function fillSearchTexts(client: Client): Promise<void> {
 
 /** Building an index at the end takes a fraction of keeping it row by row. */
 export async function withoutIndexes(
-  client: Client,
+  client: Pick<Client, "query">,
   tables: string[],
   work: () => Promise<void>,
 ): Promise<void> {

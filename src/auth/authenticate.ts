@@ -58,6 +58,8 @@ function toAccess({ access, classes, parties, version }: AccessRow): Access | nu
 /** Who asks, and for a token that was looked up a moment ago the check that goes along with the statements of a query. */
 export interface Authenticated {
   readonly claims: Claims;
+  /** What the token is looked up by; undefined for a visitor. */
+  readonly facts?: TokenFacts;
   readonly check?: TokenCheck;
 }
 
@@ -169,14 +171,22 @@ export function createAuthenticator(options: {
     if (authorizationHeader === undefined) return { claims: anonymous };
     const { token, key } = tokenOf(authorizationHeader);
     const known = carries ? knownTokens.find(key) : undefined;
-    if (!known) return { claims: (await lookUp(token, key, ip)).claims };
+    if (!known) {
+      const { claims, facts } = await lookUp(token, key, ip);
+      return { claims, facts };
+    }
     if (known.access === undefined) findAccess(key, known);
     const renew = async (refused: boolean) => {
       // A look-up that goes ahead, as it does of each mutation, says nothing of the access: that has versions.
       if (refused) knownTokens.forget(key);
       return (await lookUp(token, key, ip)).claims;
     };
-    return { claims: known.claims, check: new TokenCheck(known.facts, known.access ?? undefined, renew) };
+    const { facts } = known;
+    return {
+      claims: known.claims,
+      facts,
+      check: new TokenCheck(known.facts, known.access ?? undefined, renew),
+    };
   };
   return Object.assign(authenticate, {
     async bearer(authorizationHeader: string | undefined, ip: string | undefined) {

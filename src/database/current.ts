@@ -86,12 +86,6 @@ export async function noteCurrent(owner: Client, text: string): Promise<void> {
     ]);
 }
 
-/** Whether a text only adds statements to the end of what was applied, so that these alone have to be run. */
-export function onlyAdds(text: string, applied: string): boolean {
-  const [now, before] = [text, applied].map((sql) => splitStatements(sql).map((statement) => statement.text));
-  return before!.every((statement, index) => now![index] === statement);
-}
-
 /**
  * Runs the text inside the transaction that is open, without the statements that `applied` has.
  * @throws SchemaError

@@ -30,17 +30,19 @@ export async function attempt(client: ClientBase, sql: string): Promise<Database
  * Runs steps in an order that is found: those that fail for want of others are tried again after these, as long as at least
  * one more succeeds each time. Groups are sent as one text; only one that fails is taken apart.
  * @param mayWait whether a failure may be over once others have run.
+ * @param run runs one text, in a savepoint.
  * @returns those that are left, in the order given; the first one whose failure may not wait comes alone.
  */
 export async function runInFoundOrder<S extends Step>(
   client: ClientBase,
   groups: readonly (readonly S[])[],
   mayWait: (error: DatabaseError) => boolean,
+  run: typeof attempt = attempt,
 ): Promise<FailedStep<S>[]> {
   const failed: FailedStep<S>[] = [];
   for (const group of groups) {
-    if (group.length > 1 && !(await attempt(client, group.map(({ sql }) => sql).join("\n")))) continue;
-    const stuck = await runOnce(client, group, mayWait, failed);
+    if (group.length > 1 && !(await run(client, group.map(({ sql }) => sql).join("\n")))) continue;
+    const stuck = await runOnce(client, group, mayWait, failed, run);
     if (stuck) return [stuck];
   }
   for (let left = failed; left.length > 0;) {
@@ -50,6 +52,7 @@ export async function runInFoundOrder<S extends Step>(
       left.map(({ step }) => step),
       mayWait,
       again,
+      run,
     );
     if (stuck) return [stuck];
     if (again.length === left.length) return again;
@@ -63,9 +66,10 @@ async function runOnce<S extends Step>(
   steps: readonly S[],
   mayWait: (error: DatabaseError) => boolean,
   failed: FailedStep<S>[],
+  run: typeof attempt,
 ): Promise<FailedStep<S> | undefined> {
   for (const step of steps) {
-    const error = await attempt(client, step.sql);
+    const error = await run(client, step.sql);
     if (!error) continue;
     if (!mayWait(error)) return { step, error };
     failed.push({ step, error });

@@ -3,7 +3,7 @@ import { basename, relative } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { currentFile, readCurrent } from "../database/current.ts";
-import { migrationsFolder } from "../database/committed.ts";
+import { migrationsFolder, migrationsHash } from "../database/committed.ts";
 import { migrateOn } from "../database/onConnection.ts";
 import { authenticatorUrl as authenticatorUrlOf } from "../database/roles.ts";
 import { readObjects, type ObjectFile } from "../database/objects.ts";
@@ -28,11 +28,13 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
   return async ({ loginUrl, authenticatorUrl, log, reload, buildSchema }) => {
     let applied = statementsOf(await readObjects(folder));
     let appliedCurrent = await readCurrent(folder);
+    let appliedMigrations = await migrationsHash(folder);
     const thread = startSchemaThread({ loginUrl, authenticatorUrl, folder, say });
     let generation = 0;
     let work = Promise.resolve();
     let whole = Promise.resolve();
     let isServed = true;
+    let isStopping = false;
     const check = oneAtATime(() =>
       thread
         .check()
@@ -52,6 +54,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       try {
         await step();
       } catch (error) {
+        // Where the end of the process cuts it off, nobody waits for it.
+        if (isStopping) return;
         say(`${(error as Error).message}\nThe API goes on as it was.`);
         if ((error as Error).name !== "SchemaError")
           log.debug(
@@ -73,8 +77,10 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       const names = changed.map(({ file }) => relative(folder, file.path));
       if (current.text !== appliedCurrent) names.unshift(currentFile);
       if (names.length === 0) return false;
+      // What was committed is gone from the current migration, and stays in the database.
+      if ((await migrationsHash(folder)) !== appliedMigrations) return false;
       await thread.unchanging();
-      if (!(await migrateOn(ownerUrl(loginUrl), (owner) => applyChanges(owner, changed, current))))
+      if (!(await migrateOn(ownerUrl(loginUrl), (owner) => applyChanges(owner, files, changed, current))))
         return false;
       applied = statementsOf(files);
       if (isServed && current.text === appliedCurrent && !changesApi(changed)) {
@@ -93,6 +99,12 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       /** Whether the API shows what the reference has, whatever the database still lacks of it. */
       let isReference = false;
       const [files, current] = [await readObjects(folder), await readCurrent(folder)];
+      const migrations = await migrationsHash(folder);
+      const bringTo = () => {
+        applied = statementsOf(files);
+        appliedCurrent = current;
+        appliedMigrations = migrations;
+      };
       const isBrought = await thread.bring(
         { mine, isFirst },
         {
@@ -102,8 +114,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
             await schema;
           },
           changed: async ({ isChanged: hasChanged, isShown, hasDrift }) => {
-            applied = statementsOf(files);
-            appliedCurrent = current;
+            bringTo();
             if (mine !== generation || (isServed && isReference)) return;
             if (isServed && !isShown) {
               // After what was applied and told already there is mostly nothing left to do.
@@ -121,10 +132,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
           },
         },
       );
-      if (isBrought) {
-        applied = statementsOf(files);
-        appliedCurrent = current;
-      }
+      if (isBrought) bringTo();
       if (mine !== generation) return false;
       if (!isServed) await serve(broughtWhole, since);
       return brought;
@@ -155,6 +163,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
     );
     return {
       stop: async () => {
+        isStopping = true;
         generation = thread.saved();
         stop();
         await work;

@@ -3,11 +3,13 @@
  * what is there. It need not be exact, since the whole schema is reconciled afterwards.
  */
 import type { Client, DatabaseError } from "pg";
-import { noteCurrent, onlyAdds, runCurrent } from "../database/current.ts";
+import { noteCurrent, runCurrent } from "../database/current.ts";
 import { attempt, runInFoundOrder, type Step } from "../database/foundOrder.ts";
 import type { ObjectFile } from "../database/objects.ts";
 import { schemaError } from "../database/schemaError.ts";
 import type { SqlStatement } from "../database/sqlStatements.ts";
+import { dropGone, editOf, isAboutDropped, type Dropped } from "./editCurrent.ts";
+import { attemptReplacing, isCall, undoCall } from "./undoCalls.ts";
 import {
   commented,
   grantsOnSame,
@@ -65,17 +67,26 @@ export interface ChangedCurrent {
  */
 export async function applyChanges(
   owner: Client,
+  all: readonly ObjectFile[],
   changed: readonly ChangedFile[],
   current: ChangedCurrent,
 ): Promise<boolean> {
-  if (!onlyAdds(current.text, current.applied) || changed.some(undoes)) return false;
-  const plans = changed.map(plan);
-  await owner.query("begin; set local lock_timeout = '500ms'; set local client_min_messages = warning");
+  const edit = editOf(current.text, current.applied);
+  if (!edit || changed.some(undoes)) return false;
+  const calls = changed.flatMap((change) => lostOf(change).filter(isCall));
+  await owner.query(
+    "begin; set local lock_timeout = '500ms'; set local client_min_messages = warning; set local check_function_bodies = off",
+  );
   try {
+    for (const call of calls) if (!(await undoCall(owner, call))) return false;
+    const dropped = await dropGone(owner, edit);
+    if (!dropped) return false;
+    await owner.query("set local check_function_bodies = on");
     if (current.text !== current.applied) {
-      await runCurrent(owner, current.folder, current.text, current.applied);
+      await runCurrent(owner, current.folder, current.text, edit.kept);
       await noteCurrent(owner, current.text);
     }
+    const plans = withUnchanged(changed, dropped, all).map((change) => plan(change, dropped));
     for (const drop of plans.flatMap(({ drops }) => drops))
       // Something else hangs on it, or there are two of that name.
       if (await attempt(owner, drop)) return false;
@@ -84,6 +95,7 @@ export async function applyChanges(
         owner,
         part.map((step) => [step]),
         ({ code }) => faults.has(code!),
+        attemptReplacing,
       );
       const failed = left.find(({ error }) => faults.has(error.code!));
       if (failed) throw errorOf(failed.step, failed.error);
@@ -97,9 +109,26 @@ export async function applyChanges(
   }
 }
 
-/** Whether a statement is gone whose effect nothing takes back here: the call of a generator, a row. */
+/** Where something was dropped, other files may have statements about it. */
+function withUnchanged(
+  changed: readonly ChangedFile[],
+  { tables, others }: Dropped,
+  all: readonly ObjectFile[],
+): ChangedFile[] {
+  if (!tables && others.length === 0) return [...changed];
+  const paths = new Set(changed.map(({ file }) => file.path));
+  const unchanged = all.filter(({ path }) => !paths.has(path));
+  return [...changed, ...unchanged.map((file) => ({ file, before: textsOf(file) }))];
+}
+
+/** Whether a statement is gone whose effect nothing takes back here, such as a row. */
 function undoes(change: ChangedFile): boolean {
-  return leftover(change).some((text) => undoing(text) === undefined);
+  return leftover(change).some((text) => undoing(text) === undefined && !isCall(text));
+}
+
+function lostOf({ file, before }: ChangedFile): string[] {
+  const now = textsOf(file);
+  return [...before].filter((text) => !now.has(text));
 }
 
 /**
@@ -123,9 +152,9 @@ function leftover({ file, before }: ChangedFile): string[] {
 
 /**
  * What is gone is dropped or taken back; what has other arguments or results, too, and made anew with what is said of it; the
- * rest is replaced.
+ * rest is replaced, and so is what was about something that was dropped.
  */
-function plan(change: ChangedFile) {
+function plan(change: ChangedFile, dropped: Dropped) {
   const { file, before } = change;
   const undone = leftover(change);
   const now = textsOf(file);
@@ -141,12 +170,16 @@ function plan(change: ChangedFile) {
       .filter(
         ({ text }) =>
           !before.has(text) ||
+          isAboutDropped(text, dropped) ||
           remade.some(({ name }) => speaksOf(text, name)) ||
           undone.some((former) => grantsOnSame(former, text)),
       )
       .map((statement): QuickStep => ({ file, statement, sql: replacing(statement.text) }));
   return {
-    drops: [...gone.map(({ drop }) => drop), ...undone.flatMap((text) => undoing(text) ?? [])],
+    drops: [
+      ...gone.filter(({ name }) => !dropped.others.includes(name)).map(({ drop }) => drop),
+      ...undone.filter((text) => !isAboutDropped(text, dropped)).flatMap((text) => undoing(text) ?? []),
+    ],
     definitions: steps(file.definitions),
     rest: steps(file.rest),
   };

@@ -10,8 +10,9 @@ import { type Authenticate, authentication } from "./authentication.ts";
 import { readBody } from "./body.ts";
 import { cors } from "./cors.ts";
 import { eventStream, streamTickets } from "./eventStream.ts";
-import { explorer } from "./explorer.ts";
+import { getOfDocument, isGetOfDocument } from "./getOfDocument.ts";
 import { Grafserv } from "./grafserv.ts";
+import type { TagOf } from "./entityTags.ts";
 import { type AnswerCompiled, graphql } from "./graphqlEndpoint.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
@@ -20,6 +21,7 @@ import { jobConsole } from "./jobConsole.ts";
 import { jsonOnly } from "./mediaType.ts";
 import type { ApiNumbers, Metrics } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
+import { type Demo, portal } from "./portal.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { rawBody } from "./rawBody.ts";
 import { requestId } from "./requestId.ts";
@@ -46,6 +48,8 @@ export interface AppDeps {
   readonly answerCompiled?: AnswerCompiled;
   /** The positions of the database; answers tell none where omitted. */
   readonly positions?: Positions;
+  /** Tells equal answers by their tags; no answer has one where omitted. */
+  readonly tagOf?: TagOf;
   readonly constraintMessages: ConstraintMessages;
   /** The language of messages to a user; that of the header Accept-Language where omitted. */
   readonly languageOfUser?: LanguageOfUser;
@@ -83,6 +87,8 @@ export interface AppDeps {
   readonly uploads?: UploadDeps;
   /** Documents that are asked for by their ids; there are none where omitted. */
   readonly documents?: TrustedDocuments;
+  /** As whom visitors may sign in at the portal; never in production, and nobody where omitted. */
+  readonly demo?: Demo;
   /** Run after authentication and before the body is read, in this order. */
   readonly beforeBody?: readonly RequestHandler[];
   /** Run when `request.body` is the checked GraphQL request, in this order; idempotency is one of them. */
@@ -111,13 +117,17 @@ export function createApp(deps: AppDeps): Express {
   );
   app.all(
     "/graphql",
-    cors("POST"),
-    onlyMethods("POST"),
+    cors("GET, POST"),
     (request, response, next) =>
-      deps.uploads && isMultipart(request) ? next() : jsonOnly(request, response, next),
+      isGetOfDocument(request) ? next() : onlyMethods("POST")(request, response, next),
+    (request, response, next) =>
+      request.method === "GET" || (deps.uploads && isMultipart(request))
+        ? next()
+        : jsonOnly(request, response, next),
     acceptJson,
     authentication(deps.authenticate, config.production),
     ...(deps.beforeBody ?? []),
+    getOfDocument(deps.documents),
     ...(deps.uploads ? [uploads(deps.uploads, deps.documents)] : []),
     ...unlessRead(readBody, graphqlRequest(deps.documents)),
     ...(deps.beforeGraphql ?? []),
@@ -126,6 +136,7 @@ export function createApp(deps: AppDeps): Express {
       languageOfUser: deps.languageOfUser,
       answerCompiled: deps.answerCompiled,
       positions: deps.positions,
+      tagOf: deps.tagOf,
     }),
   );
   if (deps.live) {
@@ -165,7 +176,7 @@ export function createApp(deps: AppDeps): Express {
   }))
     if (notices) app.all(path, onlyMethods("POST"), rawBody, inTurn(notices));
   app.use(jobConsole());
-  if (config.explorer) app.use(explorer(serv));
+  if (config.explorer) app.use(portal(config.production ? undefined : deps.demo));
   app.use(notFound, refuse(deps.languageOfUser));
   return app;
 }

@@ -8,6 +8,7 @@ const requestHeaders = [
   "Authorization",
   "Content-Type",
   "Idempotency-Key",
+  "If-None-Match",
   "Last-Event-ID",
   "Plat-Position",
   "X-Request-Id",
@@ -25,15 +26,16 @@ const requestHeaders = [
   "Sentry-Trace",
   "*",
 ].join(", ");
-const responseHeaders = "X-Request-Id, Plat-Position, Retry-After, WWW-Authenticate, Idempotency-Replayed";
+const responseHeaders =
+  "X-Request-Id, Plat-Position, ETag, Retry-After, WWW-Authenticate, Idempotency-Replayed";
 
 /**
- * Lets pages of any origin call an endpoint that takes this method. That is safe because nothing here is authenticated by something a browser
+ * Lets pages of any origin call an endpoint that takes these methods. That is safe because nothing here is authenticated by something a browser
  * adds by itself: there are no cookies, the token is in a header that the page's own code has to set, and credentials
  * mode stays refused. A preflight is no GraphQL request, so it is answered 204; any other OPTIONS goes on and meets 405.
  */
 export const cors =
-  (method: "GET" | "POST"): RequestHandler =>
+  (methods: "GET" | "POST" | "GET, POST"): RequestHandler =>
   (request, response, next) => {
     response.setHeader("Access-Control-Allow-Origin", "*");
     response.setHeader("Access-Control-Expose-Headers", responseHeaders);
@@ -42,7 +44,7 @@ export const cors =
       request.headers.origin !== undefined &&
       request.headers["access-control-request-method"] !== undefined;
     if (!preflight) return next();
-    response.setHeader("Access-Control-Allow-Methods", method);
+    response.setHeader("Access-Control-Allow-Methods", methods);
     response.setHeader("Access-Control-Allow-Headers", requestHeaders);
     response.setHeader("Access-Control-Max-Age", "86400");
     response.status(204).end();

@@ -10,21 +10,9 @@ export class Grafserv extends ExpressGrafserv {
     return this.#process(request, response, (digest) => {
       digest.path = this.dynamicOptions.graphqlPath;
       digest.preferJSON = true;
+      // By GET come queries of registered documents, as if they were posted.
+      digest.method = "POST";
     });
-  }
-
-  /**
-   * Answers the explorer page or one of its assets; null when there is no such file.
-   * @param compressed whether the answer may be compressed
-   */
-  answerExplorer(request: Request, response: Response, compressed: boolean) {
-    return this.#process(request, response, (digest) => {
-      if (!compressed) delete digest.headers["accept-encoding"];
-    });
-  }
-
-  get explorerPath(): string {
-    return this.dynamicOptions.graphiqlPath;
   }
 
   async #process(request: Request, response: Response, change: (digest: Digest) => void) {

@@ -10,6 +10,7 @@ import { answerText } from "./answerText.ts";
 import { compressed, isCompressible } from "./compression.ts";
 import { endInPieces } from "./inPieces.ts";
 import { POSITION_HEADER, type Positions } from "../database/position.ts";
+import { answerUnchanged, type Tag, type TagOf, tellTag, wantsTag } from "./entityTags.ts";
 import { turnOf } from "./inTurn.ts";
 import type { Grafserv } from "./grafserv.ts";
 import { requestState, type RequestState } from "./requestState.ts";
@@ -85,7 +86,7 @@ async function send(
   if (work.isReplayed) headers["Idempotency-Replayed"] = "true";
   let content: string | Buffer = text;
   if (isCompressible(requestState(request), work)) {
-    headers["Vary"] = "Accept-Encoding";
+    if (!response.hasHeader("Vary")) headers["Vary"] = "Accept-Encoding";
     const found = await compressed(text, request, work);
     if (found) {
       headers["Content-Encoding"] = found.encoding;
@@ -116,12 +117,16 @@ async function answerOperation(
   request: Request,
   response: Response,
   work: OperationWork,
+  tag: Tag | undefined,
 ): Promise<void> {
   const state = requestState(request);
+  const { claims } = state;
   const compiled = state.takesEvents === "only" ? undefined : await answerCompiled?.(request, work);
   if (compiled !== undefined) {
     work.end();
     tellPosition(response, positions, work);
+    // Of a token that stands for something else meanwhile, nothing was looked at.
+    if (tag && state.claims === claims) tellTag(request, response, tag);
     const type = `${request.headers.accept}; charset=utf-8`;
     return send(request, response, work, { text: compiled, status: 200, type });
   }
@@ -166,6 +171,7 @@ interface GraphqlDeps {
   readonly grafserv: Grafserv;
   readonly languageOfUser?: LanguageOfUser | undefined;
   readonly answerCompiled?: AnswerCompiled | undefined;
+  readonly tagOf?: TagOf | undefined;
   /** Those of the database; no answer tells its position where omitted. */
   readonly positions?: Positions | undefined;
 }
@@ -176,10 +182,13 @@ export function graphql(deps: GraphqlDeps): RequestHandler {
     const state = requestState(request);
     const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip), state.bodyBytes);
     work.notBefore = deps.positions?.asked(request);
+    const tag = deps.tagOf && wantsTag(request) ? await deps.tagOf(request) : undefined;
+    const { notBefore } = work;
+    if (tag && answerUnchanged(request, response, tag, { positions: deps.positions, notBefore })) return;
     if (!(await admit(work, response, state))) return;
     state.work = work;
     try {
-      state.running = answerOperation(deps, request, response, work);
+      state.running = answerOperation(deps, request, response, work, tag);
       await state.running;
     } finally {
       work.end();

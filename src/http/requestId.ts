@@ -30,6 +30,7 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       schemaIsOpen: false,
       claims: undefined,
       tokenCheck: undefined,
+      tokenFacts: undefined,
       operationName: undefined,
       isRegistered: false,
       operationType: undefined,

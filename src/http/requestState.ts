@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { TokenCheck } from "../database/tokenCheck.ts";
+import type { TokenCheck, TokenFacts } from "../database/tokenCheck.ts";
 import type { CodedError } from "../base/errors.ts";
 import type { Logger } from "../base/log.ts";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
@@ -37,6 +37,8 @@ export interface RequestState {
   claims: Claims | undefined;
   /** Of a token that is checked along with the statements of a query. */
   tokenCheck: TokenCheck | undefined;
+  /** What the token is looked up by. */
+  tokenFacts: TokenFacts | undefined;
   operationName: string | undefined;
   /** Whether the document was asked for by the id that it is registered under. */
   isRegistered: boolean;

@@ -12,7 +12,7 @@
  * the statement (a function with a sub-select is not inlined and would run for each row). Of a table tagged @publicRows the
  * finder knows the portfolio only, so a list of one record asks the function. With `@impliesList column value,…` the function is true only
  * of rows with one of these values, which a portfolio looks up along its `@filterLists`. A value of a range type such as
- * numrange is given as DecimalRange. Tables with deleted_at have includeDeleted.
+ * numrange is given as DecimalRange. Tables with deleted_at have includeDeleted. `and`, `or` and `not` combine filters of the same table.
  */
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
@@ -221,9 +221,85 @@ export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): Filte
         members.push(functionMember(build, resource, tag));
       }
     }
+    // A filter of no fields cannot be combined.
+    if (members.length > 0) members.push(...combinators(build, codec, members));
     known.set(codec, members);
   }
   return members;
+}
+
+/** How deep combinations may be nested, and how many filters one list may combine: a page of conditions, and a bounded statement. */
+const mostNested = 4;
+const mostCombined = 50;
+
+/** How deep a filter combines others, and how many in all. */
+function extent(filter: Record<string, unknown>): { depth: number; count: number } {
+  const nested = [filter.and, filter.or, filter.not]
+    .flat()
+    .filter((inner): inner is Record<string, unknown> => inner != null)
+    .map(extent);
+  return {
+    depth: 1 + Math.max(0, ...nested.map(({ depth }) => depth)),
+    count: 1 + nested.reduce((sum, { count }) => sum + count, 0),
+  };
+}
+
+/** `and`, `or` and `not`: a filter whose fields are filters of the same type. */
+function combinators(build: GraphileBuild.Build, codec: PgCodec, members: FilterMember[]): FilterMember[] {
+  const { GraphQLList, GraphQLNonNull } = build.graphql;
+  const filterType = () => build.getInputTypeByName(filterTypeName(build, codec));
+  const all = (name: string, filter: Record<string, unknown>, alias: SQL, within: Within): SQL => {
+    if (filter.includeDeleted != null)
+      throw new CodedError("BAD_USER_INPUT", "Give includeDeleted in the outermost filter.", {
+        field: name,
+      });
+    const parts = conditions(members, filter, alias, within);
+    return parts.length === 0 ? sql`true` : sql`(${sql.join(parts, " and ")})`;
+  };
+  // The outermost is asked first, so that nothing is written of one that is too large.
+  const bounded = (name: string, given: unknown): void => {
+    const { depth, count } = extent({ [name]: given });
+    if (depth - 1 > mostNested || count - 1 > mostCombined)
+      throw new CodedError(
+        "BAD_USER_INPUT",
+        "The filter is nested too deeply or combines too many filters.",
+        {
+          field: name,
+        },
+      );
+  };
+  const list = () => new GraphQLList(new GraphQLNonNull(filterType()));
+  return [
+    {
+      name: "and",
+      description: "Records that match each of these filters, too.",
+      type: list,
+      condition(alias, filters, within) {
+        bounded("and", filters);
+        const parts = filters.map((filter: AnyInput) => all("and", filter, alias, within));
+        return parts.length === 0 ? sql`true` : sql.join(parts, " and ");
+      },
+    },
+    {
+      name: "or",
+      description: "Records that match at least one of these filters; none where the list is empty.",
+      type: list,
+      condition(alias, filters, within) {
+        bounded("or", filters);
+        const parts = filters.map((filter: AnyInput) => all("or", filter, alias, within));
+        return parts.length === 0 ? sql`false` : sql`(${sql.join(parts, " or ")})`;
+      },
+    },
+    {
+      name: "not",
+      description: "Records that do not match this filter, such as those without the value it asks for.",
+      type: filterType,
+      condition(alias, filter, within) {
+        bounded("not", filter);
+        return sql`(${all("not", filter, alias, within)}) is not true`;
+      },
+    },
+  ];
 }
 
 /** Name of the filter type of a table, such as LeadsFilter; by its `@listName` where it has one. */

@@ -2,7 +2,11 @@
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator } from "../auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "../auth/loginToken.ts";
-import { anonymous } from "../database/claims.ts";
+import { anonymous, type Claims } from "../database/claims.ts";
+import { Looks } from "../database/looks.ts";
+import { ReadsOf } from "../database/reads.ts";
+import { EntityTags } from "../compiled/entityTags.ts";
+import { acceptedLanguage } from "../messages/language.ts";
 import type { MismatchListener } from "../compiled/compiledQueries.ts";
 import { answerCompiled as compiledAnswer } from "../compiled/answerCompiled.ts";
 import type { GraphQLRequest } from "../http/graphqlRequest.ts";
@@ -113,6 +117,7 @@ export interface Graphql {
     | "pgl"
     | "authenticate"
     | "answerCompiled"
+    | "tagOf"
     | "constraintMessages"
     | "positions"
     | "numbers"
@@ -262,6 +267,7 @@ export async function startGraphql({
       pool.query("select app_private.note_configured_apps($1)", [oauth?.issuer ?? null]),
     ]);
     const positions = new Positions(system.rows[0]!.id);
+    const entityTags = new EntityTags(() => ReadsOf.load(pool), new Looks(pool));
     return {
       transport: {
         pgl,
@@ -270,6 +276,7 @@ export async function startGraphql({
           const found = await authenticator(authorization, request.ip, !isMultipart(request));
           const state = requestState(request);
           state.tokenCheck = found.check;
+          state.tokenFacts = found.facts;
           if (found.check) found.check.onRenewed = (claims) => (state.claims = claims);
           return found.claims;
         },
@@ -291,6 +298,20 @@ export async function startGraphql({
           );
           // Its token may have been looked up meanwhile, and stand for less.
           return state.claims?.secondFactorWithholds ? undefined : answer;
+        },
+        tagOf: async (request) => {
+          const state = requestState(request);
+          const { query, operationName, variables } = request.body as GraphQLRequest;
+          const claims = (state.claims ?? anonymous) as Claims;
+          if (claims.secondFactorWithholds || state.takesEvents === "only") return undefined;
+          const found = findCompiled(schema, { query, operationName, variables }, claims.userId !== null);
+          if (!found) return undefined;
+          state.operationType = "query";
+          state.operationName = found.operationName;
+          state.context.operation = found.label;
+          const language = acceptedLanguage(request.headers["accept-language"]);
+          const facts = state.tokenFacts;
+          return entityTags.find(found, { query, operationName, variables, claims, facts, language });
         },
         constraintMessages,
         positions,

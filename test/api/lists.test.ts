@@ -158,6 +158,27 @@ describe("the filter of leads", () => {
     ["something to do", () => ({ hasOpenTask: true }), ["Di Roe"]],
     ["nothing to do", () => ({ hasOpenTask: false }), not("Di Roe")],
     ["members that contradict", () => ({ status: ["HOT"], assigneeIds: [world.max.id] }), []],
+    ["one or another", () => ({ or: [{ status: ["COLD"] }, { tags: ["vip"] }] }), ["Ed Poe", "Ada Ng"]],
+    [
+      "one or another, and a third",
+      () => ({ or: [{ status: ["COLD"] }, { status: ["HOT"] }], query: "o" }),
+      ["Ed Poe", "Di Roe", "Cy Øst"],
+    ],
+    ["each of several", () => ({ and: [{ tags: ["vip"] }, { tags: ["garden"] }] }), ["Ada Ng"]],
+    ["not, without the value too", () => ({ not: { assigneeIds: [world.max.id] } }), not("Ed Poe")],
+    [
+      "nested",
+      () => ({ not: { or: [{ status: ["HOT"] }, { and: [{ isAgent: true }, { tags: ["garden"] }] }] } }),
+      not("Di Roe", "Cy Øst", "Bo Li"),
+    ],
+    ["all of none", () => ({ and: [] }), everybody],
+    ["one of none", () => ({ or: [] }), []],
+    ["not of nothing", () => ({ not: {} }), []],
+    [
+      "a project or a word",
+      () => ({ or: [{ projectIds: [north.slug] }, { query: "roe" }] }),
+      ["Fi Moe", "Di Roe"],
+    ],
   ])("%s", async (_what, filter, expected) => {
     expect(await found(filter())).toEqual(expected);
   });
@@ -173,6 +194,29 @@ describe("the filter of leads", () => {
       expect(refusal).toMatchObject({ code: "BAD_USER_INPUT", field: member });
     }
   });
+});
+
+test("combined filters are bounded, and say what is wrong", async () => {
+  const refused = (filter: unknown) =>
+    world.owen.refused(`query ($filter: LeadsFilter) { leads(filter: $filter) { id } }`, { filter });
+  const deep = (levels: number): object =>
+    levels === 0 ? { status: ["NEW"] } : { not: { or: [deep(levels - 1)] } };
+  expect(await refused(deep(9))).toMatchObject({ code: "BAD_USER_INPUT", field: "not" });
+  expect(await refused({ or: Array.from({ length: 51 }, () => ({ status: ["NEW"] })) })).toMatchObject({
+    code: "BAD_USER_INPUT",
+    field: "or",
+  });
+  expect(await refused({ or: [{ includeDeleted: true }] })).toMatchObject({
+    code: "BAD_USER_INPUT",
+    field: "or",
+    message: "Give includeDeleted in the outermost filter.",
+  });
+  // What an operation does to all that match takes the plain fields.
+  expect(
+    await world.owen.refused(`mutation ($i: UpdateLeadsInput!) { updateLeads(input: $i) { updatedCount } }`, {
+      i: { filter: { or: [{ status: ["NEW"] }] }, status: "COLD" },
+    }),
+  ).toMatchObject({ code: "BAD_USER_INPUT", field: "filter.or" });
 });
 
 describe("the filter of projects", () => {

@@ -9,6 +9,8 @@ import {
   undoing,
   withoutBody,
 } from "../../src/dev/statementForms.ts";
+import { editOf, isAboutDropped, namesOf } from "../../src/dev/editCurrent.ts";
+import { isCall } from "../../src/dev/undoCalls.ts";
 
 test("what a statement makes is told from its text, and how it is dropped", () => {
   expect(
@@ -132,4 +134,51 @@ test("a difference is shown by the API unless it is a policy, a trigger, a funct
   expect(isShownAs("function", "function app_hidden.record_id(text, text)")).toBe(true);
   expect(isShownAs("function", "function app_public.leads_name(app_public.leads)")).toBe(true);
   expect(isShownAs("grant", "grant SELECT on table app_public.leads to plat_user")).toBe(true);
+});
+
+test("of an edit of current.sql, what is gone is dropped where that is a table or an index, and what follows is run anew", () => {
+  const first = "create table app_public.firsts (id uuid);";
+  const second = "create table if not exists app_public.seconds (id uuid, label text);";
+  const onSecond =
+    "create index seconds_label on app_public.seconds (label);\nalter table app_public.seconds enable row level security;";
+  expect(editOf(`${first}\n${second}`, first)).toEqual({ tables: [], indexes: [], kept: first });
+  expect(editOf(first, `${first}\n${second}\n${onSecond}`)).toEqual({
+    tables: ["app_public.seconds"],
+    indexes: [],
+    kept: first,
+  });
+  expect(editOf(first, `${first} create unique index units_label on app_public.units (label);`)).toEqual({
+    tables: [],
+    indexes: ["app_public.units_label"],
+    kept: first,
+  });
+  for (const other of [
+    "alter table app_public.units add column label text;",
+    "update app_public.units set label = '';",
+    "select app_private.create_enum('e', 'E.', array[['A', 'A.']]);",
+  ])
+    expect(editOf("", other)).toBeUndefined();
+});
+
+test("what is about a table that was dropped is known by its name, and about a function by what makes it or speaks of it", () => {
+  const dropped = { tables: namesOf(["app_public.seconds"]), others: ["app_public.seconds_label"] };
+  for (const text of [
+    "select app_private.make_record('seconds', 'second');",
+    "create policy p on app_public.seconds using (true);",
+    "create function app_public.seconds_label(s app_public.seconds) returns text language sql as $$ select '' $$;",
+    "grant execute on function app_public.seconds_label to plat_user;",
+  ])
+    expect(isAboutDropped(text, dropped)).toBe(true);
+  for (const text of [
+    "create policy p on app_public.seconds_left using (true);",
+    "comment on table app_public.waits is 'How many seconds somebody waits.';",
+    "create function app_public.f() returns text language sql as $$ select app_public.seconds_label(null) $$;",
+  ])
+    expect(isAboutDropped(text, dropped)).toBe(false);
+});
+
+test("a call of a generator is told from other statements", () => {
+  expect(isCall("select app_private.make_record('t', 's');")).toBe(true);
+  for (const other of ["insert into app_private.limits select 1;", "select 1;", "grant select on t to r;"])
+    expect(isCall(other)).toBe(false);
 });

@@ -10,7 +10,12 @@ const endsWithinMs = 20_000;
  * process: one that lives on holds on to its jobs, and to the output of the run, which then never ends.
  */
 export function startChild<Options extends SpawnOptions>(args: string[], options: Options): ChildProcess {
-  const child = spawn(process.execPath, args, options);
+  return startProgram(process.execPath, args, options);
+}
+
+/** The same for another program. */
+export function startProgram(program: string, args: string[], options: SpawnOptions): ChildProcess {
+  const child = spawn(program, args, options);
   running.add(child);
   child.once("exit", () => running.delete(child));
   child.once("error", () => running.delete(child));

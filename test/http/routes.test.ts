@@ -98,12 +98,12 @@ test("pages of any origin may ask, with the headers that they need; other OPTION
   expect([answer.status, answer.text]).toEqual([204, ""]);
   expect(answer.headers).toMatchObject({
     "access-control-allow-origin": "*",
-    "access-control-allow-methods": "POST",
+    "access-control-allow-methods": "GET, POST",
     "access-control-allow-headers":
-      "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Plat-Position, X-Request-Id, X-Requested-With, GraphQL-Preflight, Apollo-Require-Preflight, X-Apollo-Operation-Name, Apollographql-Client-Name, Apollographql-Client-Version, GraphQL-Client-Name, GraphQL-Client-Version, Traceparent, Tracestate, Baggage, Sentry-Trace, *",
+      "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Plat-Position, X-Request-Id, X-Requested-With, GraphQL-Preflight, Apollo-Require-Preflight, X-Apollo-Operation-Name, Apollographql-Client-Name, Apollographql-Client-Version, GraphQL-Client-Name, GraphQL-Client-Version, Traceparent, Tracestate, Baggage, Sentry-Trace, *",
     "access-control-max-age": "86400",
     "access-control-expose-headers":
-      "X-Request-Id, Plat-Position, Retry-After, WWW-Authenticate, Idempotency-Replayed",
+      "X-Request-Id, Plat-Position, ETag, Retry-After, WWW-Authenticate, Idempotency-Replayed",
   });
   for (const name of Object.keys(preflight)) {
     const headers = Object.fromEntries(Object.entries(preflight).filter(([other]) => other !== name));

@@ -70,14 +70,14 @@ const kill = (whose: string) =>
       whose,
   );
 const lines = async () => (await readFile(done(), "utf8").catch(() => "")).split("\n").filter(Boolean);
-/** The jobs that are left, with who holds them and what is known of the workers. */
+/** The jobs of the test that are left, with who holds them and what is known of the workers. Those of the clock wait for tasks that these workers lack. */
 const left = async () =>
   (
     await owner.query(
       `select j.id, j.locked_by, j.locked_at, j.run_at, j.attempts, j.last_error, j.job_queue_id, clock_timestamp() as now,
          (select jsonb_agg(w) from app_private.workers w) as workers,
          (select jsonb_agg(c) from app_private.worker_connections c) as connections
-       from graphile_worker._private_jobs j`,
+       from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id where t.identifier = 'work'`,
     )
   ).rows;
 const add = (from: number, to: number) =>

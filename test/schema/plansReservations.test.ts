@@ -1,6 +1,7 @@
 /** With 100,000 reservations, and 20,000 holds and deposits, what lists and looks them up reads along an index, under row security, and touches few rows. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Pool } from "pg";
+import { withoutIndexes } from "../../bench/data/portfolios.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { plan, scanned, touched } from "../harness/explain.ts";
 
@@ -25,8 +26,13 @@ beforeAll(async () => {
       ('${id(1, 1)}', '${owen}', 'OWNER'), ('${id(1, 1)}', '${max}', 'MEMBER');
     insert into app_public.projects (id, organization_id, title, lead_assignment)
       select ${sqlId(2, "i")}, ${sqlId(1, "1 + i % 5")}, 'P' || i, case when i % 2 = 0 then 'PRIVATE' else 'MANUAL' end from generate_series(1, 50) i;
-    begin;
-    set local session_replication_role = replica;
+    set session_replication_role = replica;
+  `);
+  await withoutIndexes(
+    owner,
+    ["app_public.reservations", "app_public.unit_holds", "app_public.deposits"],
+    async () => {
+      await owner.query(`
     insert into app_public.reservations (organization_id, project_id, unit_id, lead_id, number, price, list_price_snapshot, currency, status,
         accepted_terms, expiration, inserted_at, cancellation_reason, assignee_id, buyer_id)
       select p.organization_id, p.id, uuidv7(), uuidv7(), n::text, 1, 1, 'USD',
@@ -42,9 +48,10 @@ beforeAll(async () => {
     insert into app_public.deposits (organization_id, project_id, reservation_id, lead_id, title, sequence, amount, currency, is_reservation_fee)
       select r.organization_id, r.project_id, r.id, case when r.buyer_id is null and r.number::int % 2 = 0 then r.lead_id end, 'Reservation fee', 0, 1, 'USD', true
       from app_public.reservations r where r.number::int % 5 = 2;
-    commit;
-    analyze;
-  `);
+    `);
+    },
+  );
+  await owner.query("reset session_replication_role; analyze");
 });
 afterAll(async () => {
   await owner.end();

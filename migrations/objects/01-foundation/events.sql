@@ -63,6 +63,7 @@ begin
   -- Personal data are replaced in place; the event keeps its row and its number, and says so.
   if tg_op = 'UPDATE' and app_private.is_erasing() and to_jsonb(new) - array['data', 'changes', 'erased_at'] =
     to_jsonb(old) - array['data', 'changes', 'erased_at'] then
+    insert into app_private.event_batches (stream_id) values (new.stream_id) on conflict do nothing;
     return new;
   end if;
   raise exception 'events are never changed or deleted' using errcode = 'restrict_violation';
@@ -75,10 +76,25 @@ create trigger _100_no_truncate before truncate on app_public.events
 
 create function app_private.tg_event_batches__number() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  streams uuid[];
 begin
   -- The first of the transaction's batches numbers them all.
-  delete from app_private.event_batches b where b.transaction_id = pg_current_xact_id()::text::bigint;
+  with done as (
+    delete from app_private.event_batches b where b.transaction_id = pg_current_xact_id()::text::bigint
+      returning b.stream_id)
+  select array_agg(d.stream_id) into streams from done d;
   perform app_private.number_events();
+  -- What changed without an event counts too.
+  insert into app_private.event_counters as c (stream_id, last_sequence, revision)
+    select s.id, 0, 1 from unnest(streams) s (id)
+    where not exists (select from app_private.event_counters n
+      where n.stream_id = s.id and n.xmin = pg_current_xact_id()::xid)
+      -- A stream begins with an event, and one without is being removed.
+      and (s.id = '00000000-0000-0000-0000-000000000000'
+        or exists (select from app_private.event_counters n where n.stream_id = s.id))
+    order by s.id
+    on conflict (stream_id) do update set revision = c.revision + 1;
   return null;
 end $$;
 create constraint trigger _500_number after insert on app_private.event_batches
@@ -112,7 +128,8 @@ language sql stable as $$
 $$;
 comment on function app_private.column_json(oid, text, name[]) is 'A row as JSON with the names of the API.';
 
-create function app_private.event_statement(relation regclass, subject text, operation text) returns text
+create function app_private.event_statement(relation regclass, subject text, operation text,
+  silent boolean default false) returns text
 language plpgsql stable as $$
 declare
   table_name text := (select relname from pg_class where oid = relation);
@@ -142,6 +159,11 @@ begin
       then 'n.organization_id' end,
     case when 'user_id' = any (column_names) then 'n.user_id' end,
     'n.id') || ')';
+  if silent then
+    return format('insert into app_private.event_batches (stream_id)
+      select distinct %s from %s n on conflict do nothing', stream,
+      case when operation = 'delete' then replace(told, 'new_rows', 'old_rows') else told end);
+  end if;
   if operation = 'update' then
     select string_agg(format('case when o.%1$I is distinct from n.%1$I then jsonb_build_object(%2$L, '
       'jsonb_build_array(%3$s, %4$s)) else ''{}'' end',
@@ -185,8 +207,8 @@ begin
       perform app_private.number_events();
       _amount := (select count(*) from %3$s n);
       insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
-        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence returning
-          last_sequence into _last;
+        on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence,
+          revision = c.revision + 1 returning last_sequence into _last;
       %2$s, _last - _amount + row_number() over () from %3$s n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
@@ -198,18 +220,34 @@ begin
     when 'delete' then format('with written as (%s, null from %s n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing',
     plain, replace(told, 'new_rows', 'old_rows'))
+<<<<<<< HEAD
     -- PERF: a full join, which is never a nested loop. The plan is kept from the first statement, which mostly changed
     -- one row, and would compare each row of a later one with each.
     else format('with written as (%s, null from %s n full join old_rows o on o.id = n.id where case when n.id is null
       then false else row(%s) is distinct from row(%s) end order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing',
+=======
+    else format('with written as (%s, null from %s n join old_rows o on o.id = n.id where row(%s) is distinct
+      from row(%s) order by n.id returning stream_id)
+  insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing%s',
+>>>>>>> main
     plain, told,
       (select string_agg(format('o.%I', c), E',\n    ') from unnest(column_names) c),
-      (select string_agg(format('n.%I', c), E',\n    ') from unnest(column_names) c))
+      (select string_agg(format('n.%I', c), E',\n    ') from unnest(column_names) c),
+      -- What is secret has no event, but functions read it.
+      (select format(';
+  insert into app_private.event_batches (stream_id)
+    select distinct %s from %s n join old_rows o on o.id = n.id where row(%s) is distinct from row(%s)
+    on conflict do nothing', stream, told, string_agg(format('o.%I', a.attname), ', '),
+          string_agg(format('n.%I', a.attname), ', '))
+        from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+          and a.attgenerated = '' and a.attname <> all (column_names || '{version,updated_at}'::name[])
+        having count(*) > 0))
     end;
 end $$;
-comment on function app_private.event_statement(regclass, text, text) is
-  'The statement that writes one event per row of new_rows (and old_rows) of a table, by the columns that it has now.';
+comment on function app_private.event_statement(regclass, text, text, boolean) is
+  'The statement that writes one event per row of new_rows (and old_rows) of a table, by the columns that it has now; '
+  'silent: only that their streams have changed.';
 
 create function app_private.record_events(relation regclass, subject text) returns void
 language plpgsql volatile as $$
@@ -237,11 +275,13 @@ declare
 begin
   -- What is erased is not told.
   if app_private.is_erasing() then
+    %s;
     return null;
   end if;
   %s;
   return null;
-end', app_private.event_statement(relation, subject, operation)));
+end', app_private.event_statement(relation, subject, operation, silent => true),
+      app_private.event_statement(relation, subject, operation)));
     execute format('create or replace trigger %I after %s on %s %s for each statement execute function '
       'app_private.%I()',
       '_950_events_' || operation, operation, relation,
@@ -453,7 +493,8 @@ begin
     group by e.stream_id order by e.stream_id
   loop
     insert into app_private.event_counters as c (stream_id, last_sequence) values (batch.stream_id, batch.amount)
-      on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence
+      on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence,
+        revision = c.revision + 1
       returning last_sequence into last_number;
     -- PERF: most transactions write one.
     if batch.amount = 1 then

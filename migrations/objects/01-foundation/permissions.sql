@@ -62,8 +62,8 @@ $$;
 create function app_private.is_open(second_factor_due_at timestamptz) returns boolean
 language sql stable parallel safe as $$ select second_factor_due_at is null or second_factor_due_at > now() $$;
 comment on function app_private.is_open(timestamptz) is
-  'Whether a membership gives its permissions: not where the organization requires a second factor that its member '
-  'lacks. Whatever looks for memberships of the viewer asks it.';
+  E'@lookedAt\n\nWhether a membership gives its permissions: not where the organization requires a second factor that '
+  'its member lacks. Whatever looks for memberships of the viewer asks it.';
 
 -- The five sets that follow are found by a function each (find_…), and read by policies through another, which
 -- PostgreSQL puts in the place of its call. Where the API hands on what was found for the viewer before (access.sql),

@@ -22,7 +22,10 @@ language sql stable as $$
     'record')
 $$;
 
-comment on table app_private.slugs is 'Present and former slugs; a record keeps those it once had.';
+comment on table app_private.slugs is
+  E'@insertedWithRecord\n\nPresent and former slugs; a record keeps those it once had.';
+create trigger _950_changes after update or delete on app_private.slugs
+  for each row execute function app_private.tg__count_change();
 
 create function app_hidden.slugify(name text) returns text
 language sql stable strict as $$

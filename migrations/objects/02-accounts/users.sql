@@ -127,6 +127,8 @@ create trigger _200_prepare before insert or update of phone on app_public.users
 
 create trigger _500_touch_user after update on app_hidden.user_identities
   for each row when (old is distinct from new) execute function app_private.tg_user_identities__touch_user();
+create trigger _950_changes after insert or update or delete on app_hidden.user_identities
+  for each row execute function app_private.tg__count_change('user_id');
 
 create function app_public.users_permissions(u app_public.users,
   project_id app_public.id_or_slug default null) returns text[]

@@ -97,3 +97,6 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
 $$;
 comment on function app_private.note_trail is
   'Adds an entry to the trail of an agreement, by whoever acts in this transaction.';
+
+create trigger _950_changes after insert or update or delete on app_public.agreement_trail_entries
+  for each row execute function app_private.tg__count_change('organization_id');

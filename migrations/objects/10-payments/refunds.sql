@@ -233,3 +233,6 @@ language sql stable as $$ select case when r.note is not null and app_hidden.see
 comment on function app_public.processor_refunds_note is
   'What the team should know; null without the permission finance.read.';
 grant execute on function app_private.note_refund, app_private.refund_to_make to plat_worker;
+
+create trigger _950_changes after insert or update or delete on app_public.processor_refunds
+  for each row execute function app_private.tg__count_change('organization_id');

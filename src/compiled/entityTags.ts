@@ -1,0 +1,67 @@
+/** Tags of answers: equal ones stand for equal answers, by what the compiled query reads and how far that has changed. */
+import { createHash } from "node:crypto";
+import type { Claims } from "../database/claims.ts";
+import type { Looks } from "../database/looks.ts";
+import type { Reads, ReadsOf } from "../database/reads.ts";
+import type { TokenFacts } from "../database/tokenCheck.ts";
+import type { CompiledQuery } from "./compiledQueries.ts";
+
+/** What is asked, and by whom. */
+export interface Asked {
+  readonly query: string;
+  readonly operationName: string | null | undefined;
+  readonly variables: Readonly<Record<string, unknown>> | null | undefined;
+  readonly claims: Claims;
+  readonly facts: TokenFacts | undefined;
+  readonly language: string | undefined;
+}
+
+/** What of claims decides what is read: sessions of a user read alike. */
+const viewerOf = ({ userId, tokenId, organizationId, scopes }: Claims) => [
+  userId,
+  tokenId,
+  organizationId,
+  scopes,
+];
+
+export class EntityTags {
+  readonly #load: () => Promise<ReadsOf>;
+  readonly #looks: Looks;
+  readonly #known = new WeakMap<CompiledQuery, Reads>();
+
+  #reads: Promise<ReadsOf> | undefined;
+
+  /** @param load is called once, when somebody asks */
+  constructor(load: () => Promise<ReadsOf>, looks: Looks) {
+    this.#load = load;
+    this.#looks = looks;
+  }
+
+  async #catalog(): Promise<ReadsOf> {
+    try {
+      return await (this.#reads ??= this.#load());
+    } catch (error) {
+      this.#reads = undefined;
+      throw error;
+    }
+  }
+
+  /** @returns undefined where the answer depends on what is not counted, or may not be given as it is */
+  async find(compiled: CompiledQuery, asked: Asked): Promise<{ text: string; reached: bigint } | undefined> {
+    const catalog = await this.#catalog();
+    let reads = this.#known.get(compiled);
+    if (!reads) {
+      reads = catalog.find(compiled.statements.map(({ text }) => text));
+      this.#known.set(compiled, reads);
+    }
+    const { reach } = reads;
+    if (reach === "unknown") return undefined;
+    const look = await this.#looks.look(asked.claims, asked.facts);
+    const records = reach === "own" ? look?.own : look?.whole;
+    if (!look || records === undefined) return undefined;
+    const { query, operationName, variables, claims, language } = asked;
+    const parts = [catalog.version, query, operationName, variables, viewerOf(claims), language, records];
+    const digest = createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+    return { text: `W/"${digest.slice(0, 27)}"`, reached: look.reached };
+  }
+}

@@ -1,0 +1,95 @@
+/** Looks at how far the records of viewers have changed: one statement at a time, for all who ask meanwhile. */
+import type { Pool } from "pg";
+import type { Claims } from "./claims.ts";
+import { parseLsn } from "./position.ts";
+import type { TokenFacts } from "./tokenCheck.ts";
+
+/** What a viewer's answers depend on, as it is now; equal texts stand for equal records. */
+export interface Look {
+  /** Of the organizations that the viewer has a part in, and of the viewer. */
+  readonly own: string;
+  /** Of everything; undefined where that is too much to look at. */
+  readonly whole: string | undefined;
+  /** How far in the log it reaches. */
+  readonly reached: bigint;
+}
+
+interface Row {
+  number: number;
+  own: string;
+  whole: string | null;
+  reached: string;
+}
+
+interface Asking {
+  readonly claims: Claims;
+  readonly facts: TokenFacts | undefined;
+  readonly outcome: PromiseWithResolvers<Look | undefined>;
+}
+
+/** Viewers of one statement. */
+const MOST_VIEWERS = 50;
+
+const keyOf = ({ claims: { userId, organizationId }, facts }: Asking): string =>
+  `${userId} ${organizationId} ${facts?.sessionId} ${facts?.tokenSha256?.toString("base64")}`;
+
+export class Looks {
+  readonly #pool: Pick<Pool, "query">;
+  #waiting: Asking[] = [];
+  #running = false;
+
+  /** @param pool of plat_authenticator */
+  constructor(pool: Pick<Pool, "query">) {
+    this.#pool = pool;
+  }
+
+  /**
+   * Everything that was committed before the call is seen.
+   * @param facts of the viewer's token; undefined for a visitor
+   * @returns undefined where the token does not hold without reserve, something is due, or the database does not tell
+   */
+  look(claims: Claims, facts: TokenFacts | undefined): Promise<Look | undefined> {
+    const asking: Asking = { claims, facts, outcome: Promise.withResolvers() };
+    this.#waiting.push(asking);
+    if (!this.#running) this.#run().catch(asking.outcome.reject);
+    return asking.outcome.promise;
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    while (this.#waiting.length > 0) {
+      const viewers = new Map<string, Asking[]>();
+      const later: Asking[] = [];
+      for (const asking of this.#waiting) {
+        const key = keyOf(asking);
+        const same = viewers.get(key);
+        if (same) same.push(asking);
+        else if (viewers.size < MOST_VIEWERS) viewers.set(key, [asking]);
+        else later.push(asking);
+      }
+      this.#waiting = later;
+      const groups = [...viewers.values()];
+      const found = await this.#ask(groups.map(([first]) => first!)).catch(() => []);
+      for (const [index, group] of groups.entries())
+        for (const { outcome } of group) outcome.resolve(found[index]);
+    }
+    this.#running = false;
+  }
+
+  async #ask(viewers: readonly Asking[]): Promise<(Look | undefined)[]> {
+    const { rows } = await this.#pool.query<Row>({
+      name: "look_at_viewers",
+      text: "select number, own, whole, reached from app_private.look_at_viewers($1, $2, $3, $4)",
+      values: [
+        viewers.map(({ claims }) => claims.userId),
+        viewers.map(({ facts }) => facts?.sessionId ?? null),
+        viewers.map(({ facts }) => facts?.tokenSha256 ?? null),
+        viewers.map(({ claims }) => claims.organizationId ?? null),
+      ],
+    });
+    const looks: (Look | undefined)[] = viewers.map(() => undefined);
+    for (const { number, own, whole, reached } of rows)
+      looks[number - 1] = { own, whole: whole ?? undefined, reached: parseLsn(reached) };
+    return looks;
+  }
+}

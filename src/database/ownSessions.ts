@@ -1,0 +1,26 @@
+/** Whether a connection has a session of its own. A pooler that shares sessions by transaction gives none. */
+import { onConnection } from "./onConnection.ts";
+
+const looks = 3;
+
+/**
+ * Two connections that are both open have two sessions, or something between gives one to both in turn: a lock that one takes and
+ * the other waits for then hangs, and outlives both.
+ * @param setting where the connection string stands
+ * @throws Error with a sentence for the user
+ */
+export async function requireOwnSessions(setting: string, connectionString: string): Promise<void> {
+  const isShared = await onConnection(connectionString, (one) =>
+    onConnection(connectionString, async (other) => {
+      const session = async (client: typeof one) =>
+        (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]!.pid;
+      for (let look = 1; look <= looks; look++)
+        if ((await session(one)) === (await session(other))) return true;
+      return false;
+    }),
+  );
+  if (isShared)
+    throw new Error(
+      `${setting} leads to a pooler that shares sessions, such as PgBouncer in transaction mode. Locks, LISTEN and the settings of a session do not work there: name the server itself.`,
+    );
+}

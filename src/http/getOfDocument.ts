@@ -1,0 +1,67 @@
+/** Queries by GET, of registered documents alone, so that browsers and proxies can keep their answers: docs/caching.md. */
+import type { Request, RequestHandler } from "express";
+import { getOperationAST, parse } from "postgraphile/graphql";
+import { CodedError } from "../base/errors.ts";
+import { partyOf } from "../admission/party.ts";
+import { parseGraphQLRequest } from "./graphqlRequest.ts";
+import { requestState } from "./requestState.ts";
+import { noTrustedDocuments, type TrustedDocuments } from "./trustedDocuments.ts";
+
+const searchOf = (request: Request) => new URLSearchParams(request.originalUrl.split("?", 2)[1] ?? "");
+
+/** Whether a request asks for a registered document by GET. */
+export const isGetOfDocument = (request: Request): boolean =>
+  request.method === "GET" && /[?&]documentId=/.test(request.originalUrl);
+
+/** Documents whose operations are known. */
+const MOST_DOCUMENTS = 1_000;
+
+/** Takes the members of a request from its address; nothing but queries. */
+export function getOfDocument(documents: TrustedDocuments = noTrustedDocuments): RequestHandler {
+  const queries = new Map<string, boolean>();
+  const isQuery = (text: string, operationName: string | null | undefined): boolean => {
+    const key = `${operationName ?? ""} ${text}`;
+    const known = queries.get(key);
+    if (known !== undefined) return known;
+    if (queries.size >= MOST_DOCUMENTS) queries.clear();
+    const found = getOperationAST(parse(text), operationName);
+    // Which operation is meant, execution asks.
+    const result = !found || found.operation === "query";
+    queries.set(key, result);
+    return result;
+  };
+  return async (request, response, next) => {
+    if (request.method !== "GET") return next();
+    const members = searchOf(request);
+    const state = requestState(request);
+    const body: Record<string, unknown> = { documentId: members.get("documentId") };
+    for (const name of ["variables", "extensions"]) {
+      const text = members.get(name);
+      if (text === null || text === "") continue;
+      try {
+        body[name] = JSON.parse(text);
+      } catch {
+        throw new CodedError("BAD_USER_INPUT", `The parameter ${name} has to be JSON.`, { field: name });
+      }
+    }
+    const operationName = members.get("operationName");
+    if (operationName) body["operationName"] = operationName;
+    const asked = parseGraphQLRequest(Buffer.from(JSON.stringify(body)));
+    const found = await documents.resolve(asked, partyOf(state.claims?.userId ?? null, request.ip));
+    if (!isQuery(found.query, found.operationName)) {
+      response.setHeader("Allow", "POST");
+      throw new CodedError(
+        "BAD_USER_INPUT",
+        "Only queries can be sent by GET; send this by POST.",
+        {},
+        { status: 405 },
+      );
+    }
+    state.isRegistered = true;
+    state.operationName = found.operationName?.slice(0, 128);
+    request.body = found;
+    // What follows takes it as posted.
+    request.headers["content-type"] = "application/json";
+    next();
+  };
+}
