@@ -16,7 +16,7 @@ import { openDatabase, requireMigrated } from "./database/open.ts";
 import { requireLimited } from "./database/roles.ts";
 import { logSlowStatements } from "./database/slowStatements.ts";
 import { exitCodes } from "./base/exitCodes.ts";
-import { demoUser, loadDemo } from "./demo/index.ts";
+import { demoSignIn, demoUser, loadDemo } from "./demo/index.ts";
 import { demoPayments } from "./demo/payments.ts";
 import { incomingFolder } from "./providers/files/incoming.ts";
 import { removeLeftoversOfDead } from "./providers/files/leftovers.ts";
@@ -267,7 +267,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
           ...config,
           mode: "api",
           apiProcesses: 1,
-          demo: false,
+          demo: demo !== "absent",
           monitoring: "off",
           databaseUrl: database.loginUrl,
           authenticatorUrl: database.authenticatorUrl,
@@ -305,10 +305,16 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
         compute,
         log,
       };
+      // A part is told what the first process found.
+      const hasDemo = demo !== "absent" || (part !== undefined && config.demo);
+      const portalDemo = hasDemo ? { demo: demoSignIn } : {};
       const { buildSchema, serving } = await import("./service/schemaAlone.ts");
       const api = await reloadableApi(async (schema?: Promise<GraphQLSchema>) => {
         const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
-        return { graphql, app: createApp({ config, log, pages, metrics, ...graphql.transport }) };
+        return {
+          graphql,
+          app: createApp({ config, log, pages, metrics, ...portalDemo, ...graphql.transport }),
+        };
       });
       shutdown.add("GraphQL", api.release);
       readiness.add("database", api.isReachable);

@@ -476,7 +476,7 @@ export const settings = {
   }),
   EXPLORER: setting({
     defaultText: "on, off in production",
-    description: "Serve the explorer page at `/`.",
+    description: "Serve the portal at `/`: guides, reference and explorer.",
     parse: flag,
   }),
   TRUSTED_DOCUMENTS: setting({
@@ -531,7 +531,7 @@ export const settings = {
   NODE_ENV: setting({
     defaultText: "`production` with DATABASE_URL or a public BASE_URL, else `development`",
     description:
-      "`production` closes the explorer and introspection for strangers, and requires what real use needs: see docs/deployment.md.",
+      "`production` closes the portal and introspection for strangers, and requires what real use needs: see docs/deployment.md.",
     parse: (text) => text,
   }),
 };

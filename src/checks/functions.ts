@@ -25,6 +25,14 @@ export const functionRules: Rule[] = [
       from functions where not definer and settings::text like '%search_path%'`,
   },
   {
+    name: "rows-compared",
+    why: "The plan of a statement in a trigger stays that of its first run, mostly for one row: a join of the rows before and after then compares each row of a later run with each.",
+    query: `
+      select object, 'Write \`full join old_rows\` with \`where case when … then … else false end\`, which no plan carries out row by row, or compare by \`except\`.' as write
+      from functions f join pg_proc p using (oid)
+      where f.is_trigger and p.prosrc ~ '\\mjoin (old|new)_rows\\M' and p.prosrc ~ '(?<!full )\\mjoin (old|new)_rows\\M'`,
+  },
+  {
     name: "definer-viewer",
     why: "A definer function sees everything: what it gives has to depend on who asks, or be everybody's to know.",
     query: `${asking("'app_public.current_user_id()'")}

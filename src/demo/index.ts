@@ -8,13 +8,13 @@ import { deals } from "./deals.ts";
 import { inventory } from "./inventory.ts";
 import { leads } from "./leads.ts";
 import { messages } from "./messages.ts";
-import { demoUser, people } from "./people.ts";
+import { demoSignIn, demoUser, people } from "./people.ts";
 import { pictures } from "./pictures.ts";
 import { projects } from "./projects.ts";
 import { Stage } from "./stage.ts";
 import { workflows } from "./workflows.ts";
 
-export { demoUser };
+export { demoSignIn, demoUser };
 
 /**
  * The demo organization, one file per part. Each part acts as its people through the operations of the API, so that

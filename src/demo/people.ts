@@ -66,6 +66,21 @@ const companies: Record<string, Company> = {
   },
 };
 
+/** As whom visitors look around: a person of each part that somebody can have. */
+export const demoSignIn = {
+  password,
+  people: [
+    ...Object.values(companies).flatMap((company) =>
+      company.members.map(({ name, firstName, lastName, title }) => ({
+        username: `${name}@plat.example`,
+        name: `${firstName} ${lastName}`,
+        part: `${title}, ${company.name}`,
+      })),
+    ),
+    { username: "laura@plat.example", name: "Laura Bianchi", part: "Buyer of a home" },
+  ],
+};
+
 /** Accounts, the developer and the agency that sells for it. */
 export async function people(stage: Stage): Promise<void> {
   const passwordHash = (stage.passwordHash = await hash(password, argon2Parameters));

@@ -10,7 +10,6 @@ import { type Authenticate, authentication } from "./authentication.ts";
 import { readBody } from "./body.ts";
 import { cors } from "./cors.ts";
 import { eventStream, streamTickets } from "./eventStream.ts";
-import { explorer } from "./explorer.ts";
 import { getOfDocument, isGetOfDocument } from "./getOfDocument.ts";
 import { Grafserv } from "./grafserv.ts";
 import type { TagOf } from "./entityTags.ts";
@@ -22,6 +21,7 @@ import { jobConsole } from "./jobConsole.ts";
 import { jsonOnly } from "./mediaType.ts";
 import type { ApiNumbers, Metrics } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
+import { type Demo, portal } from "./portal.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { rawBody } from "./rawBody.ts";
 import { requestId } from "./requestId.ts";
@@ -87,6 +87,8 @@ export interface AppDeps {
   readonly uploads?: UploadDeps;
   /** Documents that are asked for by their ids; there are none where omitted. */
   readonly documents?: TrustedDocuments;
+  /** As whom visitors may sign in at the portal; never in production, and nobody where omitted. */
+  readonly demo?: Demo;
   /** Run after authentication and before the body is read, in this order. */
   readonly beforeBody?: readonly RequestHandler[];
   /** Run when `request.body` is the checked GraphQL request, in this order; idempotency is one of them. */
@@ -174,7 +176,7 @@ export function createApp(deps: AppDeps): Express {
   }))
     if (notices) app.all(path, onlyMethods("POST"), rawBody, inTurn(notices));
   app.use(jobConsole());
-  if (config.explorer) app.use(explorer(serv));
+  if (config.explorer) app.use(portal(config.production ? undefined : deps.demo));
   app.use(notFound, refuse(deps.languageOfUser));
   return app;
 }

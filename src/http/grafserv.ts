@@ -15,20 +15,6 @@ export class Grafserv extends ExpressGrafserv {
     });
   }
 
-  /**
-   * Answers the explorer page or one of its assets; null when there is no such file.
-   * @param compressed whether the answer may be compressed
-   */
-  answerExplorer(request: Request, response: Response, compressed: boolean) {
-    return this.#process(request, response, (digest) => {
-      if (!compressed) delete digest.headers["accept-encoding"];
-    });
-  }
-
-  get explorerPath(): string {
-    return this.dynamicOptions.graphiqlPath;
-  }
-
   async #process(request: Request, response: Response, change: (digest: Digest) => void) {
     const digest = this.getDigest(this.dynamicOptions, request, response);
     change(digest);

@@ -40,7 +40,7 @@ export function banner(
   ];
   if (!config.production && pretends.length > 0)
     lines.push(`This is a trial: ${pretends.join(", ")}. For real use: NODE_ENV=production.`);
-  if (config.explorer) lines.push(`Explorer:  ${config.baseUrl}/`);
+  if (config.explorer) lines.push(`Portal:    ${config.baseUrl}/`);
   if (demoUser) lines.push(`Demo user: ${demoUser.email}, password ${demoUser.password}`);
   lines.push("", "Ask for the public projects:", `  ${ask("{ publicProjects { title status } }")}`);
   if (demoUser) {

@@ -734,6 +734,21 @@ describe("importLeads", () => {
     });
   });
 
+  test("takes rows that name no member where no member is known by an email address", async () => {
+    const nil = await world.signUp("Nil Newcomer");
+    const { createOrganization } = await nil.get(
+      `mutation { createOrganization(input: { name: "Nameless" }) { id } }`,
+    );
+    const project = await createProject(nil, {
+      organizationId: createOrganization.id,
+      title: `Bulk ${++serial}`,
+      address: { country: "CA" },
+    });
+    await world.owner.query("delete from app_hidden.user_identities where user_id = $1", [nil.id]);
+    const { data } = await sendFile({ projectId: project.id }, "name\nLea\n", nil);
+    expect(data.importLeads).toMatchObject({ createdCount: 1, failedCount: 0, errors: [] });
+  });
+
   test("knows leads by the ids of a system that the caller names", async () => {
     const projectId = await newProject();
     const file = "External ID,Name,Company\nf1,Fil,A\nf2,Fay,B\n";

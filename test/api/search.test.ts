@@ -432,6 +432,14 @@ describe("what is found", () => {
     );
     expect(found.indexes).toContain("leads_pkey");
     expect(found.touched("leads")).toBe(20);
+    // So do many that are changed at once: not found by what they were, found by what they are.
+    await world.owner.query(
+      "update app_public.leads set name = replace(name, 'Quota', 'Quarto') where name like 'Quota Nr %'",
+    );
+    expect(await waiting()).toBeGreaterThan(1);
+    expect(await titles("quota 1199")).toEqual([]);
+    expect(await titles("quarto 1199")).toEqual(["Quarto Nr 1199"]);
+    expect(await waiting()).toBe(0);
     // The job does the same.
     await world.owner.query(
       "insert into app_public.leads (project_id, name) select $1, 'Query Nr ' || i from generate_series(1, 1200) i",

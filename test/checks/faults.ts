@@ -333,6 +333,16 @@ export const faults: Fault[] = [
     says: /Leave out `set search_path`/,
   },
   {
+    rule: "rows-compared",
+    table: "barrels",
+    sql: `create function app_private.tg_barrels__watch() returns trigger language plpgsql volatile as $$ begin
+        perform from new_rows n join old_rows o on o.id = n.id; return null; end $$;
+      create trigger _500_watch after update on app_public.barrels referencing old table as old_rows new table as new_rows
+        for each statement execute function app_private.tg_barrels__watch()`,
+    object: "app_private.tg_barrels__watch()",
+    says: /`full join old_rows`/,
+  },
+  {
     rule: "definer-viewer",
     table: "chimneys",
     sql: `create function app_public.chimneys_neighbours(r app_public.chimneys) returns bigint

@@ -7,7 +7,6 @@ import { buildSchema, parse, validate } from "postgraphile/graphql";
 import { guides, repository } from "../../src/docs/generated.ts";
 import { errorCodes } from "../../src/base/errors.ts";
 import { logEvents } from "../../src/base/logEvents.ts";
-import { explorerQuery } from "../../src/http/explorerExamples.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { guideBlocks } from "../harness/guide.ts";
 
@@ -179,10 +178,6 @@ test("the commands that the guides name exist", async () => {
   for (const file of await documents())
     for (const [, name] of (await read(file)).matchAll(/npm run (?:-s |--silent )?([\w:]+)/g))
       expect([file, Object.keys(scripts)]).toEqual([file, expect.arrayContaining([name])]);
-});
-
-test("the explorer's examples are operations of the schema", async () => {
-  expect(validate(buildSchema(await read("schema.graphql")), parse(explorerQuery))).toEqual([]);
 });
 
 test("what the guides ask in GraphQL is valid", async () => {

@@ -12,10 +12,6 @@ const { createContext } = vm;
 // lives: some 10 MB per test file, which every collection of garbage goes through. Files late in a run took three times as long by that.
 v8.setFlagsFromString("--no-compilation-cache");
 
-// Jest calls a worker hung that needs more than half a second from its last line to its end. With nothing left to do, it is spared
-// taking its heap apart, which takes that long on a busy machine.
-if (process.send) process.once("beforeExit", () => process.exit());
-
 export default class extends TestEnvironment {
   constructor(...args: ConstructorParameters<typeof TestEnvironment>) {
     // What the constructor makes the context of cannot be given to it.

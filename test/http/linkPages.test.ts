@@ -1,5 +1,5 @@
 /** Pages behind links of mails, feeds and notices of providers: what each says, asks of the database, and refuses. */
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { expect, test } from "@jest/globals";
 import type { Compute } from "../../src/compute/pool.ts";
 import { calendars } from "../../src/http/calendars.ts";
@@ -8,6 +8,7 @@ import { consentPage } from "../../src/http/consent.ts";
 import { messagesWebhook } from "../../src/http/messagesWebhook.ts";
 import { paymentsWebhook } from "../../src/http/paymentsWebhook.ts";
 import { signingPage } from "../../src/http/signing.ts";
+import { signingWebhook } from "../../src/http/signingWebhook.ts";
 import { stopEmailChangePage } from "../../src/http/stopEmailChange.ts";
 import { trackers } from "../../src/http/trackers.ts";
 import { unsubscribePage } from "../../src/http/unsubscribe.ts";
@@ -658,4 +659,69 @@ test("pages say in the language of the browser what they say in English", async 
     "Sie erhalten Neuigkeiten von Harbour",
     "Danke. Sie können diese Seite schließen.",
   ]);
+});
+
+test("a notice of the provider of signatures counts where it is signed with the key of its integration", async () => {
+  const id = "0198a7c2-0000-7000-8000-000000000001";
+  const webhookKey = "webhook key";
+  const body = '{"event":"envelope-completed"}';
+  const sign = (text: string, by = webhookKey) => createHmac("sha256", by).update(text).digest("base64");
+  let account: unknown = { config: {}, credentials: { webhookKey }, policy: {} };
+  const opened: string[] = [];
+  const integrations = {
+    account: async (of: string) => {
+      opened.push(of);
+      if (account instanceof Error) throw account;
+      return account;
+    },
+  } as unknown as Integrations;
+  const row: { id: string | null } = { id: "i1" };
+  const { pool, asked } = scripted([[/integration_of_envelope/, [row]]]);
+  await using server = await startServer({ signingWebhook: signingWebhook(integrations, pool) });
+  const send = (headers: Record<string, string>, path = `/webhooks/signing/${id}`) =>
+    server.send({ method: "POST", path, headers: { "content-type": "application/json", ...headers }, body });
+  const refused = [400, "BAD_USER_INPUT", "The signature is missing, or not the provider's."];
+
+  const taken = await send({ "x-docusign-signature-1": sign(body) });
+  expect([taken.status, taken.json]).toEqual([200, { received: true }]);
+  expect(asked).toEqual([
+    ["select app_private.integration_of_envelope($1) as id", id],
+    ["select app_private.take_envelope_notice($1)", id],
+  ]);
+  expect(opened).toEqual(["i1"]);
+  // While a key is replaced there are several signatures.
+  const replaced = { "x-docusign-signature-1": sign(body, "old"), "x-docusign-signature-12": sign(body) };
+  expect((await send(replaced)).status).toBe(200);
+
+  // What is no agreement, or not signed, asks for nothing.
+  asked.splice(0);
+  const good = { "x-docusign-signature-1": sign(body) };
+  for (const path of ["1", `${id}0`, `x${id}`, id.replace("a", "g")])
+    expect(refusal(await send(good, `/webhooks/signing/${path}`))).toEqual(refused);
+  for (const name of [
+    "x-docusign-signature",
+    "x-docusign-signature-123",
+    "x-docusign-signature-a",
+    "x-signature-1",
+  ])
+    expect(refusal(await send({ [name]: sign(body) }))).toEqual(refused);
+  expect(refusal(await send({ "ax-docusign-signature-1": sign(body) }))).toEqual(refused);
+  expect(asked).toEqual([]);
+
+  for (const signature of ["", sign(`${body} `), sign(body, "another key"), sign(body).slice(1)])
+    expect(refusal(await send({ "x-docusign-signature-1": signature }))).toEqual(refused);
+  for (const none of [
+    undefined,
+    { credentials: {} },
+    { credentials: { webhookKey: "" } },
+    new Error("closed"),
+  ]) {
+    account = none;
+    expect(refusal(await send(good))).toEqual(refused);
+  }
+  opened.splice(0);
+  row.id = null;
+  expect(refusal(await send(good))).toEqual(refused);
+  expect(opened).toEqual([]);
+  expect(asked.filter(([text]) => text.includes("take_envelope_notice"))).toEqual([]);
 });

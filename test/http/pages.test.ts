@@ -10,52 +10,94 @@ import { startServer } from "./server.ts";
 
 const get = { method: "GET", headers: { accept: "text/html" } };
 
-test("the explorer page and all its assets come from this server", async () => {
+/** What of the portal every page asks for. */
+const portalPages = ["/", "/guides", "/guides/errors", "/reference", "/explorer", "/sales-floor"];
+
+test("the pages of the portal and all that they load come from this server, and no script or style stands in them", async () => {
   await using server = await startServer();
-  const page = await server.send({ ...get, path: "/" });
-  expect(page.status).toBe(200);
-  expect(page.headers["content-type"]).toMatch(/^text\/html/);
-  expect(page.text).toMatch(/mutation SignIn/);
-  expect(page.text).toMatch(/Authorization/);
-  const policy = String(page.headers["content-security-policy"]);
-  expect(policy).toMatch(/connect-src 'self'/);
-  expect(policy).not.toMatch(/https?:|script-src[^;]*unsafe/);
-  const addresses = [...page.text.matchAll(/(?:src|href|from)=?\s*"([^"]+)"/g)].map(
-    ([, address]) => address!,
-  );
-  expect(addresses.length).toBeGreaterThan(2);
-  for (const address of addresses) {
-    expect(address).toMatch(/^\/ruru-static\//);
-    const asset = await server.send({ ...get, path: address });
-    expect(asset.status).toBe(200);
-    expect(asset.headers["x-content-type-options"]).toBe("nosniff");
+  for (const path of portalPages) {
+    const page = await server.send({ ...get, path });
+    expect([path, page.status]).toEqual([path, 200]);
+    expect(page.headers["content-type"]).toMatch(/^text\/html/);
+    const policy = String(page.headers["content-security-policy"]);
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/);
+    expect(policy).toMatch(/connect-src 'self'.*frame-ancestors 'none'/);
+    const edited = path === "/explorer" ? " style-src-attr 'unsafe-inline';" : "";
+    expect(policy.replace(edited, "")).not.toMatch(/https?:|unsafe|sha256|\*/);
+    expect(page.text).not.toMatch(/<script(?![^>]* src=)|<style| style=| on[a-z]+="/);
+    const loaded = [...page.text.matchAll(/<(?:script|link)[^>]*(?:src|href)="([^"]+)"/g)].map(
+      ([, to]) => to!,
+    );
+    expect(loaded.length).toBeGreaterThan(2);
+    for (const address of loaded) await expectAsset(server, address);
   }
 });
 
-test("the policy has the hash of each inline script", async () => {
+/** Fetches a file of the portal, and what it imports. */
+async function expectAsset(server: Awaited<ReturnType<typeof startServer>>, address: string): Promise<void> {
+  expect(address).toMatch(/^\/portal\//);
+  const asset = await server.send({ ...get, path: address });
+  expect([address, asset.status, asset.headers["x-content-type-options"]]).toEqual([address, 200, "nosniff"]);
+  if (/editor\.js$/.test(address)) return;
+  for (const [, name] of asset.text.matchAll(/^import [^"]*"\.\/([^"]+)";$/gm))
+    expect((await server.send({ ...get, path: `/portal/${name}` })).status).toBe(200);
+}
+
+test("a page of the portal is sent once: browsers ask whether it is still the same", async () => {
   await using server = await startServer();
-  const page = await server.send({ ...get, path: "/" });
-  const inline = [...page.text.matchAll(/<script(?![^>]*\ssrc=)/g)].length;
-  expect(inline).toBeGreaterThan(0);
-  expect(String(page.headers["content-security-policy"]).match(/'sha256-/g)).toHaveLength(inline);
+  const first = await server.send({ ...get, path: "/portal/editor.js" });
+  expect(first.headers["cache-control"]).toBe("no-cache");
+  const etag = String(first.headers.etag);
+  const again = await server.send({
+    method: "GET",
+    path: "/portal/editor.js",
+    headers: { "if-none-match": etag },
+  });
+  expect([again.status, again.text]).toEqual([304, ""]);
+  const small = await server.send({
+    method: "GET",
+    path: "/portal/editor.js",
+    headers: { "accept-encoding": "gzip" },
+  });
+  expect(small.headers["content-encoding"]).toBe("gzip");
+  expect(Number(small.headers["content-length"])).toBeLessThan(250_000);
 });
 
-test("paths beside the assets are not served", async () => {
+test("nobody is offered to sign in as somebody of the demo in production, nor where there is none", async () => {
+  const demo = {
+    password: "demo-password",
+    people: [{ username: "demo@plat.example", name: "D", part: "P" }],
+  };
+  const offered = async (overrides: Parameters<typeof startServer>[0]) => {
+    await using server = await startServer(overrides);
+    return (await server.send({ ...get, path: "/portal/demo.json" })).json;
+  };
+  expect(await offered({ demo })).toEqual(demo);
+  expect(await offered({})).toEqual({ people: [] });
+  expect(await offered({ demo, production: true, explorer: true })).toEqual({ people: [] });
+});
+
+test("paths beside the files of the portal are not served", async () => {
   await using server = await startServer();
   for (const path of [
-    "/ruru-static/nothing.js",
-    "/ruru-static/../package.json",
-    "/ruru-static/%2e%2e/package.json",
+    "/portal/nothing.js",
+    "/portal/editor.source.js",
+    "/portal/../package.json",
+    "/portal/%2e%2e/package.json",
+    "/portal/..%2f..%2f..%2f..%2fpackage.json",
+    "/portal/toString",
+    "/guides/..%2fpackage",
+    "/guides/nothing",
   ]) {
     const answer = await server.send({ ...get, path });
-    expect([answer.status, answer.json.errors[0].extensions.code]).toEqual([404, "NOT_FOUND"]);
+    expect([path, answer.status, answer.json.errors[0].extensions.code]).toEqual([path, 404, "NOT_FOUND"]);
   }
 });
 
-test("switched off, there is neither page nor asset", async () => {
+test("switched off, there is neither page nor file", async () => {
   await using server = await startServer({ explorer: false });
-  for (const path of ["/", "/ruru-static/ruru.js"])
-    expect((await server.send({ ...get, path })).status).toBe(404);
+  for (const path of [...portalPages, "/portal/portal.js", "/portal/demo.json", "/portal/facts.json"])
+    expect((await server.send({ method: "GET", path })).status).toBe(404);
 });
 
 test("metrics count requests, errors and the pools' connections", async () => {

@@ -99,7 +99,7 @@ test("a browser's preflight from another origin is answered, without credentials
   expect(refused.headers["access-control-allow-origin"]).toBe("*");
 });
 
-test.each(["/", "/nowhere", "/graphql/", "/GraphQL", "/ruru-static/ruru.js", "/%", "/..%2f", "/graphql%00"])(
+test.each(["/", "/nowhere", "/graphql/", "/GraphQL", "/portal/portal.js", "/%", "/..%2f", "/graphql%00"])(
   "the unknown address %s is answered in JSON",
   async (path) => {
     const answer = await server.send({ path, method: "GET" });

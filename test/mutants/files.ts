@@ -3,7 +3,8 @@ import { globSync } from "node:fs";
 import { resolve } from "node:path";
 
 /** Processes of their own make their databases themselves; the rest takes long or is not about rules of the database. */
-const without = /^test\/(bench|browser|dev|docs|faults|fuzz|harness|hostile|process|releases)\//;
+const without =
+  /^test\/(bench|browser|dev|docs|faults|fuzz|harness|hostile|process|rehearsal|releases)\/|\.long\.test\.ts$/;
 
 /** Relative to the repository. */
 export function databaseFiles(): string[] {

@@ -212,23 +212,30 @@ function total(used: Record<string, number>): number {
   return Object.values(used).reduce((sum, amount) => sum + amount, 0);
 }
 
-/** Runs each file once, to see which tables and functions it uses; kept until `--learn`. */
+/**
+ * Runs each file once, to see which tables and functions it uses; kept until `--learn`. One that fails without any mutant tells nothing:
+ * it is left out, and run again the next time.
+ */
 async function learn(processes: TestProcess[]): Promise<Usage[]> {
   if (options.learn) await rm(usageFolder, { recursive: true, force: true });
   await mkdir(usageFolder, { recursive: true });
-  const found = await readUsage(usageFolder);
-  if (found.length > 0) return found;
-  console.log("Runs each test file once, to see which tables and functions it uses.");
-  const queue = databaseFiles().values();
+  const learnt = new Set((await readUsage(usageFolder)).map(({ file }) => file));
+  const files = databaseFiles().filter((file) => !learnt.has(file));
+  if (files.length > 0)
+    console.log(`Runs ${files.length} test files once, to see which tables and functions they use.`);
+  const queue = files.values();
+  const failing = new Set<string>();
   await Promise.all(
     processes.map(async (process) => {
       for (const file of queue) {
-        const failed = await process.run({ file, usage: usageFolder });
-        if (failed) throw new Error(`${file} fails without any mutant: ${failed}`);
+        const failed = await process.run({ file, usage: usageFolder }).catch((error: Error) => error.message);
+        if (!failed) continue;
+        console.log(`${file} fails without any mutant, and is left out: ${failed}`);
+        failing.add(file);
       }
     }),
   );
-  return readUsage(usageFolder);
+  return await readUsage(usageFolder, failing);
 }
 
 function choose(all: Mutant[]): Mutant[] {

@@ -1,5 +1,5 @@
 /** Which test files are about which tables and functions, as the statistics of their databases say. */
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { Client } from "pg";
 
@@ -61,11 +61,21 @@ async function note(folder: string, usage: Usage): Promise<void> {
   await writeFile(join(folder, name), JSON.stringify(usage));
 }
 
-/** All notes of a folder, those of one file together. */
-export async function readUsage(folder: string): Promise<Usage[]> {
+/**
+ * All notes of a folder, those of one file together.
+ * @param forgotten files whose notes are removed
+ */
+export async function readUsage(
+  folder: string,
+  forgotten: ReadonlySet<string> = new Set(),
+): Promise<Usage[]> {
   const files = new Map<string, Usage>();
   for (const name of await readdir(folder)) {
     const { file, ...counts } = JSON.parse(await readFile(join(folder, name), "utf8")) as Usage;
+    if (forgotten.has(file)) {
+      await rm(join(folder, name));
+      continue;
+    }
     const known = files.get(file) ?? { file, used: {}, refused: {} };
     for (const what of ["used", "refused"] as const)
       for (const [object, amount] of Object.entries(counts[what]))

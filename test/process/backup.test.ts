@@ -33,7 +33,7 @@ import { until } from "../harness/until.ts";
 type Folder = AsyncDisposable & { path: string };
 
 /** Milliseconds that each writer rests between two changes. */
-const restMs = 200;
+const restMs = 50;
 const agent = new Agent({ rejectUnauthorized: false, keepAlive: true });
 let before: Folder;
 let archive: Folder;

@@ -193,6 +193,36 @@ test("events that are numbered as they are written keep the order, without gaps,
   expect((await client.query("select from app_private.event_batches")).rowCount).toBe(0);
 });
 
+test("of many rows that a statement changes, each that changed has its event with what changed, and its words", async () => {
+  const { project } = homes[0]!;
+  await client.query(
+    "insert into app_public.units (project_id, title, number) select $1, 'Row ' || i, 'R' || i from generate_series(1, 20) i",
+    [project],
+  );
+  // One first: the plan of the triggers is then that of one row.
+  await client.query("update app_public.units set title = 'Row 1 again' where number = 'R1'");
+  await client.query(
+    "update app_public.units set title = title || case when number in ('R2', 'R3') then '' else ' anew' end where number like 'R%'",
+  );
+  const { rows } = await client.query(
+    `select u.number, t.names, array(select e.changes -> 'title' from app_public.events e where e.subject_id = u.id
+       and e.name = 'unit.updated' order by e.id) as changes
+     from app_public.units u join app_private.search_units t using (id) where u.number in ('R1', 'R2', 'R20') order by u.number`,
+  );
+  expect(rows).toEqual([
+    {
+      number: "R1",
+      names: " row 1 again anew r 1 ",
+      changes: [
+        ["Row 1", "Row 1 again"],
+        ["Row 1 again", "Row 1 again anew"],
+      ],
+    },
+    { number: "R2", names: " row 2 r 2 ", changes: [] },
+    { number: "R20", names: " row 20 anew r 20 ", changes: [["Row 20", "Row 20 anew"]] },
+  ]);
+});
+
 test("a numbered event is never numbered anew, and what it says never changes", async () => {
   for (const change of ["sequence = sequence + 1", "sequence = null", "data = '{}'", "name = 'x'"]) {
     await client.query("savepoint before");

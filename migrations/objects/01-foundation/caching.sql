@@ -11,6 +11,9 @@ declare
   most_streams constant int := 20000;
   viewer record;
   access text;
+  -- What was restored to an earlier time has a timeline of its own, in which revisions come again.
+  timeline constant text := case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
+    end;
 begin
   -- Before anything is read, so that whatever was committed until then is seen.
   reached := case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end;
@@ -38,6 +41,7 @@ begin
           where m.user_id = viewer.user_id);
     perform app_private.set_claims(jsonb_build_object('user_id', viewer.user_id,
       'organization_id', viewer.organization_id));
+    access := concat_ws(' ', timeline, access);
     select concat(access, '|', string_agg(format('%s %s', p.id, c.revision), ',' order by p.id)) into own
       from (select app_private.viewer_deadline_organizations() as id union select viewer.user_id) p
       left join app_private.event_counters c on c.stream_id = p.id;

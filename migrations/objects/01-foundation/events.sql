@@ -220,8 +220,10 @@ begin
     when 'delete' then format('with written as (%s, null from %s n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing',
     plain, replace(told, 'new_rows', 'old_rows'))
-    else format('with written as (%s, null from %s n join old_rows o on o.id = n.id where row(%s) is distinct
-      from row(%s) order by n.id returning stream_id)
+    -- PERF: a full join, which is never a nested loop. The plan is kept from the first statement, which mostly changed
+    -- one row, and would compare each row of a later one with each.
+    else format('with written as (%s, null from %s n full join old_rows o on o.id = n.id where case when n.id is null
+      then false else row(%s) is distinct from row(%s) end order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing%s',
     plain, told,
       (select string_agg(format('o.%I', c), E',\n    ') from unnest(column_names) c),
@@ -229,7 +231,8 @@ begin
       -- What is secret has no event, but functions read it.
       (select format(';
   insert into app_private.event_batches (stream_id)
-    select distinct %s from %s n join old_rows o on o.id = n.id where row(%s) is distinct from row(%s)
+    select distinct %s from %s n full join old_rows o on o.id = n.id
+    where case when n.id is null then false else row(%s) is distinct from row(%s) end
     on conflict do nothing', stream, told, string_agg(format('o.%I', a.attname), ', '),
           string_agg(format('n.%I', a.attname), ', '))
         from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped

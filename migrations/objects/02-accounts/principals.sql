@@ -282,8 +282,8 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   ended uuid;
 begin
-  for ended in select distinct n.user_id from new_rows n join old_rows o on o.id = n.id
-    where n.revoked_at is not null and o.revoked_at is null
+  for ended in select distinct n.user_id from new_rows n full join old_rows o on o.id = n.id
+    where case when n.revoked_at is not null then o.revoked_at is null else false end
   loop
     perform app_private.review_principals(ended);
   end loop;

@@ -183,11 +183,12 @@ begin
     from pg_temp.import_rows r
     cross join lateral (
       select 'source_id' as column_name, 'lead source' as kind, r.source_id as value
-        where r.source_id not in (select s.id::text from app_public.lead_sources s where s.project_id = project.id
-          and s.deleted_at is null)
+        where r.source_id is not null and r.source_id not in (select s.id::text from app_public.lead_sources s
+          where s.project_id = project.id and s.deleted_at is null)
       union all select 'fallout_reason_id', 'fallout reason', r.fallout_reason_id
-        where r.fallout_reason_id not in (select f.id::text from app_public.fallout_reasons f
-          where f.project_id = project.id and f.deleted_at is null and 'LEAD' = any (f.applies_to::text[]))) k
+        where r.fallout_reason_id is not null and r.fallout_reason_id not in (select f.id::text
+          from app_public.fallout_reasons f where f.project_id = project.id and f.deleted_at is null
+            and 'LEAD' = any (f.applies_to::text[]))) k
     where pg_input_is_valid(k.value, 'uuid');
   create temp table import_assignees on commit drop as
     select distinct i.email::text as email, i.user_id
@@ -200,9 +201,11 @@ begin
       'There is no such member in the organizations that sell in the project.', left(k.value, 200)
     from pg_temp.import_rows r
     cross join lateral (select 'assignee' as column_name, r.assignee as value
-        where lower(r.assignee) not in (select a.email from pg_temp.import_assignees a)
+        where r.assignee is not null
+          and lower(r.assignee) not in (select a.email from pg_temp.import_assignees a)
       union all select 'assignee_id', r.assignee_id
-        where r.assignee_id not in (select a.user_id::text from pg_temp.import_assignees a)) k
+        where r.assignee_id is not null
+          and r.assignee_id not in (select a.user_id::text from pg_temp.import_assignees a)) k
     where not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = k.column_name);
   insert into pg_temp.import_errors
     select r.row, 'assignee', 'BAD_USER_INPUT', 'Name the assignee by email address or id, not both.', null

@@ -115,14 +115,15 @@ create function app_private.tg_reservations__deposits() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
-  ended constant uuid[] := array(select n.id from new_rows n join old_rows o using (id)
-    where n.status is distinct from o.status and n.status in ('EXPIRED', 'CANCELLED', 'REFUNDED'));
+  ended constant uuid[] := array(select n.id from new_rows n full join old_rows o using (id)
+    where case when n.status in ('EXPIRED', 'CANCELLED', 'REFUNDED') then n.status is distinct from o.status
+      else false end);
 begin
-  if exists (select from new_rows n join old_rows o using (id) where n.status = 'CONVERTED'
-    and o.status <> 'CONVERTED') then
-    update app_public.deposits d set buyer_id = n.purchase_id from new_rows n join old_rows o using (id)
-      where d.reservation_id = n.id and n.status = 'CONVERTED' and o.status <> 'CONVERTED'
-        and d.lead_id is null and d.buyer_id is null and d.deleted_at is null;
+  if exists (select from new_rows n where n.status = 'CONVERTED') then
+    update app_public.deposits d set buyer_id = c.purchase_id
+      from (select n.id, n.purchase_id from new_rows n full join old_rows o using (id)
+        where case when n.status = 'CONVERTED' then o.status <> 'CONVERTED' else false end offset 0) c
+      where d.reservation_id = c.id and d.lead_id is null and d.buyer_id is null and d.deleted_at is null;
   end if;
   if ended <> '{}' then
     perform set_config('plat.service', 'on', true);
@@ -145,11 +146,13 @@ create trigger _390_deposits after update on app_public.reservations
 create function app_private.tg_reservations__fee_reference() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  if exists (select from new_rows n join old_rows o using (id)
-    where n.transaction_id is distinct from o.transaction_id) then
-    update app_public.deposits d set reference = n.transaction_id from new_rows n join old_rows o using (id)
-      where n.transaction_id is distinct from o.transaction_id and d.reservation_id = n.id and d.is_reservation_fee
-        and d.deleted_at is null and d.reference is not distinct from o.transaction_id;
+  if exists (select n.id, n.transaction_id from new_rows n except select o.id, o.transaction_id from old_rows o) then
+    update app_public.deposits d set reference = c.after
+      from (select n.id, n.transaction_id as after, o.transaction_id as before
+        from new_rows n full join old_rows o using (id)
+        where case when n.id is null then false else n.transaction_id is distinct from o.transaction_id end offset 0) c
+      where d.reservation_id = c.id and d.is_reservation_fee
+        and d.deleted_at is null and d.reference is not distinct from c.before;
   end if;
   return null;
 end $$;

@@ -140,9 +140,9 @@ create function app_private.tg_claims__reservation() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   before text := coalesce(current_setting('plat.service', true), '');
-  ended constant uuid[] := array(select n.subject_id from new_rows n join old_rows o using (id)
-    where o.released_at is null and n.released_at is not null and n.subject_type = 'reservation'
-      and n.release_reason = 'EXPIRED');
+  ended constant uuid[] := array(select n.subject_id from new_rows n full join old_rows o using (id)
+    where case when n.released_at is not null and n.subject_type = 'reservation' and n.release_reason = 'EXPIRED'
+      then o.released_at is null else false end);
 begin
   if ended = '{}' then
     return null;

@@ -360,8 +360,9 @@ begin
   -- In the order of locks: claim, negotiation, purchase, lead. A claim that has expired is what ended its reservation.
   for ended in
     select n.id, n.status, n.cancellation_reason, n.fallout_reason_id, o.purchase_id
-    from new_rows n join old_rows o using (id)
-    where n.status is distinct from o.status and n.status in ('EXPIRED', 'CANCELLED', 'REFUNDED')
+    from new_rows n full join old_rows o using (id)
+    where case when n.status in ('EXPIRED', 'CANCELLED', 'REFUNDED') then n.status is distinct from o.status
+        else false end
       and (n.status <> 'EXPIRED' or exists (select from app_hidden.claims c where c.subject_id = n.id
         and c.released_at is null))
     order by n.id
@@ -383,8 +384,8 @@ begin
     end if;
   end loop;
   perform app_private.follow_deals(array(
-    select distinct n.lead_id from new_rows n join old_rows o using (id)
-      where n.status is distinct from o.status and n.lead_id is not null));
+    select distinct n.lead_id from new_rows n full join old_rows o using (id)
+      where case when n.lead_id is null then false else n.status is distinct from o.status end));
   return null;
 end $$;
 comment on function app_private.tg_reservations__follow() is
@@ -460,8 +461,8 @@ declare
   claim app_hidden.claims;
 begin
   for refunded in
-    select n.id, n.number, n.unit_id, n.lot_id, n.lead_id from new_rows n join old_rows o using (id)
-      where n.status = 'REFUNDED' and o.status <> 'REFUNDED' order by n.id
+    select n.id, n.number, n.unit_id, n.lot_id, n.lead_id from new_rows n full join old_rows o using (id)
+      where case when n.status = 'REFUNDED' then o.status <> 'REFUNDED' else false end order by n.id
   loop
     select c.* into claim from app_hidden.claims c
       where c.released_at is null and (c.unit_id = refunded.unit_id

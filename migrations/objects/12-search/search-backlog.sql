@@ -1,10 +1,11 @@
 -- Many records at once. The words of a record take longer to index than the record itself takes to write. A statement
--- that adds thousands leaves them for later: a job indexes them as soon as they are committed, and a search in their
--- organization that comes before it has that done first, as it would settle a deadline (01-foundation/deadlines.sql).
+-- that adds or changes thousands leaves them for later: a job indexes them as soon as they are committed, and a search
+-- in their organization that comes before it has that done first, as it would settle a deadline
+-- (01-foundation/deadlines.sql).
 
 comment on table app_private.search_backlog is 'Records whose words are not indexed yet, some hundreds in a row.';
 
-create function app_private.make_search_function(table_name text) returns void
+create function app_private.make_search_function(table_name text, watched text) returns void
 language plpgsql volatile as $$
 declare
   searchable app_private.searchable_tables;
@@ -18,37 +19,47 @@ begin
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $t$
     declare
       names text[];
+      changed uuid[];
+      amount int;
     begin
-      if tg_op = 'INSERT' then
-        if (select count(*) from (select from added limit 1001) a) > 1000 then
-          insert into app_private.search_backlog (type, organization_id, ids)
-            select %2$L, a.organization_id, array_agg(a.id)
-            from (select r.id, r.organization_id, row_number() over () / 500 as part from added r) a
-              group by a.organization_id, a.part;
-          -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
-          perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
-            from (select distinct r.organization_id from added r) a;
-          return null;
-        end if;
-        with texts as (%3$s %4$s from added r returning t.names)
-          select array_agg(t.names) into names from texts t;
+      -- PERF: EXCEPT, as a join would keep the plan of the first statement, which mostly changed one row, and compare
+      -- each row with each.
+      if tg_op = 'UPDATE' then
+        changed := array(select c.id from (select r.id, %5$s from new_rows r
+          except select r.id, %5$s from old_rows r) c);
+        amount := cardinality(changed);
       else
-        with texts as (%3$s %4$s from (select new.*) r
-          on conflict (id) do update set scopes = excluded.scopes, offered = excluded.offered,
-            is_deleted = excluded.is_deleted, names = excluded.names, more = excluded.more
-          returning t.names)
-          select array_agg(t.names) into names from texts t;
+        amount := (select count(*) from (select from new_rows limit 1001) a);
       end if;
+      if amount = 0 then
+        return null;
+      elsif amount > 1000 then
+        -- Catching up leaves alone what is there.
+        delete from app_private.%6$I t where t.id = any (changed);
+        insert into app_private.search_backlog (type, organization_id, ids)
+          select %2$L, a.organization_id, array_agg(a.id)
+          from (select r.id, r.organization_id, row_number() over () / 500 as part from new_rows r
+            where changed is null or coalesce(r.id in (select unnest(changed)), false)) a
+            group by a.organization_id, a.part;
+        -- One key for each organization: a key is locked until the transaction that enqueues under it ends.
+        perform app_private.add_job('search__catch_up', job_key => 'search__catch_up ' || a.organization_id)
+          from (select distinct r.organization_id from new_rows r) a;
+        return null;
+      end if;
+      with texts as (%3$s %4$s from new_rows r where changed is null or r.id = any (changed)
+        on conflict (id) do update set scopes = excluded.scopes, offered = excluded.offered,
+          is_deleted = excluded.is_deleted, names = excluded.names, more = excluded.more
+        returning t.names)
+        select array_agg(t.names) into names from texts t;
       perform app_private.learn_words(names);
       return null;
-    end $t$ $f$, 'tg_' || table_name || '__search', searchable.type, target, searchable.texts);
+    end $t$ $f$, 'tg_' || table_name || '__search', searchable.type, target, searchable.texts, watched,
+    'search_' || table_name);
   execute format('comment on function app_private.%I() is %L', 'tg_' || table_name || '__search',
     'Keeps the words by which the records are found.');
 end $$;
-comment on function app_private.make_search_function(text) is
-  'Makes the trigger function that keeps the words of a table''s records.';
-
-select app_private.make_search_function(s.table_name) from app_private.searchable_tables s;
+comment on function app_private.make_search_function(text, text) is
+  'Makes the trigger function that keeps the words of a table''s records r; watched: what of one they are made of.';
 
 create function app_private.catch_up_search(batch int default 1, organization_id uuid default null) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -92,7 +103,7 @@ language plpgsql stable as $$
 declare
   organization uuid;
 begin
-  if app_hidden.setting('punctual') = 'on' then
+  if app_hidden.setting('deadlines_checked') = 'on' then
     organization := (select b.organization_id from app_private.search_backlog b
       where b.type = stop_when_words_are_due.type and b.organization_id = any (organizations) order by b.id limit 1);
     if organization is not null then

@@ -121,13 +121,11 @@ declare
         everybody, offered, names, more);
 begin
   insert into app_private.searchable_tables (table_name, type, texts) values (table_name, type, texts);
-  perform app_private.make_search_function(table_name);
-  execute format('create trigger _530_search after insert on app_public.%I referencing new table as added
+  perform app_private.make_search_function(table_name, watched);
+  execute format('create trigger _530_search after insert on app_public.%I referencing new table as new_rows
     for each statement execute function app_private.%I()', table_name, 'tg_' || table_name || '__search');
-  execute format('create trigger _530_search_again after update on app_public.%I for each row when (%s is distinct
-    from %s)
-    execute function app_private.%I()', table_name, regexp_replace(watched, '\mr\.', 'old.', 'g'),
-      regexp_replace(watched, '\mr\.', 'new.', 'g'),
+  execute format('create trigger _530_search_again after update on app_public.%I referencing old table as old_rows new
+    table as new_rows for each statement execute function app_private.%I()', table_name,
     'tg_' || table_name || '__search');
 end $$;
 comment on function app_private.make_searchable(text, text, text, text, text, text, text) is

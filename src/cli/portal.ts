@@ -1,0 +1,26 @@
+/**
+ * Bundles the editors of the explorer, which the repository has as they are served: `npm start` takes no build. With --check it only
+ * says whether the bundle is up to date.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { build } from "esbuild";
+
+const assets = join(import.meta.dirname, "../http/portal/assets");
+const outfile = join(assets, "editor.js");
+const isCheck = process.argv.includes("--check");
+const { outputFiles } = await build({
+  entryPoints: [join(assets, "editor.source.js")],
+  outfile,
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: "es2022",
+  legalComments: "none",
+  write: !isCheck,
+});
+const shall = outputFiles?.[0]?.text;
+if (isCheck && shall !== (await readFile(outfile, "utf8").catch(() => ""))) {
+  console.error("src/http/portal/assets/editor.js is not what its source says: run `npm run portal`.");
+  process.exitCode = 1;
+}

@@ -1,0 +1,138 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { Router, type Request, type RequestHandler, type Response } from "express";
+import { inTurn } from "./inTurn.ts";
+import { onlyMethods } from "./onlyMethods.ts";
+import { guidePage } from "./portal/documents.ts";
+import { readFacts } from "./portal/facts.ts";
+import { explorerMain, homeMain, referenceMain, salesFloorMain } from "./portal/mains.ts";
+import { page, policyOf, type PortalPage } from "./portal/shell.ts";
+
+/** Somebody of the demo, as whom its visitors sign in with one click. */
+export interface DemoPerson {
+  username: string;
+  name: string;
+  /** What they do, and where. */
+  part: string;
+}
+
+export interface Demo {
+  people: readonly DemoPerson[];
+  password: string;
+}
+
+const assets: Readonly<Record<string, string>> = {
+  "home.js": "text/javascript",
+  "stateDiagram.js": "text/javascript",
+  "portal.js": "text/javascript",
+  "session.js": "text/javascript",
+  "feed.js": "text/javascript",
+  "schema.js": "text/javascript",
+  "snippets.js": "text/javascript",
+  "reference.js": "text/javascript",
+  "explorer.js": "text/javascript",
+  "editor.js": "text/javascript",
+  "salesFloor.js": "text/javascript",
+  "portal.css": "text/css",
+  "icon.svg": "image/svg+xml",
+};
+
+const pages: readonly PortalPage[] = [
+  { path: "/", title: "Plat", main: homeMain, script: "home.js" },
+  { path: "/reference", title: "Reference", main: referenceMain, script: "reference.js", wide: true },
+  { path: "/explorer", title: "Explorer", main: explorerMain, script: "explorer.js", wide: true },
+  { path: "/sales-floor", title: "Sales floor", main: salesFloorMain, script: "salesFloor.js", wide: true },
+];
+
+/** A text as it is sent: compressed once, and known by its content. */
+interface Kept {
+  type: string;
+  etag: string;
+  plain: Buffer;
+  compressed: Buffer;
+}
+
+const compress = promisify(gzip);
+async function keep(type: string, text: string): Promise<Kept> {
+  const plain = Buffer.from(text);
+  const etag = `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`;
+  return { type, etag, plain, compressed: await compress(plain) };
+}
+
+/** Nothing in it is secret, so it is compressed; browsers ask each time whether it is still the same. */
+function send(request: Request, response: Response, { type, etag, plain, compressed }: Kept): void {
+  response.setHeader("Content-Security-Policy", policyOf(request.path === "/explorer"));
+  response.setHeader("Cache-Control", "no-cache");
+  response.setHeader("ETag", etag);
+  response.vary("Accept-Encoding");
+  if (request.headers["if-none-match"] === etag) return void response.status(304).end();
+  response.setHeader("Content-Type", `${type}; charset=utf-8`);
+  const isCompressed = request.acceptsEncodings("gzip") === "gzip";
+  if (isCompressed) response.setHeader("Content-Encoding", "gzip");
+  const body = isCompressed ? compressed : plain;
+  response.setHeader("Content-Length", body.length);
+  response.end(request.method === "HEAD" ? undefined : body);
+}
+
+/**
+ * The pages at `/`: guides, reference, explorer, and the demo's sales floor. All of them come from this server, and none holds data:
+ * what somebody sees there, the API gives them.
+ * @param demo as whom visitors may sign in with one click; nobody where omitted.
+ */
+export function portal(demo?: Demo): Router {
+  const router = Router({ strict: true, caseSensitive: true });
+  const texts = new Map<string, Promise<Kept | undefined>>();
+  /** Serves what `make` gives, which is made when it is asked for the first time. */
+  const serve = (make: (name: string) => Promise<Kept | undefined>): RequestHandler<{ name?: string }> =>
+    inTurn(async (request: Request<{ name?: string }>, response, next) => {
+      const { name = "" } = request.params;
+      let text = texts.get(request.path);
+      if (!text) {
+        text = make(name);
+        const kept = await text.catch(() => undefined);
+        if (kept) texts.set(request.path, text);
+      }
+      const kept = await text;
+      if (kept) send(request as Request, response, kept);
+      else next();
+    });
+  const get = onlyMethods("GET", "HEAD") as RequestHandler<{ name?: string }>;
+  const html = (text: string | undefined) => (text === undefined ? undefined : keep("text/html", text));
+  const file = (name: string) => readFile(join(import.meta.dirname, "portal/assets", name), "utf8");
+
+  for (const one of pages)
+    router.all(
+      one.path,
+      get,
+      serve(async () => html(page(one))),
+    );
+  router.all(
+    "/guides",
+    get,
+    serve(async () => html(await guidePage(""))),
+  );
+  router.all(
+    "/guides/:name",
+    get,
+    serve(async (name) => html(await guidePage(name))),
+  );
+  router.all(
+    "/portal/facts.json",
+    get,
+    serve(async () => keep("application/json", JSON.stringify(await readFacts()))),
+  );
+  router.all(
+    "/portal/demo.json",
+    get,
+    serve(async () => keep("application/json", JSON.stringify(demo ?? { people: [] }))),
+  );
+  router.all(
+    "/portal/:name",
+    get,
+    serve(async (name) => (Object.hasOwn(assets, name) ? keep(assets[name]!, await file(name)) : undefined)),
+  );
+  return router;
+}

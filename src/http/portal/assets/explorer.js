@@ -1,0 +1,172 @@
+// @ts-check
+/** The explorer: an operation, its variables and headers, its answer and what it cost, and the events that happen meanwhile. */
+import { known } from "./portal.js";
+import { createEditor, operationsOf } from "./editor.js";
+import { followSession, showEvent } from "./feed.js";
+import { domainNames, readFacts, readSchema } from "./schema.js";
+import { act, ask, element, Refused, request, session, tell } from "./session.js";
+import { codeFor } from "./snippets.js";
+
+await known;
+
+const at = (/** @type {string} */ id) => /** @type {any} */ (document.getElementById(id));
+const kept = "plat.explorer";
+const run = () => void act(execute);
+
+const documentEditor = createEditor({ parent: at("document"), label: "Operation", language: "graphql", run });
+const variables = createEditor({ parent: at("variables"), label: "Variables", language: "json", run });
+const headers = createEditor({ parent: at("headers"), label: "Headers", language: "json", run });
+const result = createEditor({ parent: at("result"), label: "Answer", language: "json", readOnly: true });
+
+const firstDocument = `# Ctrl Enter runs it.
+query PublicProjects {
+  publicProjects(first: 10) {
+    id
+    title
+    status
+    city
+  }
+}
+`;
+
+function open({ text = firstDocument, values = "{}" } = {}) {
+  documentEditor.text = text;
+  variables.text = values;
+  readOperations();
+}
+
+/** What a document has several of, one chooses from. */
+function readOperations() {
+  /** @type {{ name?: string }[]} */
+  let operations = [];
+  try {
+    operations = operationsOf(documentEditor.text);
+  } catch {
+    // The editor shows what is wrong.
+  }
+  const names = operations.flatMap(({ name }) => (name ? [name] : []));
+  const chosen = at("operation").value;
+  at("operation").replaceChildren(...names.map((name) => new Option(name, name)));
+  if (names.includes(chosen)) at("operation").value = chosen;
+  at("operation").disabled = names.length < 2;
+}
+
+/** @param {string} text @param {string} what */
+function jsonOf(text, what) {
+  try {
+    return text.trim() ? JSON.parse(text) : {};
+  } catch (error) {
+    throw new Error(`${what}: ${/** @type {Error} */ (error).message}`, { cause: error });
+  }
+}
+
+function given() {
+  readOperations();
+  const operationName = at("operation").value;
+  return {
+    query: documentEditor.text,
+    variables: jsonOf(variables.text, "Variables"),
+    ...(operationName && { operationName }),
+  };
+}
+
+async function execute() {
+  const body = given();
+  const extra = jsonOf(headers.text, "Headers");
+  sessionStorage.setItem(kept, JSON.stringify({ text: documentEditor.text, values: variables.text }));
+  const began = performance.now();
+  at("cost").textContent = "Asking …";
+  const { extensions, ...answer } = await ask(body, extra);
+  const took = Math.round(performance.now() - began);
+  result.text = JSON.stringify(answer, null, 2);
+  const { cost } = extensions ?? {};
+  at("cost").textContent = [
+    `${answer.errors ? "Refused" : "Answered"} in ${took} ms`,
+    ...(cost
+      ? [
+          `cost ${cost.requested} of ${cost.limit}`,
+          `planning ${cost.planning.requested} of ${cost.planning.limit}`,
+          `${cost.bytes.read} of ${cost.bytes.limit} bytes read`,
+        ]
+      : []),
+  ].join(" · ");
+}
+
+/** Opens an example, with what it is about found first. @param {any} example */
+async function openExample(example) {
+  const values = structuredClone(example.variables ?? {});
+  open({ text: example.document, values: JSON.stringify(values, null, 2) });
+  if (!example.needs) return;
+  if (!session.viewer) return tell("Sign in: this example is about records of the demo.");
+  const data = await request(example.needs.query);
+  for (const [variable, path] of Object.entries(example.needs.variables)) {
+    const value = String(path)
+      .split(".")
+      .reduce((/** @type {any} */ part, name) => part?.[name], data);
+    const names = variable.split(".");
+    const last = /** @type {string} */ (names.pop());
+    names.reduce((part, name) => (part[name] ??= {}), values)[last] = value;
+  }
+  variables.text = JSON.stringify(values, null, 2);
+}
+
+const facts = await readFacts();
+for (const domain of domainNames) {
+  const some = facts.examples.filter((/** @type {any} */ example) => example.domain === domain);
+  if (some.length === 0) continue;
+  at("examples").append(
+    element(
+      "details",
+      {},
+      element("summary", {}, domain),
+      element(
+        "ul",
+        {},
+        ...some.map((/** @type {any} */ example) =>
+          element(
+            "li",
+            {},
+            element(
+              "button",
+              { type: "button", className: "plain", onclick: () => act(() => openExample(example)) },
+              example.title,
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+at("run").addEventListener("click", run);
+at("document").addEventListener("focusout", readOperations);
+at("code-part").addEventListener("toggle", () =>
+  act(async () => at("code").replaceChildren(codeFor(given()))),
+);
+
+open(JSON.parse(sessionStorage.getItem(kept) ?? "{}"));
+headers.text = "{}";
+const wanted = facts.examples.find(({ name = "" }) => `#${name}` === location.hash);
+if (wanted) await act(() => openExample(wanted));
+else at("examples").querySelector("details").open = true;
+
+followSession({
+  idle: "Sign in to see what happens in your organization.",
+  onState: (text) => (at("feed-state").textContent = text),
+  onEvent: (event) => showEvent(at("events"), event),
+});
+
+let isKnown = false;
+async function learn() {
+  if (isKnown) return;
+  try {
+    documentEditor.setSchema(await readSchema());
+    isKnown = true;
+    at("document").dataset.schema = "known";
+  } catch (error) {
+    // Strangers may not be told the schema; whoever signs in is.
+    if (!(error instanceof Refused)) throw error;
+  }
+}
+session.addEventListener("change", () => void learn());
+await learn();

@@ -1,0 +1,157 @@
+// @ts-check
+/**
+ * Who is signed in, and asking the API as them. The token is kept by this tab alone (sessionStorage), until it is closed or
+ * signed out, which ends the session at the service.
+ */
+
+const kept = "plat.session";
+
+/** @returns {{ token?: string, organizationId?: string }} */
+const read = () => JSON.parse(sessionStorage.getItem(kept) ?? "{}");
+const write = (/** @type {object} */ values) => sessionStorage.setItem(kept, JSON.stringify(values));
+
+/** A refusal of the API. */
+export class Refused extends Error {
+  /** @param {{ message: string, extensions?: Record<string, any> }[]} errors */
+  constructor(errors) {
+    super(errors[0]?.message ?? "The service gave no answer.");
+    this.details = errors[0]?.extensions ?? {};
+  }
+}
+
+/** Tells "change" when somebody signs in or out, or chooses another organization. */
+export const session = new (class extends EventTarget {
+  /** @type {any} */
+  viewer = null;
+  get token() {
+    return read().token;
+  }
+  get organizationId() {
+    return read().organizationId;
+  }
+  /** The organizations of the viewer. */
+  get memberships() {
+    return (this.viewer?.organizations ?? []).filter((/** @type {any} */ one) => one.organization);
+  }
+  /** @param {string} id */
+  choose(id) {
+    write({ ...read(), organizationId: id });
+    this.#changed();
+  }
+  /** @param {{ username: string, password: string, secondFactorCode?: string }} input */
+  async signIn(input) {
+    if (this.token) await this.signOut();
+    const { login } = await request(
+      "mutation SignIn($input: LoginInput!) { login(input: $input) { token } }",
+      { input },
+    );
+    write({ token: login.token });
+    await this.load();
+  }
+  /** Ends the session at the service; the token is dropped whatever it says. */
+  async signOut() {
+    try {
+      await request("mutation SignOut { logout(input: {}) { id } }");
+    } catch {
+      // Ended already, or nobody answers.
+    }
+    this.drop();
+  }
+  drop() {
+    sessionStorage.removeItem(kept);
+    this.viewer = null;
+    this.#changed();
+  }
+  /** Finds out whose token it is. */
+  async load() {
+    if (this.token) {
+      const { viewer } = await request(
+        "query Viewer { viewer { id fullName isOperator organizations { role organization { id slug name } } } }",
+      );
+      this.viewer = viewer;
+      if (!viewer) sessionStorage.removeItem(kept);
+      else if (
+        !this.memberships.some((/** @type {any} */ one) => one.organization.id === this.organizationId)
+      )
+        write({ ...read(), organizationId: this.memberships[0]?.organization.id });
+    }
+    this.#changed();
+  }
+  #changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+})();
+
+/**
+ * The whole answer.
+ * @param {{ query: string, variables?: object, operationName?: string }} body
+ * @param {Record<string, string>} [headers]
+ */
+export async function ask(body, headers = {}) {
+  const response = await fetch("/graphql", {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json",
+      ...(session.token && { authorization: `Bearer ${session.token}` }),
+      ...headers,
+    },
+    body: JSON.stringify(body),
+  });
+  const answer = await response.json();
+  if (response.status === 401 && session.token && !headers.authorization) {
+    session.drop();
+    tell("Your session has ended. Sign in again.");
+  }
+  return answer;
+}
+
+/**
+ * What was asked for.
+ * @param {string} query
+ * @param {object} [variables]
+ * @returns {Promise<any>}
+ * @throws Refused
+ */
+export async function request(query, variables) {
+  const { data, errors } = await ask({ query, variables });
+  if (errors) throw new Refused(errors);
+  return data;
+}
+
+/** @param {string} text */
+export function tell(text) {
+  const place = document.getElementById("message");
+  if (place) place.textContent = text;
+}
+
+/** Does what a button stands for, and tells what was refused. @param {() => Promise<void>} work */
+export async function act(work) {
+  tell("");
+  try {
+    await work();
+  } catch (error) {
+    tell(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/**
+ * An element. Texts are written as texts, whatever stands in them.
+ * @param {string} tag
+ * @param {Record<string, any>} [properties]
+ * @param {...(string | Node | undefined | false | null)} children
+ * @returns {any}
+ */
+export function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties))
+    if (name in made) /** @type {any} */ (made)[name] = value;
+    else made.setAttribute(name, String(value));
+  made.append(...children.filter((child) => child !== undefined && child !== false && child !== null));
+  return made;
+}
+
+/** @type {Promise<{ people: { username: string, name: string, part: string }[], password?: string }> | undefined} */
+let demo;
+/** As whom visitors of the demo may sign in; nobody where there is none. */
+export const demoPeople = () => (demo ??= fetch("/portal/demo.json").then((response) => response.json()));

@@ -1,0 +1,105 @@
+/** The guides: the documents of the repository as pages. */
+import { readdir, readFile } from "node:fs/promises";
+import { join, posix } from "node:path";
+import { Marked, Renderer, type Tokens } from "marked";
+import { escapeHtml } from "../../providers/mail/letter.ts";
+import { page } from "./shell.ts";
+
+export const repository = join(import.meta.dirname, "../../..");
+
+/** Documents outside of docs/, by the names of their pages. */
+const others: Readonly<Record<string, string>> = {
+  readme: "README.md",
+  changelog: "CHANGELOG.md",
+  contributing: "CONTRIBUTING.md",
+  security: "SECURITY.md",
+  client: "packages/client/README.md",
+};
+
+/** The file of each guide, by the name of its page. */
+async function guideFiles(): Promise<Map<string, string>> {
+  const names = (await readdir(join(repository, "docs"))).filter((name) => name.endsWith(".md"));
+  const own = names.filter((name) => name !== "README.md").map((name) => [name.slice(0, -3), `docs/${name}`]);
+  return new Map([...own, ...Object.entries(others)] as [string, string][]);
+}
+
+/** As GitHub names the headings of a document, so that links into it work in both places. */
+const anchorOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/<[^>]*>|&[a-z#0-9]+;/g, "")
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replaceAll(/\s/g, "-");
+
+/** Where a link of a document leads in the portal; undefined where that is not served. */
+function linkFrom(file: string, href: string, pages: ReadonlyMap<string, string>): string | undefined {
+  if (/^(?:https:|#)/.test(href)) return href;
+  const [path = "", anchor] = href.split("#");
+  const target = posix.join(posix.dirname(file), path);
+  const after = anchor ? `#${anchor}` : "";
+  if (target === "docs/README.md") return `/guides${after}`;
+  if (target === "schema.graphql") return "/reference";
+  const name = pages.get(target);
+  return name && `/guides/${name}${after}`;
+}
+
+interface Rendered {
+  title: string;
+  html: string;
+  parts: { anchor: string; text: string }[];
+}
+
+/** A document as HTML; `file` is where it lies, from which its links lead. */
+export function render(file: string, text: string, pages: ReadonlyMap<string, string>): Rendered {
+  const parts: Rendered["parts"] = [];
+  let title = "";
+  const renderer = new Renderer();
+  const plain = Renderer.prototype;
+  renderer.heading = function ({ tokens, depth }: Tokens.Heading) {
+    const html = this.parser.parseInline(tokens);
+    const anchor = anchorOf(html);
+    if (depth === 1) title ||= html.replaceAll(/<[^>]*>/g, "");
+    if (depth === 2) parts.push({ anchor, text: html });
+    return `<h${depth} id="${anchor}">${html}</h${depth}>\n`;
+  };
+  renderer.link = function ({ href, tokens }: Tokens.Link) {
+    const to = linkFrom(file, href, pages);
+    const html = this.parser.parseInline(tokens);
+    return to ? `<a href="${escapeHtml(to)}">${html}</a>` : html;
+  };
+  // What is wider than a phone scrolls by itself, and by the keyboard.
+  renderer.table = function (token: Tokens.Table) {
+    return `<div class="scroll" tabindex="0" role="group" aria-label="Table">${plain.table.call(this, token)}</div>`;
+  };
+  renderer.code = ({ text: code, lang }: Tokens.Code) =>
+    `<pre tabindex="0"${lang ? ` data-language="${escapeHtml(lang)}"` : ""}><code>${escapeHtml(code)}</code></pre>`;
+  renderer.image = ({ text: alternative }: Tokens.Image) => escapeHtml(alternative);
+  const html = new Marked({ renderer, gfm: true }).parse(text, { async: false });
+  return { title, html, parts };
+}
+
+/** The page of a guide by its name, that of all guides where the name is empty; undefined where there is none. */
+export async function guidePage(name: string): Promise<string | undefined> {
+  const files = await guideFiles();
+  const file = name === "" ? "docs/README.md" : files.get(name);
+  if (!file) return undefined;
+  const pages = new Map([...files].map(([one, path]) => [path, one]));
+  const text = await readFile(join(repository, file), "utf8");
+  const { title, html, parts } = render(file, text, pages);
+  const onThisPage =
+    parts.length > 2
+      ? `<nav class="parts" aria-label="On this page"><h2>On this page</h2><ul>${parts
+          .map((part) => `<li><a href="#${part.anchor}">${part.text}</a></li>`)
+          .join("")}</ul></nav>`
+      : "";
+  const more =
+    name === ""
+      ? '<p><a href="/guides/changelog">Changelog</a> · <a href="/reference#deprecated">What is deprecated, and until when</a></p>'
+      : '<p><a href="/guides">All guides</a></p>';
+  return page({
+    path: name === "" ? "/guides" : `/guides/${name}`,
+    title: name === "" ? "Guides" : title,
+    main: `<div class="guide"><article>${more}${html}</article>${onThisPage}</div>`,
+  });
+}

@@ -1,0 +1,66 @@
+/** What the reference says beyond the schema: permissions, states and codes, as the guides have them, and examples with their answers. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { repository } from "./documents.ts";
+import { examples, type Example } from "./examples.ts";
+
+interface Facts {
+  /** By mutation; Markdown. */
+  permissions: Record<string, string[]>;
+  /** By what has the state: the steps by hand and by the service. */
+  states: Record<string, { from: string; byHand: string[]; byService: string[] }[]>;
+  errors: { code: string; status: string; when: string }[];
+  examples: (Example & Partial<Recorded>)[];
+}
+
+/** What the tests have recorded of an example. */
+export interface Recorded {
+  answer: unknown;
+  /** What happened in the organization by it. */
+  events: string[];
+}
+
+/** The rows of the first table of a text. */
+function rowsOf(text: string): string[][] {
+  const lines = text.split("\n");
+  const rule = lines.findIndex((line) => /^\|[ :|-]+\|$/.test(line));
+  const end = lines.findIndex((line, index) => index > rule && !line.startsWith("|"));
+  return lines.slice(rule + 1, end < 0 ? undefined : end).map((line) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+const bare = (text: string) => text.replaceAll("`", "");
+const listed = (text = "") => (text === "–" || text === "" ? [] : text.split(", "));
+
+export async function readFacts(): Promise<Facts> {
+  const [mutations, states, errors, recorded] = await Promise.all(
+    ["docs/mutations.md", "docs/states.md", "docs/errors.md", "docs/examples.json"].map((file) =>
+      readFile(join(repository, file), "utf8"),
+    ),
+  );
+  const permissions: Facts["permissions"] = {};
+  for (const [name = "", takes = ""] of rowsOf(mutations!)) (permissions[bare(name)] ??= []).push(takes);
+  const machines = states!.split(/^## /m).slice(1);
+  const known = JSON.parse(recorded!) as Record<string, Recorded>;
+  return {
+    permissions,
+    states: Object.fromEntries(
+      machines.map((text) => [
+        text.slice(0, text.indexOf("\n")),
+        rowsOf(text).map(([from = "", byHand, byService]) => ({
+          from,
+          byHand: listed(byHand),
+          byService: listed(byService),
+        })),
+      ]),
+    ),
+    errors: rowsOf(errors!.slice(errors!.indexOf("<!-- errors -->"))).map(
+      ([code = "", status = "", when = ""]) => ({ code: bare(code), status, when }),
+    ),
+    examples: examples.map((example) => ({ ...example, ...known[example.name] })),
+  };
+}

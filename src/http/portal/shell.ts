@@ -1,0 +1,59 @@
+/** What the pages of the portal have in common: the head, the way between them, and who is signed in. */
+import { escapeHtml } from "../../providers/mail/letter.ts";
+
+/** The pages in the order in which they are offered. */
+const ways = [
+  ["/", "Plat"],
+  ["/guides", "Guides"],
+  ["/reference", "Reference"],
+  ["/explorer", "Explorer"],
+  ["/sales-floor", "Sales floor"],
+] as const;
+
+/**
+ * Nothing but the portal's own files and the API of this server; neither script nor style stands in a page itself.
+ * @param isEdited whether it has an editor: browsers write attributes with styles into what is typed there, which is harmless.
+ */
+export const policyOf = (isEdited: boolean): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    ...(isEdited ? ["style-src-attr 'unsafe-inline'"] : []),
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+
+export interface PortalPage {
+  /** Where it is offered. */
+  path: string;
+  title: string;
+  /** HTML of its main part. */
+  main: string;
+  /** The file of its script; every page has that of the head, which is `portal.js`. */
+  script?: string;
+  /** Whether it takes the width of the window. */
+  wide?: boolean;
+}
+
+/** The whole page. It holds no data of anybody: whoever opens it signs in, and the API decides what they see. */
+export function page({ path, title, main, script, wide = false }: PortalPage): string {
+  const links = ways.map(([to, name]) => {
+    const isHere = to === "/" ? path === "/" : path === to || path.startsWith(`${to}/`);
+    return `<li><a href="${to}"${isHere ? ' aria-current="page"' : ""}${to === "/" ? ' class="brand"' : ""}>${name}</a></li>`;
+  });
+  return [
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">',
+    `<meta name="robots" content="noindex"><title>${escapeHtml(title)}${path === "/" ? "" : " · Plat"}</title>`,
+    '<link rel="icon" href="/portal/icon.svg"><link rel="stylesheet" href="/portal/portal.css">',
+    `<script type="module" src="/portal/${script ?? "portal.js"}"></script></head><body>`,
+    '<a class="skip" href="#main">To the content</a>',
+    `<header><nav aria-label="Pages"><ul>${links.join("")}</ul></nav><div id="account"></div></header>`,
+    `<main id="main" tabindex="-1"${wide ? ' class="wide"' : ""}>${main}</main>`,
+    '<p id="message" role="status"></p></body></html>',
+  ].join("\n");
+}

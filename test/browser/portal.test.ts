@@ -1,0 +1,341 @@
+/**
+ * The portal as its visitors meet it: in a real browser, on the service as it is started, with the demo. WRITE_EXAMPLES=1 records the
+ * answers of the examples in docs/examples.json, and SCREENSHOTS=1 the pictures of docs/portal.
+ */
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { buildSchema, parse, validate } from "postgraphile/graphql";
+import type { Page } from "playwright-core";
+import { examples } from "../../src/http/portal/examples.ts";
+import { openBrowser } from "../harness/browser.ts";
+import { demoFolder } from "../harness/demoFolder.ts";
+import { startService, type Service } from "../harness/service.ts";
+import { until } from "../harness/until.ts";
+
+const repository = join(import.meta.dirname, "../..");
+let folder: Awaited<ReturnType<typeof demoFolder>>;
+let service: Service;
+let opened: Awaited<ReturnType<typeof openBrowser>>;
+let page: Page;
+let axe: string;
+
+/** What went wrong in a page: errors of scripts, of the console, violations of the policy, requests elsewhere. */
+const complaints: string[] = [];
+/** Bytes on the way, by address. */
+const received = new Map<string, number>();
+
+async function openPage(options: { width?: number; dark?: boolean } = {}): Promise<Page> {
+  const context = await opened.browser.newContext({
+    ignoreHTTPSErrors: true,
+    locale: "en-GB",
+    viewport: { width: options.width ?? 1280, height: 860 },
+    colorScheme: options.dark ? "dark" : "light",
+    reducedMotion: "reduce",
+  });
+  const made = await context.newPage();
+  made.on("pageerror", (error) => complaints.push(error.message));
+  made.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+  });
+  made.on("request", (request) => {
+    const { protocol, origin } = new URL(request.url());
+    if (protocol.startsWith("http") && origin !== service.baseUrl) complaints.push(request.url());
+  });
+  made.on("response", (response) => {
+    const length = Number(response.headers()["content-length"] ?? 0);
+    received.set(new URL(response.url()).pathname, length);
+  });
+  await made.addInitScript({
+    content: `document.addEventListener("securitypolicyviolation", (event) =>
+      console.error("Policy violated: " + event.violatedDirective + " " + event.blockedURI + " " + event.sourceFile + ":" + event.lineNumber + ":" + event.columnNumber));`,
+  });
+  return made;
+}
+
+beforeAll(async () => {
+  axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  folder = await demoFolder();
+  service = await startService({ env: { DATA_DIR: folder.path, DEMO: "1" } });
+  opened = await openBrowser();
+  page = await openPage();
+}, 120_000);
+afterAll(async () => {
+  await opened?.[Symbol.asyncDispose]();
+  await service?.[Symbol.asyncDispose]();
+  await folder?.[Symbol.asyncDispose]();
+});
+// oxlint-disable-next-line jest/no-standalone-expect -- of each test
+afterEach(() => expect(complaints.splice(0)).toEqual([]));
+
+/** What axe has to say about a page, of any impact; and that nothing of it is wider than its window. */
+async function inspect(shown: Page): Promise<void> {
+  await shown.evaluate(axe);
+  const { violations } = (await shown.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as {
+    violations: { id: string; impact: string; nodes: { html: string; target: unknown[] }[] }[];
+  };
+  expect(
+    violations.map(({ id, impact, nodes }) => [
+      id,
+      impact,
+      nodes.map((node) => `${node.target.join(" ")}: ${node.html.slice(0, 200)}`),
+    ]),
+  ).toEqual([]);
+  const overflow = await shown.evaluate(
+    "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+  );
+  expect(overflow).toBe(0);
+}
+
+/** The page in its widths and colours; the picture is written where it is asked for. */
+async function look(shown: Page, name: string): Promise<void> {
+  await inspect(shown);
+  await shown.setViewportSize({ width: 390, height: 800 });
+  await shown.emulateMedia({ colorScheme: "dark" });
+  await inspect(shown);
+  if (name === "explorer") await picture(shown, `${name}-phone-dark`);
+  await shown.setViewportSize({ width: 1280, height: 860 });
+  await shown.emulateMedia({ colorScheme: "light" });
+  await picture(shown, name);
+}
+async function picture(shown: Page, name: string): Promise<void> {
+  if (!process.env.SCREENSHOTS) return;
+  await mkdir(join(repository, "docs/portal"), { recursive: true });
+  await shown.evaluate("scrollTo(0, 0)");
+  await shown.screenshot({ path: join(repository, "docs/portal", `${name}.png`) });
+}
+
+const as = async (shown: Page, name: string) => {
+  await shown.goto(`${service.baseUrl}/`);
+  await shown.locator("#people").getByRole("button", { name }).click();
+  await shown.locator("#account .who").getByText(name).waitFor();
+};
+
+test("the examples are operations of the schema, and their recorded answers are those of the service", async () => {
+  const schema = buildSchema(await readFile(join(repository, "schema.graphql"), "utf8"));
+  for (const { name, document, needs } of examples)
+    for (const text of [document, ...(needs ? [needs.query] : [])])
+      expect([name, validate(schema, parse(text))]).toEqual([name, []]);
+  const send = async (body: object, token?: string) => {
+    const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
+    const response = await page.request.post(`${service.baseUrl}/graphql`, { headers, data: body });
+    return { answer: await response.json(), requestId: response.headers()["x-request-id"] };
+  };
+  const post = async (body: object, token?: string) => (await send(body, token)).answer;
+  const { data } = await post({
+    query: `mutation { login(input: { username: "demo@plat.example", password: "demo-password" }) { token } }`,
+  });
+  const { token } = data.login;
+  const names = new Map<string, string>();
+  const steady = (value: unknown) => JSON.parse(steadyText(JSON.stringify(value), names));
+  /** What happened by a request itself; what workflows make of it comes later. */
+  const eventsOf = async (requestId: string | undefined): Promise<string[]> => {
+    const query = `{ events(first: 20, orderBy: [ID_DESC], filter: { organizationId: "larkfield-homes" }) { name requestId causedBy { id } } }`;
+    const { events } = (await post({ query }, token)).data;
+    const own = events.filter((event: any) => event.requestId === requestId && !event.causedBy);
+    return [...new Set<string>(own.map((event: any) => event.name))].sort();
+  };
+  const recorded: Record<string, unknown> = {};
+  for (const { name, document, needs, variables } of examples) {
+    const values = structuredClone(variables ?? {}) as Record<string, any>;
+    const found = needs && (await post({ query: needs.query }, token)).data;
+    for (const [to, from] of Object.entries(needs?.variables ?? {})) {
+      const parts = to.split(".");
+      const last = parts.pop()!;
+      const value = from.split(".").reduce((part: any, key) => part?.[key], found);
+      expect([name, typeof value]).toEqual([name, "string"]);
+      parts.reduce((part, key) => part[key], values)[last] = value;
+    }
+    const { answer, requestId } = await send({ query: document, variables: values }, token);
+    delete answer.extensions;
+    const isChange = document.startsWith("mutation") && !answer.errors;
+    // They are numbered behind the commit.
+    const events = isChange
+      ? await until(
+          () => eventsOf(requestId),
+          (happened) => happened.length > 0,
+        )
+      : [];
+    recorded[name] = steady({ answer, events });
+  }
+  const file = join(repository, "docs/examples.json");
+  if (process.env.WRITE_EXAMPLES) await writeFile(file, `${JSON.stringify(recorded, null, 2)}\n`);
+  expect(recorded).toEqual(JSON.parse(await readFile(file, "utf8")));
+}, 60_000);
+
+test("the first page is small, asks nobody else, and tells a visitor nothing private", async () => {
+  received.clear();
+  await page.goto(`${service.baseUrl}/`);
+  await page.getByRole("button", { name: "Dana Reyes" }).waitFor();
+  await page.waitForLoadState("networkidle");
+  const bytes = [...received.values()].reduce((sum, one) => sum + one, 0);
+  expect(received.size).toBeGreaterThan(4);
+  expect(bytes).toBeLessThan(30_000);
+  expect([...received.keys()]).not.toContain("/graphql");
+  await page.getByRole("button", { name: "Ask" }).click();
+  await page.locator("#answer").getByText("Larkfield Gardens").waitFor();
+  await look(page, "home");
+});
+
+test("by the keyboard to the content, and into and out of the dialog", async () => {
+  await page.goto(`${service.baseUrl}/`);
+  await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  expect(await page.evaluate("document.activeElement.id")).toBe("main");
+  await page.getByRole("button", { name: "Sign in", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog", { name: "Sign in" });
+  await dialog.waitFor();
+  await inspect(page);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+});
+
+test("signs in as somebody of the demo with one click, keeps that over a reload, and ends the session at the service", async () => {
+  await as(page, "Mei Tanaka");
+  await page.reload();
+  await page.locator("#account .who").getByText("Mei Tanaka").waitFor();
+  expect(await page.getByLabel("Organization").locator("option:checked").textContent()).toBe(
+    "Larkfield Homes",
+  );
+  await page.locator("#account").getByText("member").waitFor();
+  const kept = await page.evaluate("JSON.parse(sessionStorage.getItem('plat.session')).token");
+  expect(await page.evaluate("localStorage.length + document.cookie.length")).toBe(0);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
+  expect(await page.evaluate("sessionStorage.getItem('plat.session')")).toBeNull();
+  const answer = await page.request.post(`${service.baseUrl}/graphql`, {
+    headers: { authorization: `Bearer ${kept}` },
+    data: { query: "{ viewer { id } }" },
+  });
+  expect(answer.status()).toBe(401);
+});
+
+test("signs in with an account, and says what was refused", async () => {
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Email").fill("sofia@plat.example");
+  await dialog.getByLabel("Password").fill("not this one");
+  await dialog.getByRole("button", { name: "Sign in" }).click();
+  await dialog
+    .getByRole("alert")
+    .getByText(/password/)
+    .waitFor();
+  await dialog.getByLabel("Password").fill("demo-password");
+  await dialog.getByRole("button", { name: "Sign in" }).click();
+  await dialog.waitFor({ state: "detached" });
+  expect(await page.locator("#account .who").textContent()).toBe("Sofia Rossi");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign in", exact: true }).waitFor();
+});
+
+test("the reference is searched, and has what an operation takes, its errors, states and real answers", async () => {
+  await page.goto(`${service.baseUrl}/reference`);
+  await page.getByRole("heading", { name: "Reference", level: 1 }).last().waitFor();
+  await page.getByLabel("Search").fill("create hold");
+  await page.locator("#list").getByRole("link", { name: "createUnitHold", exact: true }).click();
+  const entry = page.locator("#entry");
+  await entry.getByRole("heading", { name: "createUnitHold", level: 1 }).waitFor();
+  for (const text of ["sale.write", "INVENTORY_UNAVAILABLE", "unit_hold.created"])
+    await entry.getByText(text).first().waitFor();
+  expect(await entry.getByRole("img", { name: /^States/ }).count()).toBe(1);
+  await look(page, "reference");
+  for (const [key, text] of [
+    ["type.Unit", "allowedTransitions"],
+    ["errors", "VERSION_MISMATCH"],
+    ["deprecated", "publicProject"],
+  ] as const) {
+    await page.evaluate(`location.hash = ${JSON.stringify(key)}`);
+    await entry.getByText(text).first().waitFor();
+  }
+  await inspect(page);
+});
+
+test("guides are the documents, whose links lead on within the portal", async () => {
+  await page.goto(`${service.baseUrl}/guides`);
+  await page.getByRole("heading", { name: "Call the API" }).waitFor();
+  const links: string[] = await page
+    .locator("main a")
+    .evaluateAll((all) => all.map((one) => one.getAttribute("href")!.replace(/#.*/, "")));
+  const own = [...new Set(links.filter((link) => link.startsWith("/")))];
+  expect(own.length).toBeGreaterThan(35);
+  for (const path of own) {
+    const answer = await page.request.get(`${service.baseUrl}${path}`);
+    expect([path, answer.status()]).toEqual([path, 200]);
+  }
+  await page.getByRole("link", { name: "States", exact: true }).first().click();
+  await page.getByRole("heading", { name: "States", level: 1 }).waitFor();
+  await look(page, "guide");
+  for (const path of [
+    "/guides/nothing",
+    "/guides/..%2fREADME",
+    "/portal/editor.source.js",
+    "/portal/constructor",
+  ])
+    expect([path, (await page.request.get(`${service.baseUrl}${path}`)).status()]).toEqual([path, 404]);
+});
+
+test("the explorer completes, runs what it is given as whoever is signed in, tells the cost, and shows events", async () => {
+  await as(page, "Dana Reyes");
+  await page.goto(`${service.baseUrl}/explorer`);
+  await page.locator("#feed-state").getByText("Live").waitFor();
+  await page.locator("#document[data-schema=known]").waitFor();
+  const editor = page.getByRole("textbox", { name: "Operation" });
+  await editor.click();
+  await page.keyboard.press("ControlOrMeta+A");
+  await page.keyboard.type("query Mine { view");
+  await page.getByRole("listbox").getByRole("option", { name: "viewer" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("ControlOrMeta+A");
+  await page.keyboard.insertText("query Mine { viewer { fullName } }");
+  await page.keyboard.press("ControlOrMeta+Enter");
+  await page.locator("#result").getByText("Dana Reyes").waitFor();
+  expect(await page.locator("#cost").textContent()).toMatch(/cost \d+ of \d+/);
+  await page.locator("#examples summary", { hasText: "Leads" }).click();
+  await page.getByRole("button", { name: "A task about a lead" }).click();
+  await page
+    .getByRole("textbox", { name: "Variables" })
+    .getByText(/[0-9a-f]{8}-/)
+    .waitFor();
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.locator("#events").getByText("task.created").waitFor();
+  await page.getByText("As code").click();
+  await page.getByLabel("Code", { exact: true }).getByText("curl").waitFor();
+  await look(page, "explorer");
+});
+
+test("a unit that is held in one window turns in the other", async () => {
+  const other = await openPage();
+  await as(other, "Mei Tanaka");
+  for (const shown of [page, other]) {
+    await shown.goto(`${service.baseUrl}/sales-floor`);
+    await shown.locator("#live").getByText("Live").waitFor();
+  }
+  const available = other.locator(".unit.available").first();
+  const id = await available.getAttribute("id");
+  const [here, there] = [page.locator(`#${id}`), other.locator(`#${id}`)];
+  expect(await here.locator(".status").textContent()).toBe("available");
+  await there.getByRole("button", { name: /^Hold/ }).click();
+  await here.locator(".status").getByText("held").waitFor();
+  await there.getByRole("button", { name: /^Release/ }).click();
+  await here.locator(".status").getByText("available").waitFor();
+  await page.locator("#events").getByText("unit.status_changed").first().waitFor();
+  await look(page, "sales-floor");
+  await other.context().close();
+});
+
+/** Ids, times and the like, which are others each time, as such that stay: the same for the same. */
+function steadyText(text: string, names: Map<string, string>): string {
+  const stand = (value: string, made: (number: number) => string) => {
+    if (!names.has(value)) names.set(value, made(names.size + 1));
+    return names.get(value)!;
+  };
+  return text
+    .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, (id) =>
+      stand(id, (number) => `01a1fe10-0000-7000-8000-${String(number).padStart(12, "0")}`),
+    )
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)/g, "2026-06-01T09:00:00.000Z")
+    .replaceAll(/"(endCursor|sequence|requestId)":"[^"]*"/g, '"$1":"…"');
+}
