@@ -46,7 +46,7 @@ export function editOf(text: string, applied: string): Edit | undefined {
 export interface Dropped {
   /** Finds the names of tables. */
   tables?: RegExp;
-  /** Functions and views that hung on them, as files write them. */
+  /** Functions, views and indexes that hung on them, as files write them. */
   others: string[];
 }
 
@@ -77,7 +77,7 @@ export function namesOf(tables: readonly string[]): RegExp {
   );
 }
 
-/** Functions and views, by name; what belongs to other tables than these has none. */
+/** Functions, views and indexes, by name; what else belongs to other tables than these has none. */
 async function standing(
   owner: Client,
   tables: readonly string[],
@@ -91,6 +91,9 @@ async function standing(
     union all
     select 'view ' || c.oid, format('%I.%I', c.relnamespace::regnamespace, c.relname)
     from pg_class c where c.relkind = 'v' and c.relnamespace in (select oid from ours)
+    union all
+    select 'index ' || c.oid, format('%I.%I', c.relnamespace::regnamespace, c.relname)
+    from pg_class c where c.relkind in ('i', 'I') and c.relnamespace in (select oid from ours)
     union all
     select 'policy ' || oid, null from pg_policy where polrelid in (select oid from others)
     union all

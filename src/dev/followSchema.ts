@@ -9,6 +9,7 @@ import { authenticatorUrl as authenticatorUrlOf } from "../database/roles.ts";
 import { readObjects, type ObjectFile } from "../database/objects.ts";
 import { ownerUrl } from "../database/roles.ts";
 import type { Follow } from "../server.ts";
+import { editOf } from "./editCurrent.ts";
 import { startSchemaThread } from "./schemaThread.ts";
 import { applyChanges, changesApi, textsOf, type ChangedFile } from "./quickApply.ts";
 import { watchFolder } from "./watchFolder.ts";
@@ -35,6 +36,8 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
     let whole = Promise.resolve();
     let isServed = true;
     let isStopping = false;
+    /** Whether a table was made anew, which lacks what follows from all tables until the whole was brought up to date. */
+    let isRemade = false;
     const check = oneAtATime(() =>
       thread
         .check()
@@ -83,6 +86,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
       if (!(await migrateOn(ownerUrl(loginUrl), (owner) => applyChanges(owner, files, changed, current))))
         return false;
       applied = statementsOf(files);
+      isRemade ||= Boolean(editOf(current.text, appliedCurrent)?.tables.length);
       if (isServed && current.text === appliedCurrent && !changesApi(changed)) {
         say(`Applied ${names.join(", ")}; it holds ${after(since)}.`);
         return true;
@@ -151,8 +155,12 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
               if (isApplied) await pause(restMs);
               if (mine !== generation) return;
               // Beside the whole: what was forgotten is told as early as it can be seen.
-              if (isApplied) check();
-              if ((await wholly(mine, since, !isApplied)) && mine === generation) check();
+              if (isApplied && !isRemade) check();
+              const isBrought = await wholly(mine, since, !isApplied);
+              if ((isBrought || isRemade) && mine === generation) {
+                isRemade = false;
+                check();
+              }
             }),
           );
         }),

@@ -53,6 +53,9 @@ interface QuickStep extends Step {
 /** A fault of the text itself: syntax, or a name that is nowhere. Anything else may be for want of the whole. */
 const faults = new Set(["42601", "42883", "42P01", "42703", "42704"]);
 
+/** Failures to drop what went with something else. */
+const missing = new Set(["42704", "42883", "42P01", "42703"]);
+
 /** The migration that is being written, and what of it the database has. */
 export interface ChangedCurrent {
   folder: string;
@@ -87,9 +90,11 @@ export async function applyChanges(
       await noteCurrent(owner, current.text);
     }
     const plans = withUnchanged(changed, dropped, all).map((change) => plan(change, dropped));
-    for (const drop of plans.flatMap(({ drops }) => drops))
+    for (const drop of plans.flatMap(({ drops }) => drops)) {
+      const error = await attempt(owner, drop);
       // Something else hangs on it, or there are two of that name.
-      if (await attempt(owner, drop)) return false;
+      if (error && !missing.has(error.code!)) return false;
+    }
     for (const part of [plans.flatMap(({ definitions }) => definitions), plans.flatMap(({ rest }) => rest)]) {
       const left = await runInFoundOrder(
         owner,

@@ -51,8 +51,10 @@ alter table app_public.signs enable row level security;
 `;
 const call = (readers: string) =>
   `select app_private.make_project_table('signs', 'sign', '${readers}', 'marketing.manage');`;
-const said =
-  "comment on table app_public.signs is 'A sign.'; grant insert (project_id) on app_public.signs to plat_user;";
+const said = `comment on table app_public.signs is 'A sign.';
+comment on index app_public.signs_organization is 'An index.';
+grant insert (project_id) on app_public.signs to plat_user;
+`;
 
 test("the call of a generator that becomes another one, goes and comes back, and a table that is edited and goes leave nothing behind", async () => {
   const none = await save("", "");
