@@ -1,0 +1,3 @@
+-- What is deleted with an organization or erased of a person is found by whom it went to, and by the record.
+create index mail_deliveries_recipient on app_private.mail_deliveries (recipient);
+create index slugs_record on app_private.slugs (record_id);
