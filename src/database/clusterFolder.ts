@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { chown, lstat, mkdir, readdir, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { chown, lstat, mkdir, readdir, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sharedFolder } from "./binaries.ts";
+import { stopLeftover } from "./postmaster.ts";
 import { canReach, type RunAs } from "./systemUser.ts";
 
 /**
@@ -28,6 +29,7 @@ export async function clusterFolder(
     throw new Error(
       `The database's system user cannot reach ${folder}: open the folders above it for passing (chmod o+x), move DATA_DIR, or set DATABASE_URL.`,
     );
+  await completeUpgrade(folder);
   await removeUnfinished(folder);
   return { folder, shownAs };
 }
@@ -49,8 +51,32 @@ async function create(dataDir: string, shownAs: string, runAs: RunAs): Promise<v
   await symlink(folder, shownAs);
 }
 
-/** What a start left that was killed before it was through. */
+/** Where an upgrade makes the new cluster, in a folder `data`. */
+export const unfinishedUpgrade = (folder: string): string => join(folder, "unfinished-upgrade");
+
+/**
+ * An upgrade moves the old cluster away once the new one is whole, and nothing else leaves a folder without a cluster beside an upgrade: one that was
+ * killed in that moment is completed. Otherwise the new cluster would be removed, and an empty one be made.
+ */
+async function completeUpgrade(folder: string): Promise<void> {
+  const data = join(folder, "data");
+  const made = join(unfinishedUpgrade(folder), "data");
+  const [isThere, isMade] = await Promise.all(
+    [data, made].map((path) =>
+      lstat(path).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  if (!isThere && isMade) await rename(made, data);
+}
+
+/** What a start or an upgrade left that was killed before it was through; a server may still run on it. */
 async function removeUnfinished(folder: string): Promise<void> {
-  for (const name of await readdir(folder))
-    if (name.startsWith("unfinished")) await rm(join(folder, name), { recursive: true, force: true });
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith("unfinished")) continue;
+    await stopLeftover(join(folder, name, "data"));
+    await rm(join(folder, name), { recursive: true, force: true });
+  }
 }

@@ -12,7 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { lockFolder } from "../base/folderLock.ts";
 import { loadOrCreateSecret } from "../secrets/loadOrCreateSecret.ts";
 import { findBinaries, packageName, type Binaries } from "./binaries.ts";
-import { clusterFolder } from "./clusterFolder.ts";
+import { clusterFolder, unfinishedUpgrade } from "./clusterFolder.ts";
 import {
   createCluster,
   createDatabase,
@@ -87,9 +87,10 @@ export async function upgradeDataDir(options: UpgradeOptions): Promise<Upgraded 
       const copied = await copyCluster({ ...options, folder, runAs, ours, theirs });
       const kept = join(folder, `data.${from}${from === ours.major ? ".before" : ""}`);
       await rm(kept, { recursive: true, force: true });
+      // Killed between these two, the next start or upgrade does the second: see clusterFolder.
       await rename(data, kept);
-      await rename(join(folder, "unfinished-upgrade", "data"), data);
-      await rm(join(folder, "unfinished-upgrade"), { recursive: true });
+      await rename(join(unfinishedUpgrade(folder), "data"), data);
+      await rm(unfinishedUpgrade(folder), { recursive: true });
       return { from, to: ours.major, ...copied, pause: performance.now() - began, kept };
     });
   } finally {
@@ -152,7 +153,7 @@ async function copyCluster(copy: Copy): Promise<{ tables: number; rows: number }
   const { dataDir, folder, runAs, ours, theirs, migrate, tell, fast = false } = copy;
   const settings = { ...embeddedSettings, ...(fast && fastSettings), ...replicating };
   const logFile = join(dataDir, "postgres.log");
-  const made = join(folder, "unfinished-upgrade");
+  const made = unfinishedUpgrade(folder);
   await mkdir(made, { mode: 0o700 });
   if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(made, runAs.uid, runAs.gid);
   const password = await loadOrCreateSecret(dataDir, "postgres.password");

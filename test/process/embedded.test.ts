@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "pg";
 import { startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
@@ -56,6 +56,22 @@ test("a start that was killed while it made the cluster is made good by the next
   await writeFile(join(half, "PG_VERSION"), "18\n");
   await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();
   await expect(readFile(join(half, "PG_VERSION"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("an upgrade that was killed as it put the new cluster in its place is completed by the next start", async () => {
+  await using folder = await temporaryFolder();
+  const first = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
+  await ask(first.connectionString, "create table kept as select 1 as one");
+  await first.stop();
+  const postgres = join(folder.path, "postgres");
+  await mkdir(join(postgres, "unfinished-upgrade"), { mode: 0o711 });
+  await rename(join(postgres, "data"), join(postgres, "unfinished-upgrade", "data"));
+  const next = await startEmbeddedPostgres({ dataDir: folder.path, fast: true });
+  try {
+    expect(await ask(next.connectionString, "table kept")).toEqual([{ one: 1 }]);
+  } finally {
+    await next.stop();
+  }
 });
 
 test("a server whose processes outlive it for a while, as it was killed, is started again once they are gone", async () => {
