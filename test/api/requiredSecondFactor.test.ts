@@ -285,6 +285,8 @@ test("whatever looks for memberships of the viewer asks whether they are open", 
   expect(rows.map(({ name }) => name.replace(/\(.*/, ""))).toEqual([
     // Their own membership, and what is due of records that others see.
     "app_hidden.own_organization_name",
+    // Asks by itself whether one of them requires a second factor.
+    "app_private.look_at_viewers",
     "app_private.viewer_deadline_organizations",
     "app_public.create_access_token",
     "app_public.organizations_viewer_role",

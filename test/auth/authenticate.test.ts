@@ -243,6 +243,7 @@ test("what withholds something, or has no row of its own, is looked up each time
   for (let n = 0; n < 2; n++)
     expect(await withheld.find(`Bearer ${login}`, undefined, true)).toEqual({
       claims: { userId: sub, readOnly: false, sessionId: sid, secondFactorWithholds: "SOME" },
+      facts: { userId: sub, sessionId: sid, tokenSha256: null },
     });
   expect(withheld.calls()).toEqual(["authenticate_session", "authenticate_session"]);
   // Known before, and withheld from now on.
