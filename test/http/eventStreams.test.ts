@@ -12,6 +12,7 @@ import { answerOnce, writeSubscription } from "../../src/http/subscription.ts";
 import type { EventStream } from "../../src/live/eventStream.ts";
 import type { Live } from "../../src/live/live.ts";
 import { startServer } from "./server.ts";
+import { until } from "../harness/until.ts";
 
 afterEach(() => void jest.useRealTimers());
 
@@ -146,11 +147,11 @@ test("a slow reader is waited for; one that has gone is written nothing more", a
   });
   response.isFull = true;
   const written = () => response.texts.length;
-  while (written() < 2) await new Promise(setImmediate);
+  await until(() => written() >= 2);
   for (let turns = 0; turns < 10; turns += 1) await new Promise(setImmediate);
   expect([asked, written()]).toEqual([[1], 2]);
   response.emit("drain");
-  while (written() < 3) await new Promise(setImmediate);
+  await until(() => written() >= 3);
   expect(asked).toEqual([1, 2]);
   state.subscriptionError = new CodedError("UNAUTHENTICATED", "Sign in again.");
   response.emit("close");
