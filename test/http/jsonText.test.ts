@@ -105,7 +105,7 @@ describe("over HTTPS", () => {
 
   test("large bodies that one viewer sends at once are read in turn", async () => {
     const body = bodyWith(`"${"x".repeat(9_000_000)}"`);
-    const answers = await Promise.all(Array.from({ length: 6 }, () => server.send({ headers, body })));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+    const answers = await Promise.all(Array.from({ length: 4 }, () => server.send({ headers, body })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   });
 });
