@@ -122,10 +122,8 @@ export class DryRun implements HeldTransaction {
   /** One after the other, whoever asks. */
   enqueue<T>(task: () => Promise<T>): Promise<T> {
     const result = this.#last.then(task);
-    this.#last = result.then(
-      () => {},
-      () => {},
-    );
+    const settled = (): void => {};
+    this.#last = result.then(settled, settled);
     return result;
   }
 

@@ -37,16 +37,13 @@ export interface Effects {
   workflows: { id: string; name: string; event: string; subjectId: string }[];
 }
 
-/** Tasks that write to somebody; `test/operations/effects.test.ts` compares them with what the tasks do. */
+/** Tasks that write to somebody; a test compares them with what the tasks import. */
 export const writingTasks: ReadonlySet<string> = new Set([
   "account__changed",
   "affiliation__changed",
   "agreement__completed",
   "agreement__ended",
-  "agreement__reminded",
-  "agreement__sent",
   "agreement_signer__invited",
-  "agreement_signer__reminded",
   "buyer__cancelled",
   "buyer_invite__created",
   "consent__requested",
@@ -57,6 +54,7 @@ export const writingTasks: ReadonlySet<string> = new Set([
   "principal__ended",
   "project_organization_invite__created",
   "second_factor__required",
+  "second_factors__remind",
   "service__contacted",
   "signing_code__requested",
   "user__email_change_requested",

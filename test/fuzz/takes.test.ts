@@ -4,12 +4,37 @@
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { long } from "../harness/seeds.ts";
-import { explore } from "./explore.ts";
-import { readTakes, writeTakes } from "./takes.ts";
+import { nothingKept } from "../harness/nothingKept.ts";
+import { mutationOf } from "../harness/records.ts";
+import { explore, type Working } from "./explore.ts";
+import { readTakes, selectionOf, writeTakes } from "./takes.ts";
 import { schema, startFuzzWorld, type FuzzWorld } from "./world.ts";
 
 const takesOf = readTakes();
 let fuzz: FuzzWorld;
+/** What came of the dry runs, by the name of the mutation: "done", or the reason of the refusal. */
+const dryRuns = new Map<string, string>();
+
+/** Those whose own dry run commits that a password was right, or that a file was sent. */
+const own = /^(import|eraseAccount|requestOrganizationDeletion)/;
+
+/** The operation as a dry run, which leaves nothing behind and asks nobody. */
+async function runDry({ player: { person }, operation, variables }: Working): Promise<void> {
+  const { field } = operation;
+  if (own.test(field.name)) return;
+  const input = { ...(variables.input as object), dryRun: true };
+  const calls = new Map(fuzz.world.calls);
+  const { errors, extensions } = await nothingKept(
+    fuzz.world,
+    () => person.ask(mutationOf(field.name, selectionOf(field)), { input }),
+    field.name,
+  );
+  expect(fuzz.world.calls).toEqual(calls);
+  const refusal = errors?.[0];
+  const { reason, code } = refusal?.extensions ?? {};
+  expect(refusal || extensions.effects).toBeTruthy();
+  dryRuns.set(field.name, refusal ? (reason ?? `${code} ${refusal.message}`) : "done");
+}
 
 beforeAll(async () => {
   fuzz = await startFuzzWorld({ engine: long });
@@ -26,6 +51,8 @@ test(
       inputs: long || process.env.FUZZ_ROUNDS ? 4 : 1,
       seed: Number(process.env.SEED ?? 1),
       idleRounds: 30,
+      // Engines that run meanwhile store things.
+      ...(!long && { works: runDry }),
       unlisted(name, takes, variables) {
         differences.push(`${name} takes ${takes}, with ${JSON.stringify(variables)}`);
         takesOf[name] = [...(takesOf[name] ?? []), takes].toSorted();
@@ -41,6 +68,13 @@ test(
   },
   long || process.env.FUZZ_ROUNDS ? 6 * 3_600_000 : 300_000,
 );
+
+if (!long)
+  test("a dry run of each answers as the operation, and leaves nothing behind", () => {
+    const outcomes = Map.groupBy(dryRuns.keys(), (name) => dryRuns.get(name)!);
+    expect([...outcomes.keys()].toSorted()).toEqual(["NO_DRY_RUN", "done"]);
+    expect(outcomes.get("done")!.length).toBeGreaterThan(60);
+  });
 
 test("each mutation is listed", () => {
   const mutations = Object.keys(schema.getMutationType()!.getFields());

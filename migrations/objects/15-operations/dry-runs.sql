@@ -5,16 +5,17 @@ create function app_private.dry_run_events() returns table (id uuid, organizatio
 language sql stable rows 20 security definer set search_path = pg_catalog, pg_temp as $$
   -- PERF: the ids begin with the time, so that no other events are read than those since the transaction began.
   select e.id, e.organization_id, e.sequence, e.name from app_public.events e
-  where e.id >= app_private.first_id_of(now()) and e.transaction_id = pg_current_xact_id()::text::bigint
+  where e.id >= app_hidden.first_id_of(now()) and e.transaction_id = pg_current_xact_id()::text::bigint
 $$;
 comment on function app_private.dry_run_events() is 'The events that this transaction has written.';
 
-create function app_private.first_id_of(at timestamptz) returns uuid
+create function app_hidden.first_id_of(at timestamptz) returns uuid
 language sql stable as $$
   -- A clock that was set back a little must not hide anything.
   select (lpad(to_hex((extract(epoch from at) * 1000)::bigint - 1000), 12, '0') || repeat('0', 20))::uuid
 $$;
-comment on function app_private.first_id_of(timestamptz) is 'An id that is smaller than all that are made from then on.';
+comment on function app_hidden.first_id_of(timestamptz) is 'An id that is smaller than all that are made from then on.';
+grant execute on function app_hidden.first_id_of to plat_user;
 
 create function app_hidden.dry_run_events(most int) returns jsonb
 language sql stable as $$
@@ -25,7 +26,7 @@ language sql stable as $$
     'moreEvents', count(*) filter (where e.place > most))
   from (
     select m.*, row_number() over (order by m.id) as place from app_hidden.masked_events m
-    where m.id >= app_private.first_id_of(now()) and m.transaction_id = pg_current_xact_id()::text::bigint) e
+    where m.id >= app_hidden.first_id_of(now()) and m.transaction_id = pg_current_xact_id()::text::bigint) e
 $$;
 comment on function app_hidden.dry_run_events(int) is
   'The events that this transaction has written, as the viewer reads them: at most so many, and how many more.';
