@@ -181,6 +181,10 @@ test("what has a dry run of its own tells effects, and an operation that acts ou
     ["updatePassword", { currentPassword: "wrong password", newPassword: "another password" }],
     ["createProcessorCard", { token: "tok_visa" }],
     ["suggestLeadEmail", { leadId: id }],
+    [
+      "uploadProjectDocument",
+      { projectId: world.project.id, file: "data:text/plain;name=a.txt;base64,YQ==", title: "A" },
+    ],
   ] as const) {
     const refused = await dry(world.owen, field, input);
     expect(refused.errors?.[0]?.extensions).toMatchObject({ code: "BAD_USER_INPUT", reason: "NO_DRY_RUN" });
