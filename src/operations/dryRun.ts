@@ -37,15 +37,15 @@ const inert: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What becomes of a dry run of an operation: it is carried out in a transaction that is HELD, to be rolled back; or the operation tells
- * what it would do by its OWN argument, as an import, which can be of very many rows; or there is NONE.
+ * What becomes of a dry run of an operation: it is carried out in a transaction that is HELD, to be rolled back; or the operation has
+ * an argument of its OWN, and says in its answer what it would do, with the records as they are; or there is NONE.
  */
 export type DryRunKind = "HELD" | "OWN" | "NONE";
 
 /** @param hasOwn whether the operation has an argument of that name */
 export function dryRunKind(transforms: readonly string[], hasOwn: boolean): DryRunKind {
-  if (transforms.every((transform) => inert.has(transform))) return "HELD";
-  return hasOwn ? "OWN" : "NONE";
+  if (hasOwn) return "OWN";
+  return transforms.every((transform) => inert.has(transform)) ? "HELD" : "NONE";
 }
 
 const refusal = (): CodedError =>

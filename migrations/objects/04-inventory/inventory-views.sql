@@ -293,7 +293,7 @@ begin
         estimated_delivery_date;
     select coalesce(array_agg(row(v.*)::app_public.units order by v.id), '{}') into result
       from app_hidden.masked_units v where v.id = any (changed);
-    if dry_run and not app_hidden.is_dry_run() then
+    if dry_run then
       raise exception 'dry run' using errcode = 'PLATD';
     end if;
   exception when sqlstate 'PLATD' then

@@ -191,7 +191,7 @@ begin
     select count(*) filter (where r.outcome = 'UPDATED'), count(*) filter (where r.outcome = 'UNCHANGED'),
         count(*) filter (where r.outcome = 'REFUSED')
       into result.updated_count, result.unchanged_count, result.refused_count from unnest(result.rows) r;
-    if dry_run and not app_hidden.is_dry_run() then
+    if dry_run then
       raise exception 'dry run' using errcode = 'PLATD';
     end if;
   exception when sqlstate 'PLATD' then

@@ -132,7 +132,7 @@ begin
   end if;
   begin
     result := app_private.erase(found_roots.organization_id, found_roots.roots, reason);
-    if dry_run and not app_hidden.is_dry_run() then
+    if dry_run then
       raise exception 'Undoes what was tried.' using errcode = 'PLAT9';
     end if;
   exception when sqlstate 'PLAT9' then
