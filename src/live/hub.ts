@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Pool } from "pg";
 import type { Authenticator, Bearer } from "../auth/authenticate.ts";
 import { pgSettings, type Claims } from "../database/claims.ts";
-import { type Listener, type Line, openListener } from "../database/listener.ts";
+import { type Listener, type Line, type ListenConnection, openListener } from "../database/listener.ts";
 import { makeFusedAdaptor } from "../database/fusedAdaptor.ts";
 import { DatabaseConnectionError } from "../database/databaseErrors.ts";
 import { makePool } from "../database/pool.ts";
@@ -22,6 +22,8 @@ import { type LiveNumbers, liveLags } from "./numbers.ts";
 export interface HubOptions {
   /** That of plat_authenticator. */
   connectionString: string;
+  /** The connection of the process that listens; one of its own, from the first stream on, where omitted. */
+  listenConnection?: ListenConnection | undefined;
   authenticator: Pick<Authenticator, "again">;
   log: Logger;
   /** How often tokens are looked at, and commits that nobody heard of, in milliseconds. */
@@ -99,10 +101,11 @@ const noPart = () =>
 const stopping = () =>
   new CodedError("UNAVAILABLE", "The service is stopping; connect again.", { retryAfterSeconds: 1 });
 
-export function createHub({ connectionString, authenticator, log, lookEveryMs = LOOK_MS }: HubOptions): Hub {
+export function createHub(options: HubOptions): Hub {
+  const { connectionString, listenConnection, authenticator, log, lookEveryMs = LOOK_MS } = options;
   const pool: Pool = makePool({
     connectionString,
-    max: 3,
+    max: 2,
     applicationName: "plat-live",
     genericPlans: true,
     onError: (error) =>
@@ -112,9 +115,9 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
       ),
   });
   const withPgClient = makeFusedAdaptor().createWithPgClient({ pool });
-  // One connection is left to those behind and to the looks; nobody's many sets of claims hold up another organization.
+  // One connection each, which the looks share; nobody's many sets of claims hold up another organization.
   const lanes = {
-    live: new FairSemaphore({ capacity: 2 }),
+    live: new FairSemaphore({ capacity: 1 }),
     behind: new FairSemaphore({ capacity: 1 }),
   };
   /** By organization, then by claims. */
@@ -240,28 +243,26 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
   }
 
   const openLine = () =>
-    (line ??= openListener({
-      connectionString,
-      applicationName: "plat-live-calls",
-      log,
-      listensOnly: true,
-      listen: {
-        channel: "plat_events",
-        called: (payload = "") => {
-          const [organizationId = "", sequence] = payload.split(" ");
-          for (const feed of feeds.get(organizationId)?.values() ?? []) feed.call(Number(sequence));
+    (line ??= openListener(
+      listenConnection,
+      { connectionString, applicationName: "plat-live-calls", log },
+      {
+        listensOnly: true,
+        listen: {
+          channel: "plat_events",
+          called: (payload = "") => {
+            const [organizationId = "", sequence] = payload.split(" ");
+            for (const feed of feeds.get(organizationId)?.values() ?? []) feed.call(Number(sequence));
+          },
+        },
+        connected: async ({ query }) => {
+          listened.clear();
+          for (const organizationId of feeds.keys()) await listen(organizationId, { query });
         },
       },
-      connected: async ({ query }) => {
-        listened.clear();
-        for (const organizationId of feeds.keys()) await listen(organizationId, { query });
-      },
-    }).then(
-      (found) => {
-        // What was committed while the line was broken is found by the next look.
-        found.keep(() => {}, 60_000);
-        return (opened = found);
-      },
+    ).then(
+      // What was committed while the connection was broken is found by the next look.
+      (found) => (opened = found),
       (error: unknown) => {
         line = undefined;
         throw fromSqlError(new DatabaseConnectionError("08001", error), new Map(), { signedIn: true });
@@ -412,7 +413,6 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
       stopped.abort();
       await looking;
       await line?.catch(() => {});
-      await opened?.rest();
       await opened?.end();
       await pool.end();
     },
