@@ -205,7 +205,7 @@ class SharedListener implements Listener {
   #line: Line | undefined;
   #look = (): void => {};
   #looking: NodeJS.Timeout | undefined;
-  #renewing: Promise<void> | undefined;
+  #isRenewing = false;
   #isResting = false;
 
   constructor(options: ListenerOptions, leave: (listener: SharedListener) => Promise<void>) {
@@ -290,9 +290,11 @@ class SharedListener implements Listener {
       this.#line = next;
       if (!this.#underway.has(former.id)) this.#forget(former.id);
     };
-    this.#renewing ??= renew()
+    if (this.#isRenewing) return;
+    this.#isRenewing = true;
+    void renew()
       .catch(() => {})
-      .finally(() => (this.#renewing = undefined));
+      .finally(() => (this.#isRenewing = false));
   }
 
   rest(): void {

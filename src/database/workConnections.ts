@@ -14,8 +14,7 @@ const askers: Party = { group: "askers", key: "askers" };
 /** How long somebody waits for the connections of a share, in milliseconds: as long as a statement of its own may take. */
 const SHARE_WAIT_MS = 300_000;
 
-const refusal = () =>
-  new DatabaseConnectionError("08001", new Error("No connection became free in time."));
+const refusal = () => new DatabaseConnectionError("08001", new Error("No connection became free in time."));
 
 /**
  * A part of the pool's connections: at most `max` of them at a time, so that an engine with much to do leaves some to the others. Its end is the

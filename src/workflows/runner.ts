@@ -104,8 +104,7 @@ class WorkflowRunner implements Workflows {
       // In turn, so that a long queue of one workflow keeps no other from going on.
       await Promise.all(
         lanes.map(async () => {
-          for (const step of due)
-            if (await this.#tryTo(keyOf(step), () => this.#take(step))) found = true;
+          for (const step of due) if (await this.#tryTo(keyOf(step), () => this.#take(step))) found = true;
         }),
       );
     }

@@ -589,7 +589,8 @@ begin
       rows_total = null, holder = case when app_private.worker_lives(start_export.holder) then start_export.holder end
     where r.export_id = chosen.id returning * into run;
   perform app_private.step_export(chosen.id, 'PROCESSING');
-  return query select run.worker, chosen.organization_id, chosen.requested_by_id, run.token_id, run.token_organization_id, run.token_scopes,
+  return query select run.worker, chosen.organization_id, chosen.requested_by_id, run.token_id,
+    run.token_organization_id, run.token_scopes,
     chosen.subject::text, chosen.group_by is not null, chosen.format::text, chosen.filename, stale_key;
 end $$;
 comment on function app_private.start_export(uuid, text) is
