@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { chown, lstat, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -296,8 +297,9 @@ export async function createCluster({
   runAs,
   fast,
 }: NewCluster): Promise<void> {
-  const unfinished = join(folder, "unfinished");
-  const passwordFile = join(folder, "unfinished.password");
+  // A name of its own: what an earlier start had begun may go on for a moment after that was killed, and clears its folder away when it fails.
+  const unfinished = join(folder, `unfinished-${randomUUID()}`);
+  const passwordFile = `${unfinished}.password`;
   await writeFile(passwordFile, password, { mode: 0o600 });
   if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(passwordFile, runAs.uid, runAs.gid);
   // Byte order with Unicode case rules: the same on every machine, and never changed by a library's update.
