@@ -16,7 +16,11 @@ export const logEvents = {
   "draft.failed": "The provider of drafts refused, or did not answer.",
   "embedded.adopted": "The password of the embedded database was lost and set anew.",
   "embedded.creating": "The embedded database is created.",
+  "embedded.ended": "The embedded database ended by itself; it is started again on the same port.",
   "embedded.no_backup": "The archive has no backup of this database; run `npm run backup`.",
+  "embedded.start_failed":
+    "The embedded database did not start again: retried for two minutes, where its disk is full until there is room.",
+  "embedded.started_again": "The embedded database runs again after it had ended by itself.",
   "embedded.stopped_leftover": "A database that a killed process had left running was stopped.",
   "export.progress_failed": "The progress of an export was not recorded; the export goes on.",
   "files.release_failed": "Files of a refused upload were not deleted; the sweep deletes them.",

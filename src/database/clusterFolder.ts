@@ -51,7 +51,7 @@ async function create(dataDir: string, shownAs: string, runAs: RunAs): Promise<v
   await symlink(folder, shownAs);
 }
 
-/** Where an upgrade makes the new cluster, in a folder `data`. */
+/** Where an upgrade makes the new cluster, in a folder `data`, from a copy of the former one, in a folder `old`. */
 export const unfinishedUpgrade = (folder: string): string => join(folder, "unfinished-upgrade");
 
 /**
@@ -76,7 +76,8 @@ async function completeUpgrade(folder: string): Promise<void> {
 async function removeUnfinished(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith("unfinished")) continue;
-    await stopLeftover(join(folder, name, "data"));
-    await rm(join(folder, name), { recursive: true, force: true });
+    for (const data of ["data", "old"]) await stopLeftover(join(folder, name, data));
+    // A program that was making it may write on for a moment.
+    await rm(join(folder, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }

@@ -1,22 +1,27 @@
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { chown, lstat, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { escapeIdentifier, escapeLiteral } from "pg";
 import { DatabaseClient } from "./client.ts";
 import { backupsOf, openSeries, walFolder } from "./backupSeries.ts";
+import { backoff } from "../base/backoff.ts";
 import { prepareDataDir } from "./dataDir.ts";
 import { lockFolder } from "../base/folderLock.ts";
 import { loadOrCreateSecret } from "../secrets/loadOrCreateSecret.ts";
 import { findBinaries } from "./binaries.ts";
 import { clusterFolder } from "./clusterFolder.ts";
-import { runAlone, startPostmaster, stopLeftover } from "./postmaster.ts";
+import { NotStarted, runAlone, startPostmaster, stopLeftover, type Postmaster } from "./postmaster.ts";
 import { databaseUser, type RunAs } from "./systemUser.ts";
 import type { Logger } from "../base/log.ts";
 
 export interface EmbeddedOptions {
   dataDir: string;
   logger?: Pick<Logger, "info" | "warn">;
+  /** For how many milliseconds it is tried to start it again where it ends by itself; see keepRunning. It stays ended where omitted. */
+  againForMs?: number;
   /** Where PostgreSQL archives its log of changes; nowhere where omitted. */
   archive?: ArchiveOptions | undefined;
   /** For tests: nothing survives a crash of the machine, everything is quicker. */
@@ -33,10 +38,13 @@ export interface ArchiveOptions {
 export interface EmbeddedPostgres {
   /** The owner of the database `plat`, who is the cluster's superuser. */
   connectionString: string;
-  /** Resolves when the database is gone, be it by `stop` or by an accident. */
+  /** Resolves when the database is gone: by `stop`, or by an accident after which it could not be started again. */
   exited: Promise<void>;
   stop(): Promise<void>;
 }
+
+/** One that ran for as long begins with short pauses again when it ends. */
+const ranWellMs = 60_000;
 
 const database = "plat";
 const owner = "plat";
@@ -91,7 +99,7 @@ export const fastSettings = {
  * @throws Error with a sentence for the user when the folder is in use, unreachable, or programs are missing.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, logger, archive, fast = false } = options;
+  const { dataDir, logger, archive, againForMs, fast = false } = options;
   prepareDataDir(dataDir);
   const unlock = lockFolder(dataDir);
   try {
@@ -123,7 +131,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
         { event: "embedded.no_backup" },
         "The archive has no backup of this database yet, so nothing can be restored: run `npm run backup`.",
       );
-    const postmaster = await startPostmaster({
+    const start = {
       postgres: binaries.postgres,
       data,
       logFile: join(dataDir, "postgres.log"),
@@ -134,7 +142,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
         ...(series && archiveSettings(series, archive.timeoutSeconds)),
       },
       ...(!fast && { nice: NICE }),
-    });
+    };
+    const postmaster = await startPostmaster(start);
     try {
       await createDatabase(await embeddedUrl(dataDir, postmaster.port, "postgres"));
     } catch (error) {
@@ -142,16 +151,73 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
       throw error;
     }
     // Unlocked whenever the server is gone; until then the folder is taken.
-    const exited = postmaster.exited.then(unlock);
+    const kept = againForMs === undefined ? postmaster : keepRunning(postmaster, start, againForMs, logger);
+    const exited = kept.exited.then(unlock);
     return {
       connectionString: await embeddedUrl(dataDir, postmaster.port),
       exited,
-      stop: () => postmaster.stop().then(() => exited),
+      stop: () => kept.stop().then(() => exited),
     };
   } catch (error) {
     unlock();
     throw error;
   }
+}
+
+/**
+ * Starts a server again, on the same port, when it has ended by itself: whoever is connected meets a restart, and the process that serves them goes on.
+ * A full disk is waited for as long as it takes; any other failure for `forMs`, after which `exited` resolves.
+ */
+function keepRunning(
+  first: Postmaster,
+  start: Parameters<typeof startPostmaster>[0],
+  forMs: number,
+  logger: EmbeddedOptions["logger"],
+): Pick<Postmaster, "exited" | "stop"> {
+  let running = first;
+  const stopping = new AbortController();
+  const pauses = backoff();
+  const restart = async (): Promise<boolean> => {
+    for (const since = performance.now(); !stopping.signal.aborted;) {
+      await delay(pauses.pause(), undefined, { signal: stopping.signal }).catch(() => {});
+      if (stopping.signal.aborted) return false;
+      try {
+        await stopLeftover(start.data);
+        running = await startPostmaster({ ...start, port: first.port });
+        logger?.warn({ event: "embedded.started_again" }, "The embedded database runs again.");
+        return true;
+      } catch (error) {
+        logger?.warn({ event: "embedded.start_failed", err: error }, "The embedded database did not start.");
+        const waits = error instanceof NotStarted && error.isFull;
+        if (!waits && performance.now() - since > forMs) return false;
+      }
+    }
+    return false;
+  };
+  const keep = async () => {
+    for (;;) {
+      const since = performance.now();
+      await running.exited;
+      if (stopping.signal.aborted) return;
+      logger?.warn(
+        { event: "embedded.ended" },
+        "The embedded database ended by itself; it is started again.",
+      );
+      if (performance.now() - since > ranWellMs) pauses.reset();
+      if (!(await restart())) return;
+      // The stop found the one before.
+      if (stopping.signal.aborted) return await running.stop();
+    }
+  };
+  const exited = keep();
+  return {
+    exited,
+    async stop() {
+      stopping.abort();
+      await running.stop();
+      await exited;
+    },
+  };
 }
 
 /** How the owner of an embedded database logs in, while that listens on a port. */
@@ -231,8 +297,9 @@ export async function createCluster({
   runAs,
   fast,
 }: NewCluster): Promise<void> {
-  const unfinished = join(folder, "unfinished");
-  const passwordFile = join(folder, "unfinished.password");
+  // A name of its own: what an earlier start had begun may go on for a moment after that was killed, and clears its folder away when it fails.
+  const unfinished = join(folder, `unfinished-${randomUUID()}`);
+  const passwordFile = `${unfinished}.password`;
   await writeFile(passwordFile, password, { mode: 0o600 });
   if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(passwordFile, runAs.uid, runAs.gid);
   // Byte order with Unicode case rules: the same on every machine, and never changed by a library's update.

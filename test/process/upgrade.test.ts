@@ -1,6 +1,6 @@
 /** A major upgrade of PostgreSQL: an older data folder is refused with what to do, and what that does copies each row. */
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { lstat, readFile, realpath, writeFile } from "node:fs/promises";
+import { lstat, readdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { migratedDataDir } from "../../src/cli/migratedDataDir.ts";
 import { findBinaries } from "../../src/database/binaries.ts";
@@ -10,7 +10,7 @@ import { onConnection } from "../../src/database/onConnection.ts";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { databaseUser } from "../../src/database/systemUser.ts";
 import { upgradeDataDir } from "../../src/database/upgrade.ts";
-import { contents, installed, reduced, reducedRows } from "./upgradeWorld.ts";
+import { contents, installed, killUpgrade, reduced, reducedRows } from "./upgradeWorld.ts";
 
 let dataDir: string;
 const tell = () => {};
@@ -58,6 +58,17 @@ test("each row comes over, sequences go on, the old database is kept; what is in
   const again = await startEmbeddedPostgres({ dataDir, fast: true });
   expect(await contents(again.connectionString)).toEqual(old);
   await again.stop();
+
+  // Killed as the rows come over, it leaves nothing that the version before would meet.
+  await killUpgrade(dataDir, installed(), "rows");
+  const { connectionString, stop } = await startEmbeddedPostgres({ dataDir, fast: true });
+  expect(await contents(connectionString)).toEqual(old);
+  const left = "select from pg_publication union all select from pg_replication_slots";
+  await onConnection(connectionString, async (client) => expect((await client.query(left)).rowCount).toBe(0));
+  await stop();
+  expect((await readdir(join(dataDir, "postgres"))).filter((name) => name.startsWith("unfinished"))).toEqual(
+    [],
+  );
 
   const migrate = (url: string) => onConnection(url, (client) => client.query(reduced));
   const done = await upgradeDataDir({ ...options, migrate });

@@ -1,7 +1,10 @@
+import { readdir, realpath } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { packageName } from "../../src/database/binaries.ts";
 import { onConnection } from "../../src/database/onConnection.ts";
+import { killChild, startChild } from "../harness/child.ts";
+import { until } from "../harness/until.ts";
 
 /** What a database has: each table with the number of its rows and what they say. */
 export const contents = (connectionString: string) =>
@@ -55,3 +58,32 @@ export const reducedRows = `
   update app_public.projects p set best_lead_id = (select id from app_public.leads l where l.project_id = p.id limit 1);
   insert into app_public.notes select id, 'Note ' || number from app_public.leads where number % 2 = 0;
   delete from app_public.declared where value = 'B'`;
+
+/** Where an upgrade is when it is killed. */
+export type Phase = "folder" | "initdb" | "migrating" | "rows" | "switch";
+export const phases: readonly Phase[] = ["folder", "initdb", "migrating", "rows", "switch"];
+
+/** Begins an upgrade in a process of its own, and kills that, and nothing that it has started, in that phase. */
+export async function killUpgrade(dataDir: string, server: string, phase: Phase): Promise<void> {
+  const made = join(await realpath(join(dataDir, "postgres")), "unfinished-upgrade");
+  const child = startChild([join(import.meta.dirname, "upgradeChild.ts"), dataDir, server], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let told = "";
+  child.stdout!.setEncoding("utf8").on("data", (text: string) => (told += text));
+  const entries = (folder: string) => readdir(folder).catch(() => []);
+  const reached: Record<Phase, () => unknown> = {
+    folder: async () => (await entries(join(made, "old"))).length > 0,
+    initdb: async () => (await entries(made)).some((name) => name.startsWith("unfinished-")),
+    migrating: () => told.includes("Migrating"),
+    rows: async () => (await entries(join(made, "old/pg_replslot"))).length > 0,
+    switch: () => told.includes("Putting"),
+  };
+  await until(
+    async () => ({ told, reached: await reached[phase](), ended: child.exitCode }),
+    (now) => now.reached || now.ended !== null,
+    { withinMs: 60_000 },
+  );
+  if (child.exitCode !== null) throw new Error(`It ended before it could be killed: ${told}`);
+  await killChild(child);
+}

@@ -1,0 +1,120 @@
+/**
+ * A service with the embedded database whose disk is full: the data folder, then the log of changes as well, without which PostgreSQL does not run. Its
+ * clients are told to try again, the process goes on, and nothing that was acknowledged is lost.
+ */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Client, Pool } from "pg";
+import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
+import { embeddedUrl } from "../../src/database/embeddedServer.ts";
+import { freePort } from "../../src/network/freePort.ts";
+import { play, type Fault, type Played } from "../faults/play.ts";
+import { mountSmallDisk, type SmallDisk } from "../faults/smallDisk.ts";
+import { loadedFolder } from "../harness/demoFolder.ts";
+import { signIn } from "../harness/load.ts";
+import { startService, type Service } from "../harness/service.ts";
+import { until } from "../harness/until.ts";
+
+let disk: SmallDisk | undefined;
+let service: Service;
+let played: Played;
+let owner: Pool;
+
+beforeAll(async () => {
+  disk = await mountSmallDisk(400).catch((error: unknown) => {
+    console.warn(
+      `No file system can be mounted here, so no full disk is played: ${(error as Error).message}`,
+    );
+    return undefined;
+  });
+  if (!disk) return;
+  await copyDataDir(await loadedFolder(), disk.path);
+  const port = await freePort();
+  service = await startService({ env: { DATA_DIR: disk.path, MONITORING: `127.0.0.1:${port}` } });
+  const pidFile = await readFile(join(disk.path, "postgres/data/postmaster.pid"), "utf8");
+  owner = new Pool({
+    connectionString: await embeddedUrl(disk.path, Number(pidFile.split("\n")[3])),
+    max: 2,
+  });
+  owner.on("error", () => {});
+  owner.on("connect", (client) => void client.on("error", () => {}));
+  const { token, projectId } = await signIn(service.baseUrl);
+  played = {
+    baseUrl: service.baseUrl,
+    monitoring: `http://127.0.0.1:${port}`,
+    token,
+    projectId,
+    owner: () => owner,
+  };
+}, 120_000);
+afterAll(async () => {
+  await owner?.end();
+  await service?.stop();
+  if (!disk) return;
+  await removeDataDir(disk.path).catch(() => {});
+  await disk[Symbol.asyncDispose]();
+});
+
+const saw = (outcomes: Record<string, number>) => Object.keys(outcomes).toSorted();
+const refused = (outcomes: Record<string, number>) =>
+  Object.keys(outcomes).some((said) => said.includes("UNAVAILABLE"));
+const fill = async () => {
+  // The log has room in a segment of its own; what it is about has none.
+  await owner.query("checkpoint");
+  await owner.query("select pg_switch_wal()");
+  disk!.fill();
+};
+
+test("the data folder is full: reads go on, changes are refused until there is room", async () => {
+  if (!disk) return;
+  const full: Fault = {
+    name: "Full",
+    begin: fill,
+    end: () => disk!.clear(),
+    lastsMs: 1_000,
+    seen: ({ writers }) => refused(writers),
+  };
+  const { readers, writers, red, lost } = await play(played, full);
+  expect(saw(readers)).toEqual(["200"]);
+  expect(saw(writers).filter((said) => !["200", "200 UNAVAILABLE, Retry-After: 15"].includes(said))).toEqual(
+    [],
+  );
+  expect({ red, lost }).toEqual({ red: ["writes"], lost: 0 });
+  expect(service.log()).not.toContain('"event":"embedded.ended"');
+});
+
+test("the log of changes has no room: the server ends, is started again when there is room, and the process goes on", async () => {
+  if (!disk) return;
+  const full: Fault = {
+    name: "No log",
+    begin: async () => {
+      await fill();
+      // Until it needs a segment that cannot be made.
+      await until(async () => {
+        const client = new Client({ ...(owner as unknown as { options: object }).options });
+        client.on("error", () => {});
+        try {
+          await client.connect();
+          await client.query("select pg_logical_emit_message(false, 'fill', 'x'), pg_switch_wal()");
+        } catch {
+          // It goes down, and comes back until its disk has no segment left.
+        } finally {
+          await client.end().catch(() => {});
+        }
+        return service.log().includes('"event":"embedded.start_failed"');
+      });
+    },
+    end: () => disk!.clear(),
+    lastsMs: 1_000,
+    seen: ({ readers, writers, red }) => refused(readers) && refused(writers) && red.includes("writes"),
+  };
+  const { readers, writers, red, lost } = await play(played, full);
+  expect(
+    [...saw(readers), ...saw(writers)].filter(
+      (said) => said !== "200" && !/UNAVAILABLE, Retry-After: /.test(said),
+    ),
+  ).toEqual([]);
+  expect({ red, lost }).toEqual({ red: ["database", "writes"], lost: 0 });
+  expect(service.log()).toContain("as its disk is full: make room there");
+});

@@ -1,0 +1,16 @@
+/**
+ * An upgrade of a data folder with the reduced schema, in a process of its own that can be killed: `node upgradeChild.ts <data folder> <server>`.
+ * What is being done is told on stdout.
+ */
+import { onConnection } from "../../src/database/onConnection.ts";
+import { upgradeDataDir } from "../../src/database/upgrade.ts";
+import { reduced } from "./upgradeWorld.ts";
+
+const [dataDir, server] = process.argv.slice(2) as [string, string];
+await upgradeDataDir({
+  dataDir,
+  server,
+  migrate: (url) => onConnection(url, (client) => client.query(reduced)),
+  tell: (what) => process.stdout.write(`${what}\n`),
+  evenSame: true,
+});
