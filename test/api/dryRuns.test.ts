@@ -173,7 +173,7 @@ test("what has a dry run of its own keeps it, and an operation that acts outside
   expect(errors).toBeUndefined();
   expect(data.updateLeads).toEqual({ dryRun: true, updatedCount: 1 });
   expect(extensions.effects).toBeUndefined();
-  for (const [field, input] of [
+  for (const [field, outside] of [
     ["updatePassword", { currentPassword: "wrong password", newPassword: "another password" }],
     ["createProcessorCard", { token: "tok_visa" }],
     ["suggestLeadEmail", { leadId: id }],
@@ -182,7 +182,7 @@ test("what has a dry run of its own keeps it, and an operation that acts outside
       { projectId: world.project.id, file: "data:text/plain;name=a.txt;base64,YQ==", title: "A" },
     ],
   ] as const) {
-    const refused = await dry(world.owen, field, input);
+    const refused = await dry(world.owen, field, outside);
     expect(refused.errors?.[0]?.extensions).toMatchObject({ code: "BAD_USER_INPUT", reason: "NO_DRY_RUN" });
   }
 });

@@ -30,11 +30,10 @@ begin
 end $$;
 comment on function app_hidden.require_viewer() is 'The user of the token in use; refuses a request without one.';
 
-create function app_hidden.is_dry_run() returns boolean
+create function app_private.is_dry_run() returns boolean
 language sql stable parallel safe as $$ select coalesce(app_hidden.setting('dry_run'), '') = 'on' $$;
-comment on function app_hidden.is_dry_run() is
+comment on function app_private.is_dry_run() is
   'Whether the service rolls the transaction back in any case, once it has read what the transaction did.';
-grant execute on function app_hidden.is_dry_run to plat_user, plat_anonymous;
 
 create function app_hidden.camel(name text) returns text
 language sql immutable strict parallel safe as $$

@@ -31,7 +31,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   organization constant uuid := app_private.organization_of_job(task, payload::json);
 begin
-  if app_hidden.is_dry_run() then
+  if app_private.is_dry_run() then
     perform app_private.note_dry_job(task, payload, organization, run_at);
     return;
   end if;
