@@ -112,8 +112,16 @@ function tellPosition(
   return text;
 }
 
+/** What is done with the text of an answer. */
+type Send = (
+  request: Request,
+  response: Response,
+  work: OperationWork,
+  answer: { text: string; status: number; type: string },
+) => Promise<void>;
+
 async function answerOperation(
-  { grafserv, languageOfUser, answerCompiled, positions }: GraphqlDeps,
+  { grafserv, languageOfUser, answerCompiled, positions, send }: GraphqlDeps & { send: Send },
   request: Request,
   response: Response,
   work: OperationWork,
@@ -172,6 +180,8 @@ interface GraphqlDeps {
   readonly languageOfUser?: LanguageOfUser | undefined;
   readonly answerCompiled?: AnswerCompiled | undefined;
   readonly tagOf?: TagOf | undefined;
+  /** Takes the text of an answer; it is sent where omitted. */
+  readonly send?: Send;
   /** Those of the database; no answer tells its position where omitted. */
   readonly positions?: Positions | undefined;
 }
@@ -187,11 +197,33 @@ export function graphql(deps: GraphqlDeps): RequestHandler {
     if (tag && answerUnchanged(request, response, tag, { positions: deps.positions, notBefore })) return;
     if (!(await admit(work, response, state))) return;
     state.work = work;
+    work.heldTransaction = state.held?.(work);
     try {
-      state.running = answerOperation(deps, request, response, work, tag);
+      state.running = answerOperation({ send, ...deps }, request, response, work, tag);
       await state.running;
     } finally {
       work.end();
     }
   };
+}
+
+/**
+ * The same for what this process asks for somebody: gives the text of the answer.
+ * @returns undefined when the caller has gone meanwhile
+ */
+export async function answerInside(
+  deps: GraphqlDeps,
+  request: Request,
+  response: Response,
+): Promise<string | undefined> {
+  let answer: string | undefined;
+  const send: Send = async (_request, _response, _work, { text }) => void (answer = text);
+  await graphql({ ...deps, tagOf: undefined, positions: undefined, send })(
+    request,
+    response,
+    (error: unknown) => {
+      throw error;
+    },
+  );
+  return answer;
 }
