@@ -121,7 +121,7 @@ type Send = (
 ) => Promise<void>;
 
 async function answerOperation(
-  { grafserv, languageOfUser, answerCompiled, positions, send }: GraphqlDeps & { send: Send },
+  { grafserv, languageOfUser, answerCompiled, positions, takeText = send }: GraphqlDeps,
   request: Request,
   response: Response,
   work: OperationWork,
@@ -136,7 +136,7 @@ async function answerOperation(
     // Of a token that stands for something else meanwhile, nothing was looked at.
     if (tag && state.claims === claims) tellTag(request, response, tag);
     const type = `${request.headers.accept}; charset=utf-8`;
-    return send(request, response, work, { text: compiled, status: 200, type });
+    return takeText(request, response, work, { text: compiled, status: 200, type });
   }
   const language = (state.language = viewerLanguageOnce(request, languageOfUser));
   const result = await grafserv.answerOperation(request, response);
@@ -165,7 +165,7 @@ async function answerOperation(
     work.end();
     if (state.takesEvents === "only") return answerOnce(response, text);
     const type = contentType.replace(";charset", "; charset");
-    await send(request, response, work, { text, status: result.statusCode, type });
+    await takeText(request, response, work, { text, status: result.statusCode, type });
   } else if (result?.type === "buffer") {
     response.writeHead(result.statusCode, result.headers).end(result.buffer);
   } else {
@@ -181,7 +181,7 @@ interface GraphqlDeps {
   readonly answerCompiled?: AnswerCompiled | undefined;
   readonly tagOf?: TagOf | undefined;
   /** Takes the text of an answer; it is sent where omitted. */
-  readonly send?: Send;
+  readonly takeText?: Send;
   /** Those of the database; no answer tells its position where omitted. */
   readonly positions?: Positions | undefined;
 }
@@ -199,7 +199,7 @@ export function graphql(deps: GraphqlDeps): RequestHandler {
     state.work = work;
     work.heldTransaction = state.held?.(work);
     try {
-      state.running = answerOperation({ send, ...deps }, request, response, work, tag);
+      state.running = answerOperation(deps, request, response, work, tag);
       await state.running;
     } finally {
       work.end();
@@ -217,8 +217,8 @@ export async function answerInside(
   response: Response,
 ): Promise<string | undefined> {
   let answer: string | undefined;
-  const send: Send = async (_request, _response, _work, { text }) => void (answer = text);
-  await graphql({ ...deps, tagOf: undefined, positions: undefined, send })(
+  const takeText: Send = async (_request, _response, _work, { text }) => void (answer = text);
+  await graphql({ ...deps, tagOf: undefined, positions: undefined, takeText })(
     request,
     response,
     (error: unknown) => {

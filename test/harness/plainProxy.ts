@@ -9,7 +9,7 @@ export async function startPlainProxy(
   headers: Record<string, string> = {},
 ): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((incoming, response) => {
-    const { host, connection, ...given } = incoming.headers;
+    const { host, connection: _, ...given } = incoming.headers;
     // Pages at its own address are the service's own.
     if (given.origin === `http://${host}` && /^127\.0\.0\.1:/.test(host!)) given.origin = baseUrl;
     const outgoing = request(

@@ -7,7 +7,11 @@ import type { GraphQLSchema } from "postgraphile/graphql";
 import type { Authenticator } from "../../auth/authenticate.ts";
 import { CodedError } from "../../base/errors.ts";
 import type { Claims } from "../../database/claims.ts";
+import { eventLoop } from "../../admission/eventLoop.ts";
+import { partyOf } from "../../admission/party.ts";
+import { parseGraphQLRequest } from "../graphqlRequest.ts";
 import { parseJson } from "../jsonText.ts";
+import { scheduledBySize } from "../largeBodies.ts";
 import { beginRequest, requestState } from "../requestState.ts";
 import { createProposals } from "./proposals.ts";
 import { registerTools, type InsideAnswer, type InsideRequest } from "./tools.ts";
@@ -28,7 +32,7 @@ export type AnswerInside = (request: Request, response: Response) => Promise<str
 
 let loading: Promise<Sdk> | undefined;
 
-/** @throws CodedError UNAVAILABLE that says which package to install */
+/** @throws CodedError NOT_FOUND that says which package to install */
 async function loadSdk(): Promise<Sdk> {
   try {
     return await (loading ??= import("@modelcontextprotocol/server"));
@@ -89,8 +93,10 @@ function insideRequest(request: Request, asked: InsideRequest): Request {
   const { query, variables, readOnly, held, idempotencyKey } = asked;
   const state = requestState(request);
   const claims = state.claims as Claims;
-  const body = { query, variables, operationName: undefined };
-  const { authorization, "idempotency-key": _, "if-none-match": __, ...headers } = request.headers;
+  // With the same bounds as what comes from outside.
+  const bytes = Buffer.from(JSON.stringify({ query, variables }));
+  const body = parseGraphQLRequest(bytes);
+  const { "idempotency-key": _, "if-none-match": __, ...headers } = request.headers;
   const inside = Object.create(request, {
     body: { value: body, writable: true },
     headers: {
@@ -106,7 +112,7 @@ function insideRequest(request: Request, asked: InsideRequest): Request {
     ...state,
     claims: readOnly ? { ...claims, readOnly: true } : claims,
     schemaIsOpen: true,
-    bodyBytes: Buffer.byteLength(query) + Buffer.byteLength(JSON.stringify(variables ?? {})),
+    bodyBytes: bytes.length,
     work: undefined,
     held,
   });
@@ -129,8 +135,11 @@ export function mcp(deps: McpDeps, answerInside: AnswerInside): RequestHandler {
   return async (request, response) => {
     const { createMcpHandler, McpServer, fromJsonSchema } = await loadSdk();
     const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-    const { value: parsedBody } = parseJson(bytes, "The body");
     const claims = requestState(request).claims as Claims;
+    const party = partyOf(claims.userId, request.ip);
+    const { value: parsedBody } = await scheduledBySize(party, bytes.length, () =>
+      parseJson(bytes, "The body"),
+    );
     const schema = await deps.schema();
     const ask = async (asked: InsideRequest): Promise<InsideAnswer> => {
       const text = await answerInside(insideRequest(request, asked), response);
@@ -140,7 +149,8 @@ export function mcp(deps: McpDeps, answerInside: AnswerInside): RequestHandler {
     const handler = createMcpHandler(
       () => {
         const server = new McpServer({ name: "plat", version: "1.0.0" }, { instructions });
-        registerTools(server, { claims, schema, proposals, ask, fromJsonSchema });
+        const think = <T>(work: () => T) => eventLoop.run(party, work);
+        registerTools(server, { claims, schema, proposals, ask, think, fromJsonSchema });
         return server;
       },
       // Nothing is said before a result, so each answer is one body.

@@ -43,6 +43,8 @@ export interface Agent {
   proposals: ReturnType<typeof createProposals>;
   /** Asks the endpoint as the viewer. */
   ask(request: InsideRequest): Promise<InsideAnswer>;
+  /** Does what is long for the event loop within the share of the viewer. */
+  think<T>(work: () => T): Promise<T>;
   /** Makes the validators of inputs. */
   fromJsonSchema: typeof import("@modelcontextprotocol/server").fromJsonSchema;
 }
@@ -77,10 +79,8 @@ function selectionOf(schema: GraphQLSchema, mutation: string): string {
 
 /** The document of one mutation with its input as a variable. */
 function documentOf(schema: GraphQLSchema, { mutation, selection }: Proposed): string {
-  const type = schema
-    .getMutationType()
-    ?.getFields()
-    [mutation]?.args.find(({ name }) => name === "input")?.type;
+  const field = schema.getMutationType()?.getFields()[mutation];
+  const type = field?.args.find(({ name }) => name === "input")?.type;
   if (!type || !isInputObjectType(getNamedType(type)))
     throw new CodedError("BAD_USER_INPUT", "There is no such mutation; look for one with search_schema.", {
       field: "mutation",
@@ -140,7 +140,7 @@ const strangersWords =
 
 /** Gives the server its six tools. */
 export function registerTools(server: McpServer, agent: Agent): void {
-  const { schema, proposals, ask, fromJsonSchema } = agent;
+  const { schema, proposals, ask, think, fromJsonSchema } = agent;
   const reads = { readOnlyHint: true, openWorldHint: false } as const;
 
   server.registerTool(
@@ -160,7 +160,7 @@ export function registerTools(server: McpServer, agent: Agent): void {
       ),
       annotations: reads,
     },
-    async ({ query, kind }) => result({ found: searchSchema(schema, query, kind) }),
+    async ({ query, kind }) => result({ found: await think(() => searchSchema(schema, query, kind)) }),
   );
 
   server.registerTool(
@@ -176,7 +176,7 @@ export function registerTools(server: McpServer, agent: Agent): void {
       ),
       annotations: reads,
     },
-    async ({ document, variables }) => result(checkDocument(schema, document, variables)),
+    async ({ document, variables }) => result(await think(() => checkDocument(schema, document, variables))),
   );
 
   server.registerTool(
