@@ -3,7 +3,7 @@
  * deadlines on silence (src/database/client.ts). So the version is pinned in package.json, and a start says what is missing.
  */
 import { createRequire } from "node:module";
-import pg, { type Client } from "pg";
+import pg, { Client } from "pg";
 
 /** The version that was read and tested. */
 export const DRIVER_VERSION = "8.23.1";
@@ -25,7 +25,7 @@ export function installedDriver(): Driver {
   const require = createRequire(import.meta.url);
   const { version } = require("pg/package.json") as { version: string };
   const { utils } = pg as unknown as { utils: object };
-  return { version, utils, client: new pg.Client() as Client };
+  return { version, utils, client: new Client() };
 }
 
 /**
