@@ -9,8 +9,8 @@ import { ConfigError, loadConfig } from "./base/config.ts";
 import { prepareDataDir } from "./database/dataDir.ts";
 import { createCompute } from "./compute/pool.ts";
 import { migrate } from "./database/migrate.ts";
-import { makeWorkPool } from "./database/pool.ts";
 import { shareOf } from "./database/workConnections.ts";
+import { openBackground } from "./service/background.ts";
 import { requireOwnSessions } from "./database/ownSessions.ts";
 import { openDatabase, requireMigrated } from "./database/open.ts";
 import { requireLimited } from "./database/roles.ts";
@@ -160,9 +160,14 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     // Once for all processes of the API.
     if (!part) metrics.watchWork(work.read, log);
 
+    const runsJobs = config.mode === "all" || config.mode === "worker";
+    const background = runsJobs ? await openBackground(database, config, log) : undefined;
+    if (background) shutdown.add("background connections", background.end);
+
     const payments = await openPayments({
       stripe: config.stripe,
       workerUrl: () => database.workerUrl,
+      pool: background?.engines,
       endpoint: config.mode === "worker" ? undefined : `${ownAddress(config)}/webhooks/payments`,
       returnUrl: config.webUrl ?? config.baseUrl,
       serviceUrl: config.baseUrl,
@@ -176,34 +181,21 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
     const compute = createCompute({ log });
     const seal = await loadSeal(config, database.authenticatorUrl, log);
 
-    if (config.mode === "all" || config.mode === "worker") {
+    if (background) {
       const mail = metrics.jobs.countMails(
         createMailProvider({ smtpUrl: config.smtpUrl, dataDir: config.dataDir, from: config.mailFrom }),
       );
       shutdown.add("mail", mail.close);
       const { operatorEmail, webUrl = config.baseUrl } = config;
       await keepFormerLinkKeys(database.ownerUrl, await loadJwtKeys(config));
-      const viewers = makeWorkPool({
-        connectionString: database.authenticatorUrl,
-        max: config.workerConcurrency,
-        applicationName: "plat-worker-viewers",
-        log,
-      });
       const { workerUrl: connectionString } = database;
-      // The engines' statements are short, and each engine has a share.
-      const pool = makeWorkPool({
-        connectionString,
-        max: 6,
-        applicationName: "plat-worker",
-        log,
-      });
-      const integrations = shareOf(pool, 2);
-      shutdown.add("worker's connections", async () => {
-        await Promise.all([viewers.end(), pool.end()]);
-      });
+      const { engines: pool, listenConnection } = background;
+      const integrations = shareOf(pool, 1);
       const worker = await startWorker({
         connectionString,
+        listenConnection,
         concurrency: config.workerConcurrency,
+        connections: background.ofJobs,
         log,
         listen: metrics.jobs.listen,
         onFailure: (error) => {
@@ -218,7 +210,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
             mail,
             fileStore,
             incomingFolder: incomingFolder(config.dataDir),
-            viewers,
+            viewersOf: background.viewersOf,
             payments: payments.processor,
             sms,
             seal,
@@ -238,16 +230,10 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       });
       shutdown.add("worker", worker.stop);
       readiness.add("worker", worker.isRunning);
-      const notifications = startNotificationReader({ connectionString, pool, log });
+      const connections = { connectionString, pool, listenConnection, log };
+      const notifications = await startNotificationReader(connections);
       shutdown.add("notifications", notifications.stop);
-      const sending = {
-        connectionString,
-        pool,
-        seal,
-        loopback: config.loopbackWebhooks,
-        compute,
-        log,
-      };
+      const sending = { ...connections, seal, loopback: config.loopbackWebhooks, compute };
       const dispatcher = await startDispatcher({ ...sending, delivered: metrics.jobs.delivered });
       shutdown.add("webhooks", dispatcher.stop);
       const workflows = await startWorkflows({ ...sending, drafts, sms });
@@ -286,6 +272,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
       const options = {
         authenticatorUrl: database.authenticatorUrl,
+        listenConnection: background?.listenConnection,
         poolSize: config.poolSize,
         documentBytes: config.documentBytes,
         streamLimits: config.streamLimits,

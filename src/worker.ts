@@ -11,6 +11,7 @@ import {
   type WorkerEvents,
 } from "graphile-worker";
 import { backoff } from "./base/backoff.ts";
+import type { ListenConnection } from "./database/listener.ts";
 import { refusesChanges } from "./database/databaseErrors.ts";
 import { watchWorkers, type Liveness } from "./jobs/liveness.ts";
 import { RunnerPool } from "./jobs/runnerPool.ts";
@@ -22,8 +23,12 @@ import { workContext } from "./base/workContext.ts";
 export interface WorkerOptions {
   /** That of plat_worker. */
   connectionString: string;
+  /** The connection of the process that listens; one of its own where omitted. */
+  listenConnection?: ListenConnection;
   /** Jobs at a time. */
   concurrency: number;
+  /** Connections at a time, of which one is the job runner's own to listen on; enough for all jobs where omitted. */
+  connections?: number;
   log: Logger;
   /** Presets that give tasks what they need. */
   presets?: GraphileConfig.Preset[];
@@ -58,15 +63,17 @@ const TOO_OLD = 57;
  */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { connectionString, concurrency, log, presets = [], onFailure = () => {} } = options;
+  const { connections = concurrency + 3 } = options;
   const { taskDirectory = join(import.meta.dirname, "tasks"), lookEveryMs, failAfterMs = 120_000 } = options;
   const liveness = await watchWorkers({
     connectionString,
+    listenConnection: options.listenConnection,
     log,
     ...(lookEveryMs !== undefined && { lookEveryMs }),
   });
   const pgPool = new RunnerPool({
     connectionString,
-    max: concurrency + 3,
+    max: connections,
     log,
     pausedTasks: liveness.pausedTasks,
     noted: (ids) => ids.forEach((id) => liveness.held.delete(id)),

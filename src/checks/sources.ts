@@ -29,6 +29,7 @@ const notOfService = /^src\/(checks|cli|demo|docs|doctor)\//;
 /** What src/server.ts starts with the connection of background work, tasks apart; and what these import. */
 const workerParts = [
   "src/worker.ts",
+  "src/live/commits.ts",
   "src/webhooks/dispatcher.ts",
   "src/notifications/reader.ts",
   "src/workflows/runner.ts",

@@ -1,8 +1,8 @@
 /**
- * The connection by which a process hears that there is something to do, and by which others see that it lives: what the process holds
- * bears an id of the connection, and is anybody's when that is gone and does not come back in time. A connection that breaks is made anew
- * at once: it gets another id for what is begun from then on, and keeps the former ones for as long as something is under way under them.
- * One that nobody answers on is found out within seconds.
+ * The connection on which a process listens to the database, and by which other processes see that it lives. A process has one; each part of it that
+ * listens or holds something is a listener of it. What a part holds bears an id of its listener, and is anybody's when the connection is gone and does
+ * not come back in time. A connection that breaks is made anew at once: each listener gets another id for what is begun from then on, and keeps
+ * the former ones for as long as something is under way under them. A connection on which nobody answers is found out within seconds.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { QueryResult, QueryResultRow } from "pg";
@@ -10,119 +10,127 @@ import { backoff } from "../base/backoff.ts";
 import type { Logger } from "../base/log.ts";
 import { DatabaseClient } from "./client.ts";
 
-export interface ListenerOptions {
-  /** That of plat_worker, or of any role for a line that only listens. */
+export interface ListenConnectionOptions {
+  /** That of plat_worker, or of any role where no listener holds anything. */
   connectionString: string;
   /** Shown in pg_stat_activity, and in the log. */
   applicationName: string;
   log: Logger;
-  /** The channel to listen on, and what to do when somebody calls. */
-  listen?: { channel: string; called: (payload: string | undefined) => void };
-  /** Milliseconds of silence after which the line is given up; ten seconds unless given. */
+  /** Milliseconds of silence after which the connection is given up; ten seconds unless given. */
   answerWithin?: number;
+}
+
+export interface ListenerOptions {
+  /** The channel to listen on, and what to do when somebody notifies it. */
+  listen?: { channel: string; called: (payload: string | undefined) => void };
   /** Whether it only listens: nothing is held by it, and others do not look for it. */
   listensOnly?: boolean;
   /** Said on each new connection before it counts. */
   connected?: (line: Pick<Line, "query">) => Promise<void>;
+  /** Done at its end. */
+  ended?: () => Promise<void>;
 }
 
-/** A line that is up. */
+/** What a listener has while the connection is up. */
 export interface Line {
   /** By which the process holds what it claims now. */
   readonly id: number;
-  /** Keeps the id alive, also on the lines after this one, until what it gives is called: while something claimed under it is under way. */
+  /** Keeps the id alive, also on the connections after this one, until what it gives is called: while something claimed under it is under way. */
   hold(): () => void;
   /** Runs a statement on the connection, behind those that were asked for before. */
   query<R extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>>;
 }
 
 export interface Listener {
-  /** Undefined while it is broken. */
+  /** Undefined while the connection is broken. */
   current(): Line | undefined;
-  /** Looks at once, after each repair, and every `everyMs` while it is up: for what waits for a time, and for calls that were missed. */
+  /** Looks at once, after each repair, and every `everyMs` while the connection is up: for what waits for a time, and for calls that were missed. */
   keep(look: () => void, everyMs: number): void;
   /**
    * Takes another id for what comes. To be called when a claim failed with its connection: whether something is held is unknown then,
    * and what nobody works on is free as soon as nothing else is under way under the former id.
    */
   renew(): void;
-  /** No looks and no repairs from now on; the line stays for what is under way. */
-  rest(): Promise<void>;
+  /** No looks from now on; the connection stays for what is under way. */
+  rest(): void;
+  /** Listens no more, and holds nothing. */
   end(): Promise<void>;
 }
 
-/** Milliseconds of silence after which a statement on the line, and with it the line, is given up. */
+type Query = Line["query"];
+
+/** Milliseconds of silence after which a statement on the connection, and with it the connection, is given up. */
 const ANSWER_MS = 10_000;
-/** How often others are looked for that are gone, which tells as well whether anybody answers on the line. */
+/** How often others are looked for that are gone, which tells as well whether anybody answers on the connection. */
 const LOOK_FOR_OTHERS_MS = 1_000;
 
-/** Opens the line; throws where the database cannot be reached. */
-export async function openListener(options: ListenerOptions): Promise<Listener> {
-  const { connectionString, applicationName, log, listen, connected, answerWithin = ANSWER_MS } = options;
-  const { listensOnly = false } = options;
-  /** What is under way, by the ids that it is held by. */
-  const underway = new Map<number, number>();
-  let client: DatabaseClient | undefined;
-  let line: Line | undefined;
-  let repairing: Promise<void> | undefined;
-  let looking: NodeJS.Timeout | undefined;
-  let look = (): void => {};
-  const resting = new AbortController();
+/** A connection and its listeners. */
+export class ListenConnection {
+  readonly #options: ListenConnectionOptions;
+  readonly #listeners = new Set<SharedListener>();
+  readonly #ending = new AbortController();
+  #client: DatabaseClient | undefined;
+  /** Undefined while it is broken. */
+  #query: Query | undefined;
+  #repairing: Promise<void> | undefined;
+  readonly #ping: NodeJS.Timeout;
 
-  /** The line under an id of its own. */
-  async function begin(query: Line["query"]): Promise<Line> {
-    if (listensOnly) return { id: 0, query, hold: () => () => {} };
-    const { rows } = await query<{ id: number }>("select app_private.connection_begins(null) as id");
-    const { id } = rows[0]!;
-    const hold = () => {
-      underway.set(id, (underway.get(id) ?? 0) + 1);
-      return () => {
-        const left = underway.get(id)! - 1;
-        if (left > 0) return void underway.set(id, left);
-        underway.delete(id);
-        if (line?.id !== id) forget(id);
-      };
-    };
-    return { id, query, hold };
+  private constructor(options: ListenConnectionOptions) {
+    this.#options = options;
+    this.#ping = setInterval(() => {
+      const isHolding = [...this.#listeners].some(({ listensOnly }) => !listensOnly);
+      // One that fails breaks the connection, which is told there.
+      void this.#query?.(isHolding ? "select app_private.note_gone_connections()" : "select").catch(() => {});
+    }, LOOK_FOR_OTHERS_MS);
   }
 
-  /** Where the line is broken, others notice that the id is gone. */
-  function forget(id: number): void {
-    if (listensOnly) return;
-    void line?.query("select app_private.connection_ends($1)", [id]).catch(() => {});
+  /** @throws where the database cannot be reached */
+  static async open(options: ListenConnectionOptions): Promise<ListenConnection> {
+    const connection = new ListenConnection(options);
+    try {
+      await connection.#connect();
+      return connection;
+    } catch (error) {
+      clearInterval(connection.#ping);
+      throw error;
+    }
   }
 
-  let renewing: Promise<void> | undefined;
-  async function renew(former: Line): Promise<void> {
-    const next = await begin(former.query);
-    if (line !== former) return;
-    line = next;
-    if (!underway.has(former.id)) forget(former.id);
-  }
-
-  async function connect(): Promise<void> {
-    const made = new DatabaseClient({
-      connectionString,
-      application_name: applicationName,
-      answerWithin,
+  /**
+   * Adds a part of the process; where the connection is broken, its repair brings the part in.
+   * @throws where the database refuses what the part says
+   */
+  async listen(options: ListenerOptions): Promise<Listener> {
+    const listener = new SharedListener(options, async ({ channel }) => {
+      this.#listeners.delete(listener);
+      const isShared = [...this.#listeners].some((other) => other.channel === channel);
+      if (channel !== undefined && !isShared) await this.#query?.(`unlisten ${channel}`).catch(() => {});
     });
-    const lost = (error?: Error) => {
-      if (client !== made) return;
-      client = undefined;
-      line = undefined;
-      if (resting.signal.aborted) return;
-      log.warn(
-        { event: "database.line_lost", err: error, line: applicationName },
-        "A database connection was lost; reconnecting.",
-      );
-      repair();
-    };
-    made.on("error", lost);
-    made.on("end", lost);
-    if (listen) made.on("notification", ({ payload }) => listen.called(payload));
+    this.#listeners.add(listener);
+    const query = this.#query;
+    try {
+      if (query) await listener.begin(query);
+    } catch (error) {
+      // Where the connection broke, the repair begins it.
+      if (this.#query === query) {
+        this.#listeners.delete(listener);
+        throw error;
+      }
+    }
+    return listener;
+  }
+
+  async #connect(): Promise<void> {
+    const { connectionString, applicationName, answerWithin = ANSWER_MS } = this.#options;
+    const made = new DatabaseClient({ connectionString, application_name: applicationName, answerWithin });
+    made.on("error", (error) => this.#lost(made, error));
+    made.on("end", () => this.#lost(made));
+    made.on("notification", ({ channel, payload }) => {
+      for (const listener of this.#listeners) if (listener.channel === channel) listener.called(payload);
+    });
     let turn: Promise<unknown> = Promise.resolve();
-    const query = <R extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>> => {
-      const result = turn.then(() => made.query(text, values) as Promise<QueryResult<R>>);
+    const query: Query = (text, values) => {
+      const result = turn.then(() => made.query(text, values));
       turn = result.catch(() => {});
       return result;
     };
@@ -132,71 +140,190 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       await query(
         "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3; set tcp_user_timeout = 30000",
       );
-      const held = [...underway.keys()];
-      for (const id of held) await query("select app_private.connection_begins($1)", [id]);
-      const next = await begin(query);
-      if (listen) await query(`listen ${listen.channel}`);
-      await connected?.({ query });
-      client = made;
-      line = next;
-      // What ended meanwhile found no line to say so, and would hold on for as long as this one lives.
-      for (const id of held) if (!underway.has(id)) forget(id);
+      // Those that come meanwhile are at the end of it.
+      for (const listener of this.#listeners) await listener.begin(query);
+      this.#client = made;
+      this.#query = query;
     } catch (error) {
+      for (const listener of this.#listeners) listener.lost();
       made.on("error", () => {});
       await made.end();
       throw error;
     }
   }
 
-  function repair(): void {
-    repairing ??= (async () => {
-      const pauses = backoff();
-      while (!resting.signal.aborted) {
-        try {
-          await connect();
-          look();
-          return;
-        } catch (error) {
-          const ms = pauses.pause();
-          log.warn(
-            { event: "database.line_down", err: error, line: applicationName, nextAttemptMs: Math.round(ms) },
-            `Connecting to the database failed; retrying in ${Math.round(ms)} ms.`,
-          );
-          await pause(ms, undefined, { signal: resting.signal }).catch(() => {});
-        }
-      }
-    })().finally(() => (repairing = undefined));
+  #lost(client: DatabaseClient, error?: Error): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    this.#query = undefined;
+    for (const listener of this.#listeners) listener.lost();
+    if (this.#ending.signal.aborted) return;
+    const { applicationName, log } = this.#options;
+    log.warn(
+      { event: "database.line_lost", err: error, line: applicationName },
+      "A database connection was lost; reconnecting.",
+    );
+    this.#repairing ??= this.#repair().finally(() => (this.#repairing = undefined));
   }
 
-  await connect();
-  const ping = setInterval(() => {
-    // One that fails breaks the line, which is told there.
-    void line?.query(listensOnly ? "select" : "select app_private.note_gone_connections()").catch(() => {});
-  }, LOOK_FOR_OTHERS_MS);
-  return {
-    current: () => line,
-    keep(given, everyMs) {
-      look = given;
-      looking = setInterval(() => line && look(), everyMs);
-      look();
-    },
-    renew() {
-      if (line && !resting.signal.aborted)
-        renewing ??= renew(line)
-          .catch(() => {})
-          .finally(() => (renewing = undefined));
-    },
-    async rest() {
-      resting.abort();
-      clearInterval(looking);
-      clearInterval(ping);
-      await repairing;
-    },
-    async end() {
-      clearInterval(ping);
-      if (line) forget(line.id);
-      await line?.query("select").catch(() => {});
-      await client?.end();
-    },
-  };
+  async #repair(): Promise<void> {
+    const { applicationName, log } = this.#options;
+    const { signal } = this.#ending;
+    const pauses = backoff();
+    while (!signal.aborted) {
+      try {
+        await this.#connect();
+        for (const listener of this.#listeners) listener.look();
+        return;
+      } catch (error) {
+        const ms = pauses.pause();
+        log.warn(
+          { event: "database.line_down", err: error, line: applicationName, nextAttemptMs: Math.round(ms) },
+          `Connecting to the database failed; retrying in ${Math.round(ms)} ms.`,
+        );
+        await pause(ms, undefined, { signal }).catch(() => {});
+      }
+    }
+  }
+
+  /** No repairs from now on, and the end of the connection, once it has said everything. */
+  async end(): Promise<void> {
+    this.#ending.abort();
+    clearInterval(this.#ping);
+    await this.#repairing;
+    await this.#query?.("select").catch(() => {});
+    await this.#client?.end();
+  }
+}
+
+/** One listener of a connection. */
+class SharedListener implements Listener {
+  readonly #options: ListenerOptions;
+  readonly #leave: (listener: SharedListener) => Promise<void>;
+  /** What is under way, by the ids that it is held by. */
+  readonly #underway = new Map<number, number>();
+  #line: Line | undefined;
+  #look = (): void => {};
+  #looking: NodeJS.Timeout | undefined;
+  #isRenewing = false;
+  #isResting = false;
+
+  constructor(options: ListenerOptions, leave: (listener: SharedListener) => Promise<void>) {
+    this.#options = options;
+    this.#leave = leave;
+  }
+
+  get channel(): string | undefined {
+    return this.#options.listen?.channel;
+  }
+
+  get listensOnly(): boolean {
+    return this.#options.listensOnly ?? false;
+  }
+
+  called(payload: string | undefined): void {
+    this.#options.listen?.called(payload);
+  }
+
+  /** Says on a new connection what is held, and what it listens to. */
+  async begin(query: Query): Promise<void> {
+    const held = [...this.#underway.keys()];
+    for (const id of held) await query("select app_private.connection_begins($1)", [id]);
+    const line = await this.#newLine(query);
+    if (this.channel !== undefined) await query(`listen ${this.channel}`);
+    await this.#options.connected?.({ query });
+    this.#line = line;
+    // What ended meanwhile found no connection to say so, and would hold on for as long as this one lives.
+    for (const id of held) if (!this.#underway.has(id)) this.#forget(id);
+  }
+
+  /** The connection broke. */
+  lost(): void {
+    this.#line = undefined;
+  }
+
+  look(): void {
+    if (!this.#isResting) this.#look();
+  }
+
+  /** The connection under an id of its own. */
+  async #newLine(query: Query): Promise<Line> {
+    if (this.listensOnly) return { id: 0, query, hold: () => () => {} };
+    const { rows } = await query<{ id: number }>("select app_private.connection_begins(null) as id");
+    const { id } = rows[0]!;
+    return { id, query, hold: () => this.#hold(id) };
+  }
+
+  #hold(id: number): () => void {
+    const underway = this.#underway;
+    underway.set(id, (underway.get(id) ?? 0) + 1);
+    return () => {
+      const left = underway.get(id)! - 1;
+      if (left > 0) return void underway.set(id, left);
+      underway.delete(id);
+      if (this.#line?.id !== id) this.#forget(id);
+    };
+  }
+
+  /** Where the connection is broken, others notice that the id is gone. */
+  #forget(id: number): void {
+    if (this.listensOnly) return;
+    void this.#line?.query("select app_private.connection_ends($1)", [id]).catch(() => {});
+  }
+
+  current(): Line | undefined {
+    return this.#line;
+  }
+
+  keep(look: () => void, everyMs: number): void {
+    this.#look = look;
+    this.#looking = setInterval(() => this.#line && look(), everyMs);
+    look();
+  }
+
+  renew(): void {
+    const former = this.#line;
+    if (!former || this.#isResting) return;
+    const renew = async () => {
+      const next = await this.#newLine(former.query);
+      if (this.#line !== former) return;
+      this.#line = next;
+      if (!this.#underway.has(former.id)) this.#forget(former.id);
+    };
+    if (this.#isRenewing) return;
+    this.#isRenewing = true;
+    void renew()
+      .catch(() => {})
+      .finally(() => (this.#isRenewing = false));
+  }
+
+  rest(): void {
+    this.#isResting = true;
+    clearInterval(this.#looking);
+  }
+
+  async end(): Promise<void> {
+    this.rest();
+    if (this.#line) this.#forget(this.#line.id);
+    await this.#leave(this);
+    this.#line = undefined;
+    await this.#options.ended?.();
+  }
+}
+
+/** A listener of a connection that is there; where none is given, of one of its own, which ends with it. */
+export async function openListener(
+  shared: ListenConnection | undefined,
+  own: ListenConnectionOptions,
+  options: ListenerOptions,
+): Promise<Listener> {
+  if (shared) return shared.listen(options);
+  const connection = await ListenConnection.open(own);
+  const ended = () => connection.end();
+  try {
+    return await connection.listen({ ...options, ended });
+  } catch (error) {
+    await ended();
+    throw error;
+  }
 }

@@ -29,8 +29,9 @@ export async function migratedCheck(
   const config: PoolConfig & DatabaseClientConfig = {
     Client: DatabaseClient,
     connectionString: loginUrl,
-    // What is asked of a slow database side by side does not wait for each other.
-    max: 2,
+    max: 1,
+    // Whoever waits for the answer before is not left waiting by a database that gives none.
+    connectionTimeoutMillis: 2000,
     application_name: "plat readiness",
     connectWithin: 2000,
     answerWithin: 2000,

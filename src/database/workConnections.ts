@@ -14,18 +14,26 @@ const askers: Party = { group: "askers", key: "askers" };
 /** How long somebody waits for the connections of a share, in milliseconds: as long as a statement of its own may take. */
 const SHARE_WAIT_MS = 300_000;
 
+const refusal = () => new DatabaseConnectionError("08001", new Error("No connection became free in time."));
+
 /**
  * A part of the pool's connections: at most `max` of them at a time, so that an engine with much to do leaves some to the others. Its end is the
  * end of nobody's connections.
  */
 export function shareOf(pool: Pick<Pool, "query" | "connect">, max: number): WorkPool {
-  const places = new FairSemaphore({
-    capacity: max,
-    timeoutMs: SHARE_WAIT_MS,
-    refusal: () => new DatabaseConnectionError("08001", new Error("No connection became free in time.")),
-  });
+  return partOf(pool, new FairSemaphore({ capacity: max, timeoutMs: SHARE_WAIT_MS, refusal }), askers);
+}
+
+/** The connections of a pool by whom they are used for: the last one is only for who has none. */
+export function sharesOf(pool: Pick<Pool, "query" | "connect">, max: number): (party: Party) => WorkPool {
+  const reserved = max > 1 ? 1 : 0;
+  const places = new FairSemaphore({ capacity: max, reserved, timeoutMs: SHARE_WAIT_MS, refusal });
+  return (party) => partOf(pool, places, party);
+}
+
+function partOf(pool: Pick<Pool, "query" | "connect">, places: FairSemaphore, party: Party): WorkPool {
   const connect = async (): Promise<PoolClient> => {
-    const leave = await places.acquire(askers);
+    const leave = await places.acquire(party);
     try {
       const client = await pool.connect();
       const release = client.release.bind(client);
@@ -40,7 +48,7 @@ export function shareOf(pool: Pick<Pool, "query" | "connect">, max: number): Wor
     }
   };
   const query = (...statement: DatabaseValue[]) =>
-    places.run(askers, () =>
+    places.run(party, () =>
       (pool as { query(...statement: DatabaseValue[]): Promise<DatabaseValue> }).query(...statement),
     );
   return { connect, query, end: async () => {} } as WorkPool;

@@ -76,7 +76,7 @@ type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" 
  * @param viewers connections of plat_authenticator
  */
 export async function openExportSource(
-  viewers: Pool,
+  viewers: Pick<Pool, "connect">,
   { claims, ...of }: ExportOf & { claims: Claims },
 ): Promise<ExportSource> {
   const [id, open, parameters] =
@@ -141,7 +141,7 @@ async function* recordsOf(client: PoolClient, statement: string): AsyncGenerator
 
 /** Each batch in a transaction of its own: copying takes longer than one should last. */
 async function* filesOf(
-  viewers: Pool,
+  viewers: Pick<Pool, "connect">,
   statement: string | undefined,
   start: (client: PoolClient) => Promise<void>,
 ): AsyncGenerator<ExportedFile[]> {

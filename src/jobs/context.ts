@@ -19,8 +19,8 @@ export interface TaskContext {
   seal: Seal;
   /** For files on their way to the store. */
   incomingFolder: string;
-  /** Connections of plat_authenticator, to read as somebody. */
-  viewers: Pool;
+  /** Connections of plat_authenticator, to read as a member of an organization: each has its share of them. */
+  viewersOf: (organizationId: string) => Pick<Pool, "connect">;
   /** Where people use the service, for links; without a trailing slash. */
   webUrl: string;
   /** The service's own address, for links that it opens itself; without a trailing slash. */

@@ -4,13 +4,15 @@
  * that broke is made anew at once, and others wait a while for it. A job during which its process died twice is set aside before
  * anybody takes it again: it would end the next process as well.
  */
-import { openListener, type Line } from "../database/listener.ts";
+import { openListener, type Line, type ListenConnection } from "../database/listener.ts";
 import type { Logger } from "../base/log.ts";
 import { coalesceCalls } from "../base/coalesceCalls.ts";
 
 export interface LivenessOptions {
   /** That of plat_worker. */
   connectionString: string;
+  /** The connection of the process that listens; one of its own where omitted. */
+  listenConnection?: ListenConnection | undefined;
   log: Logger;
   /** How often it looks for dead workers. */
   lookEveryMs?: number;
@@ -50,7 +52,7 @@ const LOST_MS = 120_000;
 
 /** Frees what dead workers left, and goes on doing so; throws where the database cannot be reached. */
 export async function watchWorkers(options: LivenessOptions): Promise<Liveness> {
-  const { connectionString, log, lookEveryMs = 10_000 } = options;
+  const { connectionString, listenConnection, log, lookEveryMs = 10_000 } = options;
   let workerId: string | undefined;
   let ended = false;
 
@@ -109,10 +111,10 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     paused = new Set(rows[0]!.ids);
   }
 
-  const line = await openListener({
-    connectionString,
-    applicationName: "plat-worker-line",
-    log,
+  const own = { connectionString, applicationName: "plat-worker-line", log };
+  const line = await openListener(listenConnection, own, {
+    // Jobs are held by the id of the job runner.
+    listensOnly: true,
     listen: { channel: "plat_paused_tasks", called: () => looker.call() },
     async connected(made) {
       await lookForPaused(made);
@@ -169,7 +171,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     isConnected: () => line.current() !== undefined,
     async end() {
       ended = true;
-      await line.rest();
+      line.rest();
       await looker.idle();
       await begun;
       if (workerId) stopped.add(workerId);

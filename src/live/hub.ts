@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Pool } from "pg";
 import type { Authenticator, Bearer } from "../auth/authenticate.ts";
 import { pgSettings, type Claims } from "../database/claims.ts";
-import { type Listener, type Line, openListener } from "../database/listener.ts";
+import type { ListenConnection } from "../database/listener.ts";
 import { makeFusedAdaptor } from "../database/fusedAdaptor.ts";
 import { DatabaseConnectionError } from "../database/databaseErrors.ts";
 import { makePool } from "../database/pool.ts";
@@ -16,12 +16,15 @@ import { FairSemaphore } from "../admission/fairSemaphore.ts";
 import { organizationParty, partyOf } from "../admission/party.ts";
 import type { Logger } from "../base/log.ts";
 import { Batch, type LiveEvent } from "./batch.ts";
+import { Commits } from "./commits.ts";
 import { Feed, type Subscriber } from "./feed.ts";
 import { type LiveNumbers, liveLags } from "./numbers.ts";
 
 export interface HubOptions {
   /** That of plat_authenticator. */
   connectionString: string;
+  /** The connection of the process that listens; one of its own, from the first stream on, where omitted. */
+  listenConnection?: ListenConnection | undefined;
   authenticator: Pick<Authenticator, "again">;
   log: Logger;
   /** How often tokens are looked at, and commits that nobody heard of, in milliseconds. */
@@ -96,13 +99,17 @@ const keyOf = ({ userId, tokenId, organizationId, scopes, secondFactorWithholds 
 
 const noPart = () =>
   new CodedError("FORBIDDEN", "You have no part in this organization any more, so the stream has ended.");
+const unreachable = (error: unknown): never => {
+  throw fromSqlError(new DatabaseConnectionError("08001", error), new Map(), { signedIn: true });
+};
 const stopping = () =>
   new CodedError("UNAVAILABLE", "The service is stopping; connect again.", { retryAfterSeconds: 1 });
 
-export function createHub({ connectionString, authenticator, log, lookEveryMs = LOOK_MS }: HubOptions): Hub {
+export function createHub(options: HubOptions): Hub {
+  const { connectionString, listenConnection, authenticator, log, lookEveryMs = LOOK_MS } = options;
   const pool: Pool = makePool({
     connectionString,
-    max: 3,
+    max: 2,
     applicationName: "plat-live",
     genericPlans: true,
     onError: (error) =>
@@ -112,23 +119,29 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
       ),
   });
   const withPgClient = makeFusedAdaptor().createWithPgClient({ pool });
-  // One connection is left to those behind and to the looks; nobody's many sets of claims hold up another organization.
+  // One connection each, which the looks share; nobody's many sets of claims hold up another organization.
   const lanes = {
-    live: new FairSemaphore({ capacity: 2 }),
+    live: new FairSemaphore({ capacity: 1 }),
     behind: new FairSemaphore({ capacity: 1 }),
   };
   /** By organization, then by claims. */
   const feeds = new Map<string, Map<string, Feed>>();
-  /** Organizations whose commits the line is called for. */
-  const listened = new Set<string>();
   /** By token. */
   const bearings = new Map<string, Bearing>();
   const numbers: LiveNumbers = { streams: 0, feeds: 0, reads: 0, deliveries: 0 };
-  let line: Promise<Listener> | undefined;
-  let opened: Listener | undefined;
   let looking: Promise<void> | undefined;
   let isDrained = false;
   const stopped = new AbortController();
+
+  const commits = new Commits({
+    connectionString,
+    listenConnection,
+    log,
+    followed: () => feeds.keys(),
+    committed: (organizationId, sequence) => {
+      for (const feed of feeds.get(organizationId)?.values() ?? []) feed.call(sequence);
+    },
+  });
 
   const settingsOf = (claims: Claims) => {
     const { sessionId: _, ...rest } = claims;
@@ -201,18 +214,7 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
       }
     if (ofOrganization.size > 0) return;
     feeds.delete(organizationId);
-    if (!listened.delete(organizationId)) return;
-    // A line that breaks listens to nothing any more.
-    opened
-      ?.current()
-      ?.query("select app_private.unlisten_to_events($1)", [organizationId])
-      .catch(() => {});
-  }
-
-  async function listen(organizationId: string, { query }: Pick<Line, "query">): Promise<void> {
-    if (listened.has(organizationId)) return;
-    listened.add(organizationId);
-    await query("select app_private.listen_to_events($1)", [organizationId]);
+    commits.unfollow(organizationId);
   }
 
   function remove(stream: Stream): void {
@@ -238,35 +240,6 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
     if (stopped.signal.aborted) return;
     log.warn({ event: "live.read_failed", err: error }, "Reading events for streams failed; retrying.");
   }
-
-  const openLine = () =>
-    (line ??= openListener({
-      connectionString,
-      applicationName: "plat-live-calls",
-      log,
-      listensOnly: true,
-      listen: {
-        channel: "plat_events",
-        called: (payload = "") => {
-          const [organizationId = "", sequence] = payload.split(" ");
-          for (const feed of feeds.get(organizationId)?.values() ?? []) feed.call(Number(sequence));
-        },
-      },
-      connected: async ({ query }) => {
-        listened.clear();
-        for (const organizationId of feeds.keys()) await listen(organizationId, { query });
-      },
-    }).then(
-      (found) => {
-        // What was committed while the line was broken is found by the next look.
-        found.keep(() => {}, 60_000);
-        return (opened = found);
-      },
-      (error: unknown) => {
-        line = undefined;
-        throw fromSqlError(new DatabaseConnectionError("08001", error), new Map(), { signedIn: true });
-      },
-    ));
 
   /** Those whose access is of another version than it was, with that; null where the token has ended. */
   async function changed(
@@ -394,9 +367,8 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
       numbers.streams++;
       try {
         await bearing.isKnown;
-        const current = (await openLine()).current();
-        // Without the line, and until it is repaired, the looks find what was committed.
-        if (current && feeds.has(organizationId)) await listen(organizationId, current).catch(() => {});
+        // Until its connection is repaired, the looks find what was committed.
+        await commits.follow(organizationId).catch(unreachable);
       } catch (error) {
         remove(stream);
         throw error;
@@ -411,9 +383,7 @@ export function createHub({ connectionString, authenticator, log, lookEveryMs = 
       drain();
       stopped.abort();
       await looking;
-      await line?.catch(() => {});
-      await opened?.rest();
-      await opened?.end();
+      await commits.end();
       await pool.end();
     },
   };

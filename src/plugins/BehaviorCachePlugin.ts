@@ -20,6 +20,16 @@ const none = Object.freeze({ behaviorString: "", stack: Object.freeze([]) }) as 
 
 /** Classes that remember already. */
 const prepared = new WeakSet<object>();
+/** What is remembered of each engine, and of all: not needed once its schema is built. */
+const perEngine: WeakMap<Behavior, unknown>[] = [];
+const parsed = new Map<string, Specs>();
+
+/** What is remembered of an engine. */
+function rememberedOf<V>(): WeakMap<Behavior, V> {
+  const known = new WeakMap<Behavior, V>();
+  perEngine.push(known);
+  return known;
+}
 
 /** The value of a key, made when it is first asked for. */
 function remembered<K, V>(
@@ -61,20 +71,19 @@ const ofTuples = (): OfTuples => ({ next: new Map() });
 /** Lets the engine remember, object by object; the objects themselves are frozen, so their class is changed. */
 function prepare(prototype: Behavior): void {
   const { getPreferencesAppliedBehaviors, entityMatches, parseBehaviorString } = prototype;
-  const resolved = new WeakMap<Behavior, Map<string, Resolved>>();
+  const resolved = rememberedOf<Map<string, Resolved>>();
   prototype.getPreferencesAppliedBehaviors = function (type, inferred, override) {
     const known = remembered(resolved, this, () => new Map<string, Resolved>());
     const key = `${type}\0${inferred.behaviorString}\0${override.behaviorString}`;
     return remembered(known, key, () => getPreferencesAppliedBehaviors.call(this, type, inferred, override));
   };
-  const parsed = new Map<string, Specs>();
   prototype.parseBehaviorString = function (text) {
     return remembered(parsed, text, () => parseBehaviorString.call(this, text));
   };
   // One of those belongs to one kind of entity, so it and the filter say all.
   const matches = new WeakMap<Resolved, Map<string, boolean | undefined>>();
   // The engine registers what is not, and warns.
-  const registered = new WeakMap<Behavior, Map<string, boolean>>();
+  const registered = rememberedOf<Map<string, boolean>>();
   prototype.entityMatches = function (type, entity, filter) {
     const behavior = this.getBehaviorForEntity(type, entity);
     const known = remembered(matches, behavior, () => new Map<string, boolean | undefined>());
@@ -95,7 +104,7 @@ function prepare(prototype: Behavior): void {
   };
 
   const perTuple = (original: OfEntity, ofTuple: OfEntity): OfEntity => {
-    const trees = new WeakMap<Behavior, OfTuples>();
+    const trees = rememberedOf<OfTuples>();
     return function (this: Behavior, type, entity) {
       if (!Array.isArray(entity)) return original.call(this, type, entity);
       let node = remembered(trees, this, ofTuples);
@@ -162,6 +171,13 @@ export const BehaviorCachePlugin: GraphileConfig.Plugin = {
       if (!prepared.has(prototype)) prepare(prototype);
       prepared.add(prototype);
       return unchanged;
+    },
+    hooks: {
+      finalize(schema, { behavior }) {
+        for (const known of perEngine) known.delete(behavior);
+        parsed.clear();
+        return schema;
+      },
     },
   },
 };

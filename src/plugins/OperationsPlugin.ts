@@ -43,7 +43,7 @@ function firstSentence(description: string | null | undefined): string {
 export const OperationsPlugin: GraphileConfig.Plugin = {
   name: "OperationsPlugin",
   version: "1.0.0",
-  after: ["PgCustomTypeFieldPlugin", "PgRBACPlugin"],
+  after: ["PgAttributesPlugin", "PgCustomTypeFieldPlugin", "PgRBACPlugin"],
   schema: {
     behaviorRegistry: {
       add: {

@@ -29,6 +29,7 @@ import type { ArgumentTransform } from "../operations/inputFields.ts";
 import type { FileAddresses } from "../files/addresses.ts";
 import type { Files } from "../files/files.ts";
 import { uploadTransforms } from "../operations/inputs/uploads.ts";
+import { createIntrospectionPlugin } from "../plugins/IntrospectionPlugin.ts";
 import { BehaviorCachePlugin } from "../plugins/BehaviorCachePlugin.ts";
 import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "../plugins/DescriptionsPlugin.ts";
@@ -198,6 +199,7 @@ export function createPreset({
   return {
     extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PgAggregatesPreset, transportPreset],
     plugins: [
+      createIntrospectionPlugin(),
       BehaviorCachePlugin,
       NamingPlugin,
       BehaviorsPlugin,
@@ -225,6 +227,8 @@ export function createPreset({
       SubscriptionsPlugin,
     ],
     disablePlugins: [
+      // IntrospectionPlugin takes its place.
+      "PgIntrospectionPlugin",
       // Ids are plain: RecordNodesPlugin takes its place.
       "NodePlugin",
       "QueryQueryPlugin",

@@ -28,6 +28,7 @@ import { uploadPlaces } from "../http/uploadPlaces.ts";
 import * as admission from "../admission/semaphores.ts";
 import type { Logger } from "../base/log.ts";
 import type { Request } from "express";
+import type { ListenConnection } from "../database/listener.ts";
 import { createLive, type Live } from "../live/live.ts";
 import { subscriptions } from "../live/subscriptions.ts";
 import type { StreamLimits } from "../base/providerOptions.ts";
@@ -66,6 +67,8 @@ export type GraphqlInstance = Pick<PostGraphileInstance, "createServ" | "getSche
 export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
   authenticatorUrl: string;
+  /** The connection of the process that listens, where it has one; event streams open one of their own where omitted. */
+  listenConnection?: ListenConnection | undefined;
   poolSize: number;
   /** Bytes that documents with their plans may take. */
   documentBytes?: number;
@@ -157,6 +160,7 @@ const numbersOf = ({ totalCount: total, idleCount: idle, waiting }: OrderedPool)
 /** Connects, reads the schema of the database and builds that of GraphQL. */
 export async function startGraphql({
   authenticatorUrl,
+  listenConnection,
   poolSize,
   documentBytes,
   introspectionHoldMs,
@@ -214,6 +218,7 @@ export async function startGraphql({
     const addresses = createFileAddresses(jwtKeys, baseUrl);
     const live = createLive({
       connectionString: authenticatorUrl,
+      listenConnection,
       authenticator,
       pool: pages,
       limits: streamLimits,

@@ -10,6 +10,7 @@ import { idOf } from "../jobs/payload.ts";
 /** Row of app_private.start_export. */
 interface Run {
   worker: string;
+  organization_id: string;
   requested_by_id: string;
   token_id: string | null;
   token_organization_id: string | null;
@@ -124,7 +125,7 @@ class Work {
   }
 
   async run(): Promise<void> {
-    const { viewers, incomingFolder, fileStore, query } = this.#helpers;
+    const { viewersOf, incomingFolder, fileStore, query } = this.#helpers;
     const { subject, is_report: isReport, filename, worker } = this.#run;
     const format = formats[this.#run.format]!;
     const key = worker.replaceAll("-", "");
@@ -135,7 +136,7 @@ class Work {
       ...(this.#run.token_organization_id !== null && { organizationId: this.#run.token_organization_id }),
       ...(this.#run.token_scopes !== null && { scopes: this.#run.token_scopes.split(",") }),
     };
-    const source = await openExportSource(viewers, {
+    const source = await openExportSource(viewersOf(this.#run.organization_id), {
       id: this.#id,
       claims,
       isArchive: this.#run.format === "ZIP",

@@ -1,7 +1,7 @@
 /** Every wait for the database has a deadline on our side: to connect, for an answer, for the goodbye. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import pino from "pino";
-import { openListener } from "../../src/database/listener.ts";
+import { ListenConnection, openListener } from "../../src/database/listener.ts";
 import { DatabaseClient, NoAnswerError } from "../../src/database/client.ts";
 import { DatabaseConnectionError } from "../../src/database/databaseErrors.ts";
 import { throughOutages } from "../../src/database/outages.ts";
@@ -63,12 +63,19 @@ test("a pool gives up a silent connection, says that it was lost, and makes anot
 
 test("a line that is cut, or on which nobody answers, is made anew, and keeps what is under way under its former id", async () => {
   let looks = 0;
-  const line = await openListener({
+  const connection = await ListenConnection.open({
     connectionString: gate.database.workerUrl,
     applicationName: "plat-test-line",
     log,
     answerWithin: 500,
   });
+  const line = await connection.listen({});
+  // Another part of the process, on the same connection.
+  const heard: (string | undefined)[] = [];
+  const other = await connection.listen({
+    listen: { channel: "plat_test", called: (payload) => heard.push(payload) },
+  });
+  expect(other.current()!.id).not.toBe(line.current()!.id);
   line.keep(() => (looks += 1), 3_600_000);
   const owner = new DatabaseClient({ connectionString: gate.database.ownerUrl });
   await owner.connect();
@@ -88,28 +95,34 @@ test("a line that is cut, or on which nobody answers, is made anew, and keeps wh
       expect(now!.id).not.toBe(before);
       // At once: it looks after each repair.
       await until(() => looks >= 2);
-      expect(await living()).toEqual(expect.arrayContaining([first.id, now!.id]));
+      const both = [now!.id, other.current()!.id];
+      expect(await living()).toEqual(expect.arrayContaining([first.id, ...both]));
+      await owner.query("select pg_notify('plat_test', $1), pg_notify('plat_unheard', '')", [fault]);
+      await until(() => heard.at(-1) === fault);
     }
+    expect(heard).toEqual(["shut", "hush"]);
+    const { id: otherId } = other.current()!;
+    await other.end();
+    await until(async () => !(await living()).includes(otherId));
+    await owner.query("notify plat_test");
     letGo();
     await until(async () => !(await living()).includes(first.id));
     const { id } = line.current()!;
     line.renew();
     await until(async () => line.current()!.id !== id && !(await living()).includes(id));
+    expect(heard).toHaveLength(2);
   } finally {
-    await line.rest();
     await line.end();
+    await connection.end();
     await owner.end();
   }
 });
 
 test("what ends while the line is made anew is free, though its id was taken up again", async () => {
   let ends = () => {};
-  const line = await openListener({
-    connectionString: gate.database.workerUrl,
-    applicationName: "plat-test-line",
-    log,
-    connected: () => Promise.resolve(ends()),
-  });
+  const { workerUrl: connectionString } = gate.database;
+  const own = { connectionString, applicationName: "plat-test-line", log };
+  const line = await openListener(undefined, own, { connected: () => Promise.resolve(ends()) });
   const owner = new DatabaseClient({ connectionString: gate.database.ownerUrl });
   await owner.connect();
   try {
@@ -123,7 +136,6 @@ test("what ends while the line is made anew is free, though its id was taken up 
       (await owner.query("select from app_private.worker_connections where id = $1", [id])).rowCount;
     expect(await until(lives, (rows) => rows === 0)).toBe(0);
   } finally {
-    await line.rest();
     await line.end();
     await owner.end();
   }

@@ -1,5 +1,4 @@
 /** A worker in a process of its own, to be killed: `node workerProcess.ts <database> <folder of tasks> [<data folder>]`. */
-import type { Pool } from "pg";
 import pino from "pino";
 import { makePool } from "../../src/database/pool.ts";
 import { authenticatorUrl, workerUrl } from "../../src/database/roles.ts";
@@ -10,8 +9,9 @@ import { startWorker } from "../../src/worker.ts";
 
 const [connectionString, taskDirectory, dataDir] = process.argv.slice(2) as [string, string, string?];
 /** What tasks that write files need. */
+const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
 const files = dataDir && {
-  viewers: makePool({ connectionString: authenticatorUrl(connectionString), max: 2 }) as Pool,
+  viewersOf: () => viewers,
   incomingFolder: incomingFolder(dataDir),
   fileStore: createFileStore({ dataDir }),
 };
@@ -21,5 +21,5 @@ await startWorker({
   concurrency: 4,
   log: pino({ level: "silent" }),
   lookEveryMs: 200,
-  presets: files ? [taskContext(files as TaskContext)] : [],
+  presets: files ? [taskContext(files as unknown as TaskContext)] : [],
 });

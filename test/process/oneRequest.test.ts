@@ -1,4 +1,4 @@
-/** One id, and one trace, from a request to its statements, jobs, events, webhooks and mails. */
+/** One id, and one trace, from a request to its statements, jobs, events, webhooks and mails; and the connections that all of it takes. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readdir, readFile, realpath } from "node:fs/promises";
 import { request } from "node:https";
@@ -11,6 +11,7 @@ import { postmasterPort } from "../../src/database/postmaster.ts";
 import { makeSetter } from "../../src/database/serverSettings.ts";
 import { type Collector, startCollector } from "../monitoring/collector.ts";
 import { jwtKeys } from "../harness/api.ts";
+import { openStream } from "../harness/eventStream.ts";
 import { migratedFolder, startService, type Service } from "../harness/service.ts";
 import { signUp } from "../harness/signUp.ts";
 import { until } from "../harness/until.ts";
@@ -22,6 +23,8 @@ let collector: Collector;
 let receiver: Receiver;
 let owner: Pool;
 let token: string;
+let home: { id: string };
+let project: { id: string };
 
 beforeAll(async () => {
   [data, collector, receiver] = await Promise.all([migratedFolder(), startCollector(), startReceiver()]);
@@ -148,16 +151,16 @@ test("a request of a stranger: its id and its trace are those of the statement, 
 }, 60_000);
 
 test("a request of a viewer: its id is that of the events of its jobs and of the deliveries of webhooks", async () => {
-  const { createOrganization: home } = await ask(
+  ({ createOrganization: home } = await ask(
     "home-1",
     "mutation M($input: CreateOrganizationInput!) { createOrganization(input: $input) { id } }",
     { name: "Harbour Homes" },
-  );
-  const { createProject: project } = await ask(
+  ));
+  ({ createProject: project } = await ask(
     "project-1",
     "mutation M($input: CreateProjectInput!) { createProject(input: $input) { id } }",
     { organizationId: home.id, title: "Harbour View", status: "SELLING", currency: "CAD" },
-  );
+  ));
   await ask("hook-1", "mutation M($input: CreateWebhookInput!) { createWebhook(input: $input) { id } }", {
     organizationId: home.id,
     url: receiver.url,
@@ -206,3 +209,65 @@ test("a trace costs no statement its preparation: its id is a bound value", () =
   expect(of("a".repeat(32))!.text).toBe(of("b".repeat(32))!.text);
   expect(of("a".repeat(32))!.values).toContain(`00-${"a".repeat(32)}-b7ad6b7169203331-01`);
 });
+
+/** At most, by their name in pg_stat_activity: docs/operating.md has the same table. */
+const most: Record<string, number> = {
+  "plat-api": 8,
+  "plat-pages": 2,
+  "plat-worker-jobs": 4,
+  "plat-worker": 4,
+  "plat-worker-viewers": 2,
+  "plat-live": 2,
+  "plat-worker-line": 1,
+  "plat-monitoring": 1,
+  "plat readiness": 1,
+};
+
+test("however busy it is, a process has no more than 25 connections, and listens on one of its own", async () => {
+  const connections = async () => {
+    const { rows } = await owner.query<{ name: string; amount: number; listening: number }>(
+      `select application_name as name, count(*)::int as amount,
+         count(*) filter (where query ilike 'listen%')::int as listening
+       from pg_stat_activity where datname = current_database() and application_name like 'plat%' group by 1`,
+    );
+    return new Map(rows.map(({ name, ...numbers }) => [name, numbers]));
+  };
+  const stream = await openStream(service.baseUrl, token, { organizationId: home.id });
+  expect(stream.status).toBe(200);
+  // Whoever comes by these waits, and keeps its connection.
+  const holder = await owner.connect();
+  await holder.query(
+    `begin; lock table app_public.leads, app_public.floor_plans, app_private.idempotency_keys,
+       app_private.webhook_progress, app_public.workflow_executions`,
+  );
+  const made = Array.from({ length: 20 }, (_, n) =>
+    ask(`busy-${n}`, "mutation M($input: CreateLeadInput!) { createLead(input: $input) { id } }", {
+      projectId: project.id,
+      name: `Busy ${n}`,
+    }),
+  );
+  try {
+    await owner.query(
+      "select graphile_worker.add_job('idempotency_keys__sweep') from generate_series(1, 10)",
+    );
+    const probes = Array.from({ length: 5 }, () => service.get("/readyz"));
+    const found = await until(connections, (now) =>
+      ["plat-api", "plat-worker-jobs"].every((name) => now.get(name)?.amount === most[name]),
+    );
+    await Promise.all(probes);
+    expect([...found].filter(([name, { amount }]) => amount > (most[name] ?? 0))).toEqual([]);
+    const sum = [...found.values()].reduce((total, { amount }) => total + amount, 0);
+    expect(sum).toBeLessThanOrEqual(25);
+    expect(found.get("plat-worker-line")).toMatchObject({ amount: 1 });
+    // That of the job runner, which cannot be shared.
+    const listening = [...found].filter(([, numbers]) => numbers.listening > 0);
+    expect(listening).toEqual([["plat-worker-jobs", expect.objectContaining({ listening: 1 })]]);
+  } finally {
+    await holder.query("rollback");
+    holder.release();
+  }
+  expect(Object.values(most).reduce((a, b) => a + b)).toBe(25);
+  await Promise.all(made);
+  await until(() => stream.events.filter(({ type }) => type === "lead.created").length === made.length);
+  stream.close();
+}, 60_000);

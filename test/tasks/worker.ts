@@ -94,7 +94,7 @@ export async function runJobs(
             query: (text, values) => jobs.query(text, values),
           }),
           incomingFolder: incomingFolder(tmpdir()),
-          viewers,
+          viewersOf: () => viewers,
           webUrl: "https://plat.example",
           operatorEmail: "operator@plat.example",
           serviceUrl: "https://plat.example",

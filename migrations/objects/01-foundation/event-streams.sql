@@ -160,6 +160,8 @@ comment on function app_private.changed_viewers(uuid[], uuid[], bytea[], text[])
   'not of the version given, with its present version; null where the token has ended.';
 grant execute on function app_private.listen_to_events, app_private.unlisten_to_events, app_private.moved_streams,
   app_private.changed_viewers to plat_authenticator;
+-- A process that runs jobs as well listens on the connection of its background work.
+grant execute on function app_private.listen_to_events, app_private.unlisten_to_events to plat_worker;
 
 -- Tickets: pages of browsers open streams by an address alone, and a token does not belong into one.
 comment on table app_private.stream_tickets is

@@ -551,8 +551,8 @@ $$;
 comment on function app_private.expire_before_export(uuid) is
   'Settles what is due in the organization of an export, so that its rows are those that a reader finds.';
 
-create function app_private.start_export(id uuid, holder text) returns table (worker uuid, requested_by_id uuid,
-  token_id uuid, token_organization_id uuid, token_scopes text,
+create function app_private.start_export(id uuid, holder text) returns table (worker uuid, organization_id uuid,
+  requested_by_id uuid, token_id uuid, token_organization_id uuid, token_scopes text,
   subject text, is_report boolean, format text, filename text, stale_key text, slug text)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -589,7 +589,8 @@ begin
       rows_total = null, holder = case when app_private.worker_lives(start_export.holder) then start_export.holder end
     where r.export_id = chosen.id returning * into run;
   perform app_private.step_export(chosen.id, 'PROCESSING');
-  return query select run.worker, chosen.requested_by_id, run.token_id, run.token_organization_id, run.token_scopes,
+  return query select run.worker, chosen.organization_id, chosen.requested_by_id, run.token_id,
+    run.token_organization_id, run.token_scopes,
     chosen.subject::text, chosen.group_by is not null, chosen.format::text, chosen.filename, stale_key,
     (select o.slug::text from app_public.organizations o where o.id = chosen.organization_id);
 end $$;

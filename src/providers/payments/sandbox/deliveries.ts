@@ -1,7 +1,7 @@
 /** Tells events to the service, signed like those of the real processor, until they are taken; and lets refunds come to their end. */
 import { request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
-import type { Pool } from "pg";
+import type { WorkPool } from "../../../database/workConnections.ts";
 import { backoff } from "../../../base/backoff.ts";
 import type { Logger } from "../../../base/log.ts";
 import { stripePackage } from "../stripePackage.ts";
@@ -38,7 +38,7 @@ function post(url: string, body: string, headers: Record<string, string>): Promi
 
 /** @returns what looks after deliveries when something was written down, and what stops it */
 export function startDeliveries(
-  pool: Pool,
+  pool: WorkPool,
   first: Endpoint | undefined,
   log: Pick<Logger, "debug">,
 ): { kick(): Promise<void>; deliverTo(endpoint: Endpoint): void; stop(): Promise<void> } {

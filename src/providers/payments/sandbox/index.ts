@@ -6,7 +6,8 @@ import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import express from "express";
-import { makeWorkPool } from "../../../database/pool.ts";
+import type { Pool } from "pg";
+import { workPoolOf } from "../../../database/workConnections.ts";
 import type { Logger } from "../../../base/log.ts";
 import * as accounts from "./accounts.ts";
 import { attach, createPaymentMethod, detach } from "./cards.ts";
@@ -20,6 +21,8 @@ import { withStore } from "./store.ts";
 export interface SandboxOptions {
   /** The connection of plat_worker to the database that it keeps its state in. */
   connectionString: string;
+  /** Connections that it shares with others; one of its own where omitted. */
+  pool?: Pick<Pool, "query" | "connect"> | undefined;
   /** Where it delivers events; nowhere, as long as another process does, where omitted. */
   endpoint?: Endpoint | undefined;
   port?: number;
@@ -39,11 +42,17 @@ export interface Sandbox {
 
 export async function startSandbox({
   connectionString,
+  pool: shared,
   endpoint,
   port = 0,
   log,
 }: SandboxOptions): Promise<Sandbox> {
-  const pool = makeWorkPool({ connectionString, max: 3, applicationName: "plat-payments-sandbox", log });
+  const pool = workPoolOf(shared, {
+    connectionString,
+    max: 1,
+    applicationName: "plat-payments-sandbox",
+    log,
+  });
   const secretKey = `sk_test_sandbox${randomBytes(12).toString("hex")}`;
   const deliveries = startDeliveries(pool, endpoint, log);
   const on = requests({ pool, secretKey, done: () => void deliveries.kick() });

@@ -1,7 +1,7 @@
 /** How a request is carried out: who asks, what was asked under its idempotency key before, and all of it in one transaction. */
 import { createHash } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
-import type { Pool } from "pg";
+import type { WorkPool } from "../../../database/workConnections.ts";
 import { ApiError } from "./sandboxErrors.ts";
 import { expanded, shown, type Reply } from "./payments.ts";
 import { withStore, type Store } from "./store.ts";
@@ -28,7 +28,7 @@ function mustBe(request: Request, secretKey: string, clients: boolean): void {
 }
 
 /** @param done is called after each commit, so that what was written down to be told is told. */
-export function requests({ pool, secretKey, done }: { pool: Pool; secretKey: string; done(): void }) {
+export function requests({ pool, secretKey, done }: { pool: WorkPool; secretKey: string; done(): void }) {
   return (handle: Handler, { clients = false } = {}): RequestHandler =>
     async (request, response) => {
       response.setHeader("Request-Id", `req_${Date.now().toString(36)}`);
@@ -46,7 +46,7 @@ export function requests({ pool, secretKey, done }: { pool: Pool; secretKey: str
 }
 
 async function answer(
-  pool: Pool,
+  pool: WorkPool,
   request: Request,
   handle: Handler,
 ): Promise<{ status: number; body: unknown; replayed?: boolean }> {

@@ -1,6 +1,7 @@
 /** What the sandbox remembers, in the service's database: one transaction for each request. */
 import { randomBytes } from "node:crypto";
-import type { Pool, PoolClient } from "pg";
+import type { PoolClient } from "pg";
+import type { WorkPool } from "../../../database/workConnections.ts";
 import { inTransaction } from "../../../database/transaction.ts";
 import { invalid, missing } from "./sandboxErrors.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
@@ -143,6 +144,6 @@ export class Store {
 
 /** Does the work on the objects in a transaction. */
 export const withStore = <T>(
-  pool: Pool,
+  pool: WorkPool,
   work: (store: Store, client: PoolClient) => Promise<T>,
 ): Promise<T> => inTransaction(pool, (client) => work(new Store(client), client));

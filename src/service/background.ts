@@ -1,0 +1,63 @@
+/** The connections to the database that background work of a process has; docs/operating.md has their numbers. */
+import { organizationParty } from "../admission/party.ts";
+import type { Config } from "../base/config.ts";
+import type { Logger } from "../base/log.ts";
+import { ListenConnection } from "../database/listener.ts";
+import type { Database } from "../database/open.ts";
+import { makeWorkPool } from "../database/pool.ts";
+import { sharesOf, type WorkPool } from "../database/workConnections.ts";
+
+/** Connections that the engines share; each has at most as many as leave one to the others. */
+const OF_ENGINES = 4;
+/** Connections of the job runner at least: it listens on one of them by itself. */
+const LEAST_OF_JOBS = 3;
+const LEAST_OF_VIEWERS = 2;
+
+export interface Background {
+  /** On which the process listens, and by which others see that it lives. */
+  listenConnection: ListenConnection;
+  /** Those of webhooks, workflows, triggers, notifications and integrations, and of the sandbox of payments. */
+  engines: WorkPool;
+  /** How many connections jobs have, of a pool of their own: jobs mostly wait for others, so they are fewer than jobs. */
+  ofJobs: number;
+  /** Connections of plat_authenticator, to read as a member of an organization. */
+  viewersOf: (organizationId: string) => WorkPool;
+  end(): Promise<void>;
+}
+
+/** @throws where the database cannot be reached */
+export async function openBackground(
+  { workerUrl: connectionString, authenticatorUrl }: Pick<Database, "workerUrl" | "authenticatorUrl">,
+  { workerConcurrency }: Pick<Config, "workerConcurrency">,
+  log: Logger,
+): Promise<Background> {
+  const listenConnection = await ListenConnection.open({
+    connectionString,
+    applicationName: "plat-worker-line",
+    log,
+  });
+  const engines = makeWorkPool({
+    connectionString,
+    max: OF_ENGINES,
+    applicationName: "plat-worker",
+    log,
+  });
+  const ofViewers = Math.max(LEAST_OF_VIEWERS, Math.floor(workerConcurrency / 2));
+  const viewers = makeWorkPool({
+    connectionString: authenticatorUrl,
+    max: ofViewers,
+    applicationName: "plat-worker-viewers",
+    log,
+  });
+  const shares = sharesOf(viewers, ofViewers);
+  return {
+    listenConnection,
+    engines,
+    ofJobs: Math.max(LEAST_OF_JOBS, workerConcurrency - 1),
+    viewersOf: (organizationId) => shares(organizationParty(organizationId)),
+    async end() {
+      await listenConnection.end();
+      await Promise.all([engines.end(), viewers.end()]);
+    },
+  };
+}

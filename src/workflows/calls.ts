@@ -1,0 +1,263 @@
+/**
+ * Steps that call somebody: a webhook, who writes drafts, who sends text messages. Their texts are written first (src/compute); then the executions
+ * are leased in one transaction, and each call is made while no transaction is open.
+ */
+import type { Pool, PoolClient } from "pg";
+import type { Logger } from "../base/log.ts";
+import type { Compute } from "../compute/pool.ts";
+import type { StepResult } from "../compute/tasks.ts";
+import type { Line } from "../database/listener.ts";
+import { throughOutages } from "../database/outages.ts";
+import { inTransaction } from "../database/transaction.ts";
+import { draftLeadEmail } from "../drafts/draftLeadEmail.ts";
+import type { Engine } from "../engines/engine.ts";
+import type { DraftProvider } from "../providers/drafts/index.ts";
+import type { SmsProvider } from "../providers/sms/index.ts";
+import type { Seal } from "../secrets/seal.ts";
+import { callWebhook, type Call } from "./callWebhook.ts";
+import { handOver, type Message } from "./handOver.ts";
+import { batch, keyOf, placeOf, type Computations, type DueStep, type StepItem } from "./steps.ts";
+
+/** Calls on their way at a time, in one process. */
+const capacity = 64;
+/** How long writing a draft may take. */
+const draftMs = 120_000;
+
+/** An execution for which somebody is called. */
+interface Run {
+  executionId: string;
+  attempt: number;
+  call: Call;
+  /** What its config came to. */
+  result: StepResult;
+  /** The text message of a step that sends one, and when it was noted. */
+  noted?: { message: Message; notedAt: number };
+}
+
+interface Step {
+  id: string;
+  type: string;
+}
+
+interface Taken {
+  step?: Step;
+  runs?: Omit<Run, "result">[] | null;
+}
+
+type CallResult = { executionId: string; attempt: number } & (
+  { input: unknown } | { error: string; code?: string }
+);
+
+interface CallsOptions {
+  seal: Seal;
+  /** Whether addresses may lead to this machine. */
+  loopback: boolean;
+  compute: Compute;
+  drafts: DraftProvider;
+  sms: SmsProvider;
+  log: Logger;
+  /** How long a call may take. */
+  timeoutMs: number;
+  /** Called when a call is over. */
+  ended: () => void;
+}
+
+/** Takes a step for executions; `ids` are those that it is taken for, the next ones where omitted. */
+export async function takeStep(
+  client: Pick<Pool, "query">,
+  due: DueStep,
+  most: number,
+  ids?: string[],
+): Promise<Taken | null> {
+  const { rows } = await client.query<{ taken: Taken | null }>(
+    "select app_private.take_workflow_step($1, $2, $3, $4, $5) as taken",
+    [...placeOf(due), most, ids ?? null],
+  );
+  return rows[0]!.taken;
+}
+
+export class Calls {
+  readonly #engine: Engine;
+  readonly #computations: Computations;
+  readonly #options: CallsOptions;
+  /** Calls on their way, and those whose texts are being written. */
+  #calling = 0;
+  #reserved = 0;
+  /** Steps whose calls are being written. */
+  readonly #writing = new Set<string>();
+
+  constructor(engine: Engine, computations: Computations, options: CallsOptions) {
+    this.#engine = engine;
+    this.#computations = computations;
+    this.#options = options;
+  }
+
+  /** Has the texts of calls written, and then calls; whether there was something to write. */
+  async take(due: DueStep): Promise<boolean> {
+    const key = keyOf(due);
+    const room = Math.min(capacity - this.#calling - this.#reserved, batch.CALL);
+    if (room <= 0 || this.#writing.has(key)) return false;
+    const { rows } = await this.#engine.pool.query<StepItem>(
+      "select * from app_private.look_at_step($1, $2, $3, $4)",
+      [...placeOf(due), room],
+    );
+    if (rows.length === 0) return false;
+    this.#writing.add(key);
+    this.#reserved += rows.length;
+    this.#computations.begin(due.organization_id, key, async () => {
+      try {
+        await this.#begin(due, rows, await this.#write(due, rows));
+      } finally {
+        this.#writing.delete(key);
+        this.#reserved -= rows.length;
+      }
+    });
+    return true;
+  }
+
+  /** The texts of calls, by their execution. */
+  async #write(due: DueStep, rows: StepItem[]): Promise<ReadonlyMap<string, StepResult>> {
+    const step = rows.find((row) => row.step !== null)?.step ?? "null";
+    const items = rows.flatMap(({ item }) => item ?? []);
+    const texts = await this.#options.compute.runTexts(due.organization_id, "step", JSON.parse(step), items);
+    const results = texts.map((text) => JSON.parse(text) as StepResult);
+    return new Map(results.map((result) => [result.executionId, result]));
+  }
+
+  /** Leases the executions, and begins their calls. */
+  async #begin(
+    due: DueStep,
+    rows: readonly StepItem[],
+    written: ReadonlyMap<string, StepResult>,
+  ): Promise<void> {
+    const holder = this.#engine.holder();
+    if (!holder) return;
+    const ids = rows.map(({ execution_id }) => execution_id);
+    const locked = new Set<string>();
+    try {
+      const leased = await inTransaction(this.#engine.pool, (client) =>
+        this.#lease(client, due, { ids, written, holder, locked }),
+      );
+      for (const run of leased?.runs ?? []) {
+        this.#start(leased!.step, run, holder);
+        locked.delete(run.executionId);
+      }
+    } finally {
+      if (locked.size > 0) await unlock(holder, [...locked]);
+    }
+  }
+
+  async #lease(
+    client: PoolClient,
+    due: DueStep,
+    {
+      ids,
+      written,
+      holder,
+      locked,
+    }: { ids: string[]; written: ReadonlyMap<string, StepResult>; holder: Line; locked: Set<string> },
+  ): Promise<{ step: Step; runs: Run[] } | undefined> {
+    const found = await takeStep(client, due, ids.length, ids);
+    // One that has gone on to another attempt meanwhile is looked at again.
+    const runs = (found?.runs ?? []).flatMap((run): Run[] => {
+      const result = written.get(run.executionId);
+      return result?.attempt === run.attempt ? [{ ...run, result }] : [];
+    });
+    if (!found?.step || runs.length === 0) return undefined;
+    // Who cancels has the lock and waits for the row: it is theirs.
+    const { rows } = await holder.query<{ id: string }>(
+      "select x as id from unnest($1::uuid[]) x where pg_try_advisory_lock(app_private.execution_lock(x))",
+      [runs.map(({ executionId }) => executionId)],
+    );
+    for (const { id } of rows) locked.add(id);
+    const { step } = found;
+    const held = runs.filter(({ executionId }) => locked.has(executionId));
+    const { timeoutMs } = this.#options;
+    await client.query("select app_private.hold_executions($1, $2, $3, make_interval(secs => $4))", [
+      step.id,
+      JSON.stringify(held.map(({ executionId, attempt }) => ({ executionId, attempt }))),
+      holder.id,
+      (step.type === "DRAFT_WITH_AI" ? draftMs : timeoutMs) / 1000 + 20,
+    ]);
+    return { step, runs: step.type === "SEND_SMS" ? await beginMessages(client, step, held) : held };
+  }
+
+  #start(step: Step, run: Run, holder: Line): void {
+    this.#calling += 1;
+    this.#engine.lease(holder, () =>
+      this.#bringIn(step, run, holder).finally(() => {
+        this.#calling -= 1;
+        this.#options.ended();
+      }),
+    );
+  }
+
+  async #bringIn(step: Step, run: Run, holder: Line): Promise<void> {
+    try {
+      const result = await this.#call(step, run);
+      await throughOutages(() =>
+        this.#engine.pool.query("select app_private.complete_call($1, $2, $3)", [
+          step.id,
+          JSON.stringify(result),
+          holder.id,
+        ]),
+      );
+    } catch (error) {
+      // It is called again when the lease is over.
+      this.#options.log.error(
+        { event: "workflow.call_failed", err: error },
+        "A call of a workflow failed unexpectedly.",
+      );
+    }
+    await unlock(holder, [run.executionId]);
+  }
+
+  async #call({ type }: Step, run: Run): Promise<CallResult> {
+    const { executionId, attempt, noted, result } = run;
+    const { sms, seal, loopback, timeoutMs, log } = this.#options;
+    if (noted) return { executionId, attempt, input: await handOver(sms, noted.message, noted.notedAt) };
+    if ("error" in result) return result;
+    if (type === "DRAFT_WITH_AI")
+      return { executionId, attempt, ...(await this.#draft(run.call, result.input)) };
+    const input = await callWebhook(result.input, run.call, { executionId, seal, loopback, timeoutMs, log });
+    return { executionId, attempt, input };
+  }
+
+  /** Asks for the draft of a step; a second attempt gets what the first one did. */
+  async #draft(call: Call, input: unknown): Promise<{ input: unknown } | { error: string }> {
+    const { leadId, requestedBy, messageId, organizationId } = call;
+    const { drafts, compute } = this.#options;
+    if (!leadId) return { error: "There is no lead to write to." };
+    try {
+      const { instructions } = input as { instructions?: string };
+      const { id, ...written } = await draftLeadEmail(
+        this.#engine.pool,
+        drafts,
+        { compute, tenant: `drafts of ${organizationId}` },
+        { leadId, requestedBy, instructions: instructions ?? null, request: messageId },
+      );
+      return { input: { generationId: id, ...written } };
+    } catch (error) {
+      return { error: (error as Error).message };
+    }
+  }
+}
+
+/** Notes the messages of a step, and gives the runs that have one to hand over; the others are completed. */
+async function beginMessages(client: PoolClient, step: Step, runs: Run[]): Promise<Run[]> {
+  const notedAt = performance.now();
+  const { rows } = await client.query<{ messages: Record<string, Message> }>(
+    "select app_private.begin_messages($1, $2) as messages",
+    [step.id, JSON.stringify(runs.map(({ result }) => result))],
+  );
+  return runs.flatMap((run) => {
+    const message = rows[0]!.messages[run.executionId];
+    return message ? [{ ...run, noted: { message, notedAt } }] : [];
+  });
+}
+
+async function unlock({ query }: Line, ids: string[]): Promise<void> {
+  await query("select pg_advisory_unlock(app_private.execution_lock(x)) from unnest($1::uuid[]) x", [
+    ids,
+  ]).catch(() => {}); // a connection that broke holds nothing
+}
