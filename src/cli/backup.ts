@@ -4,6 +4,7 @@
  * `--keep 7` removes all but the last seven backups of this data folder, and what only those needed; `--list` shows what there is;
  * `--verify` reads all backups back, each file held against the checksum that the server gave.
  */
+import "./ignoreClosedOutput.ts";
 import { parseArgs } from "node:util";
 import { allBackups, openSeries, type ArchivedBackup } from "../database/backupSeries.ts";
 import { takeBackup } from "../backup/backup.ts";

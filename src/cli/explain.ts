@@ -5,6 +5,7 @@
  * `--variables '{"id": "…"}'` are those of the query; `--scopes lead.read,project.read` has it carried out as by an access token that is
  * restricted to these permissions. Nothing is changed, and only queries are taken.
  */
+import "./ignoreClosedOutput.ts";
 import { parseArgs } from "node:util";
 import { anonymous, type Claims } from "../database/claims.ts";
 import { loadConfig } from "../base/config.ts";

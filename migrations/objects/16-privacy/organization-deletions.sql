@@ -675,6 +675,7 @@ end $$;
 comment on function app_private.complete_deletion(uuid, text) is
   'Ends the deletion of an organization whose certificate is stored; its owners are told.';
 grant execute on function app_private.deletion_mails, app_private.queue_due_deletions, app_private.account_to_close,
-  app_private.postpone_deletion, app_private.begin_deletion, app_private.retain_records, app_private.removed_relations, app_private.remove_organization_rows,
-  app_private.empty_organization, app_private.deletion_certificate, app_private.announce_deletion_certificate,
+  app_private.postpone_deletion, app_private.begin_deletion, app_private.retain_records,
+  app_private.removed_relations, app_private.remove_organization_rows, app_private.empty_organization,
+  app_private.deletion_certificate, app_private.announce_deletion_certificate,
   app_private.complete_deletion to plat_worker;
