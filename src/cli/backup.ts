@@ -4,7 +4,6 @@
  * `--keep 7` removes all but the last seven backups of this data folder, and what only those needed; `--list` shows what there is;
  * `--verify` reads all backups back, each file held against the checksum that the server gave.
  */
-import "./ignoreClosedOutput.ts";
 import { parseArgs } from "node:util";
 import { allBackups, openSeries, type ArchivedBackup } from "../database/backupSeries.ts";
 import { takeBackup } from "../backup/backup.ts";
@@ -13,6 +12,9 @@ import { readBackup } from "../backup/verify.ts";
 import { loadConfig, type Config } from "../base/config.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 const { tell, end } = progress();
 try {

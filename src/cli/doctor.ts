@@ -2,12 +2,14 @@
  * `npm run doctor`: looks at settings, disks, files, backups, database, background work and the rules of deals, and says of each finding what to do.
  * Exits with status 1 where there is a problem. `--json` prints a line of JSON for each check.
  */
-import "./ignoreClosedOutput.ts";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../base/config.ts";
 import { withDatabase } from "../database/running.ts";
 import { examine } from "../doctor/doctor.ts";
 import { createFileStore } from "../providers/files/index.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 try {
   const { values } = parseArgs({ options: { json: { type: "boolean" } } });

