@@ -8,6 +8,7 @@ import { announce } from "./service/banner.ts";
 import { ConfigError, loadConfig } from "./base/config.ts";
 import { prepareDataDir } from "./database/dataDir.ts";
 import { createCompute } from "./compute/pool.ts";
+import { requireDriver } from "./database/driver.ts";
 import { migrate } from "./database/migrate.ts";
 import { shareOf } from "./database/workConnections.ts";
 import { openBackground } from "./service/background.ts";
@@ -105,6 +106,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
   for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
 
   try {
+    requireDriver();
     prepareDataDir(config.dataDir);
     const database = await openDatabase(config, log);
     shutdown.add("database", database.end);
