@@ -234,14 +234,14 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       readiness.add("worker", worker.isRunning);
       const connections = { connectionString, pool, listenConnection, log };
       const notifications = await startNotificationReader(connections);
-      shutdown.add("notifications", notifications.stop);
+      shutdown.add("notifications", () => notifications.stop());
       const sending = { ...connections, seal, loopback: config.loopbackWebhooks, compute };
       const dispatcher = await startDispatcher({ ...sending, delivered: metrics.jobs.delivered });
-      shutdown.add("webhooks", dispatcher.stop);
+      shutdown.add("webhooks", () => dispatcher.stop());
       const workflows = await startWorkflows({ ...sending, drafts, sms });
-      shutdown.add("workflows", workflows.stop);
+      shutdown.add("workflows", () => workflows.stop());
       const triggers = await startTriggers(sending);
-      shutdown.add("triggers", triggers.stop);
+      shutdown.add("triggers", () => triggers.stop());
     }
     // Before those who wait for a computation: what they hold is given back.
     shutdown.add("computations", compute.stop);
