@@ -383,7 +383,7 @@ export async function startGraphql({
         await pool.query("select 1");
         return true;
       },
-      drain: live.drain,
+      drain: () => live.drain(),
       release: async () => {
         await live.stop();
         await pgl.release();
