@@ -20,6 +20,12 @@ export interface StatementRecorder {
   ran(statement: AskedStatement, rows: readonly unknown[]): void;
 }
 
+/** The one transaction of a dry run; see src/database/dryRun.ts. */
+export interface HeldTransaction {
+  /** What has been done in it; undoes all of it. */
+  end(): Promise<unknown>;
+}
+
 /** What one operation takes while it is answered. */
 export class OperationWork {
   readonly party: Party;
@@ -45,6 +51,8 @@ export class OperationWork {
   position: bigint | undefined;
   /** Whether it is a mutation. */
   changes = false;
+  /** In which all of its statements run, where nothing of it is to be kept. */
+  heldTransaction: HeldTransaction | undefined;
   #isCommitted = false;
 
   /** @param inputBytes of the body that the operation came with */

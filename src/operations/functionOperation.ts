@@ -12,6 +12,7 @@ import {
   describeId,
   isGiven,
   transformOf,
+  transformsOf,
   type Member,
 } from "./inputFields.ts";
 import type { Operation } from "./operation.ts";
@@ -87,6 +88,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
     eachTime: tags?.eachTime !== undefined,
     uploadTarget,
     members: getMembers,
+    transforms: () => transformsOf([...getMembers(), ...own]),
     outputType: () => {
       const type = build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType;
       return resource.isUnique ? type : new build.graphql.GraphQLList(new GraphQLNonNull(type));

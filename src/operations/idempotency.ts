@@ -10,12 +10,14 @@
  *   fields come back as they were, records around it as they are now and as far as the viewer may see them.
  * - Kept rows are encrypted with the key, of which only a SHA-256 is kept, because a row can hold what is shown once, such as
  *   an access token; the body is kept as an HMAC under the key, because it can hold a password.
+ * - A dry run looks at no key: it is carried out each time.
  * - Where a field has the kept answer, claim_answer raises a notice (OperationWork.noticed), and the request is answered with the header `Idempotency-Replayed: true`.
  */
 import { createHmac } from "node:crypto";
 import { context, lambda, operationPlan, type ExecutableStep } from "postgraphile/grafast";
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
+import { workOf } from "../admission/operationWork.ts";
 import { CodedError } from "../base/errors.ts";
 
 /** What the context of a request tells about repeats. */
@@ -61,10 +63,11 @@ function keyOf(
 /** Key and body of a request with a key; undefined without one. */
 export function idempotencyIn(
   input: Record<string, unknown>,
-  { repeats }: { repeats?: IdempotencyFacts },
+  { repeats, pgSettings }: { repeats?: IdempotencyFacts; pgSettings?: Grafast.Context["pgSettings"] },
 ): { key: string; body: string } | undefined {
-  const key = repeats && keyOf(input, repeats);
-  if (key === undefined) return undefined;
+  // A dry run neither gives what was kept under the key nor takes it.
+  const key = repeats && !workOf(pgSettings)?.heldTransaction && keyOf(input, repeats);
+  if (!key) return undefined;
   return { key, body: createHmac("sha256", key).update(repeats!.body()).digest("hex") };
 }
 

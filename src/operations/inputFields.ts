@@ -4,6 +4,7 @@ import type { GraphQLInputType } from "postgraphile/graphql";
 import { workOf } from "../admission/operationWork.ts";
 import { camel, inputTypeOf, toDatabaseNames } from "../schema/codecNames.ts";
 import type { AnyType } from "../schema/stackTypes.ts";
+import { refuseOutside } from "./dryRun.ts";
 
 /**
  * Replaces a value before SQL sees it, such as a password by its hash or a file by what refers to it; named by the tag
@@ -119,6 +120,7 @@ async function passThrough(
   context: Grafast.Context,
   { fieldName, uploadTarget, repeat }: Passage,
 ): Promise<unknown> {
+  refuseOutside(transform, context.pgSettings);
   const implementation = context.argumentTransforms[transform];
   if (!implementation) throw new Error(`No implementation of @transform ${transform}`);
   return implementation(value, { member, operation: fieldName, uploadTarget, input, context, repeat });
@@ -163,3 +165,7 @@ export function transformOf(codec: PgCodec): string | undefined {
   const tag = codec.extensions?.tags?.transform;
   return typeof tag === "string" ? tag : codec.domainOfCodec ? transformOf(codec.domainOfCodec) : undefined;
 }
+
+/** The tags @transform of what has a codec. */
+export const transformsOf = (of: readonly { codec: PgCodec }[]): string[] =>
+  of.flatMap(({ codec }) => transformOf(codec) ?? []);

@@ -15,6 +15,8 @@ export interface Operation {
   /** What its files are for: a table of files, or the operation itself. */
   uploadTarget: string;
   members(): Member[];
+  /** What is done with its arguments before its statement: the tags @transform. */
+  transforms(): string[];
   outputType(): GraphQLOutputType;
   /** `$repeat` is the step of `idempotencyOf`: what tells a repeat of the request from a new one. */
   plan($input: ExecutableStep, $repeat: ExecutableStep): ExecutableStep;

@@ -7,7 +7,7 @@ import { aNoun, clauseOf, nounOf } from "../schema/nouns.ts";
 import { tableName, type AnyResource } from "../schema/recordTables.ts";
 import { callInMutation } from "./callInMutation.ts";
 import { operationNameOf } from "./deletePayload.ts";
-import { columnMembers, toColumns, type Member } from "./inputFields.ts";
+import { columnMembers, toColumns, transformsOf, type Member } from "./inputFields.ts";
 import type { Operation } from "./operation.ts";
 import type { AnyType } from "../schema/stackTypes.ts";
 
@@ -59,6 +59,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
       deprecationReason: undefined,
       uploadTarget,
       members: getMembers,
+      transforms: () => transformsOf(getMembers()),
       outputType,
       plan: ($input, $repeat) =>
         recordStatement(
@@ -85,6 +86,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
       description: `Deletes ${subject}. Refused with CONFLICT while others depend on it.`,
       deprecationReason: undefined,
       uploadTarget,
+      transforms: () => [],
       members: () => [
         {
           name: "id",

@@ -17,6 +17,7 @@ import { deletedFields, operationNameOf, registerDeletePayload } from "../operat
 import { functionOperation } from "../operations/functionOperation.ts";
 import { transformOf } from "../operations/inputFields.ts";
 import type { Operation } from "../operations/operation.ts";
+import { dryRunField, dryRunKind, noDryRun } from "../operations/dryRun.ts";
 import { idempotencyField, idempotencyOf } from "../operations/idempotency.ts";
 import { tableOperations } from "../operations/tableOperations.ts";
 import { camel } from "../schema/codecNames.ts";
@@ -184,6 +185,13 @@ function inputFields(
       description,
       extensions: { upload: uploadKind(codec), uploadTarget: operation.uploadTarget },
     };
+  const dryRun = dryRunKind(operation.transforms(), dryRunField.name in fields);
+  fields[dryRunField.name] = {
+    type: build.graphql.GraphQLBoolean,
+    description: dryRun === "NONE" ? noDryRun : dryRunField.description,
+    ...fields[dryRunField.name],
+    extensions: { dryRun },
+  };
   if (!operation.eachTime)
     fields[idempotencyField.name] ??= {
       type: build.graphql.GraphQLString,

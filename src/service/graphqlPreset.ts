@@ -25,6 +25,7 @@ import type { FairSemaphore } from "../admission/fairSemaphore.ts";
 import { withWork } from "../admission/operationWork.ts";
 import { partyOf } from "../admission/party.ts";
 import { acceptedLanguage } from "../messages/language.ts";
+import type { EvaluateConditions } from "../operations/effects.ts";
 import type { ArgumentTransform } from "../operations/inputFields.ts";
 import type { FileAddresses } from "../files/addresses.ts";
 import type { Files } from "../files/files.ts";
@@ -33,6 +34,7 @@ import { createIntrospectionPlugin } from "../plugins/IntrospectionPlugin.ts";
 import { BehaviorCachePlugin } from "../plugins/BehaviorCachePlugin.ts";
 import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "../plugins/DescriptionsPlugin.ts";
+import { DryRunPlugin } from "../plugins/DryRunPlugin.ts";
 import { EventSubjectPlugin } from "../plugins/EventSubjectPlugin.ts";
 import { FilesPlugin } from "../plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "../plugins/GroupingPlugin.ts";
@@ -112,6 +114,8 @@ export interface PresetOptions {
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Finds the place of a viewer; nobody's is known where omitted. */
   viewerPlace?: ViewerPlace;
+  /** See PlatOptions of DryRunPlugin; workflows are told whatever their conditions where omitted. */
+  evaluateConditions?: EvaluateConditions;
   /** What opens subscriptions for a request; there are none where omitted. */
   subscriptionsOf?: (request: IncomingMessage) => Subscriptions;
 }
@@ -169,6 +173,7 @@ export function createPreset({
   onMismatch,
   adaptor = makeFusedAdaptor({ deadlines: serviceDeadlines, ...(connections && { connections }) }),
   viewerPlace,
+  evaluateConditions,
   subscriptionsOf,
 }: PresetOptions): GraphileConfig.Preset {
   const withPool =
@@ -214,6 +219,7 @@ export function createPreset({
       RecordNodesPlugin,
       RecordByIdPlugin,
       OperationsPlugin,
+      DryRunPlugin,
       EventSubjectPlugin,
       LeadOrBuyerPlugin,
       DescriptionsPlugin,
@@ -255,7 +261,15 @@ export function createPreset({
         adaptor,
       },
     ],
-    plat: { signLoginToken, signFileAddress, documentBytes, introspectionHoldMs, compileAtOnce, onMismatch },
+    plat: {
+      signLoginToken,
+      signFileAddress,
+      documentBytes,
+      introspectionHoldMs,
+      compileAtOnce,
+      onMismatch,
+      evaluateConditions,
+    },
     grafast: {
       context: (requestContext) => {
         const request = requestContext.expressv4?.req;

@@ -249,6 +249,10 @@ export async function startGraphql({
         paymentTransforms: paymentTransforms(payments, pool),
         draftTransforms: draftTransforms(drafts, compute, log),
         integrationTransforms: integrationTransforms(integrations),
+        evaluateConditions: async (organizationId, items) =>
+          (await compute.run(`dry runs of ${organizationId}`, "condition", null, items)).map(
+            (result) => "value" in result && result.value,
+          ),
         subscriptionsOf: (request) =>
           subscriptions(live, {
             bearer: () => live.bearer(request.headers.authorization, (request as Request).ip),

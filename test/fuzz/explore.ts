@@ -32,6 +32,8 @@ export interface ExploreOptions {
   seed?: number;
   /** Told of what is not listed; the input counts as one that works all the same. */
   unlisted?: (name: string, takes: string, variables: Record<string, unknown>) => void;
+  /** Told of each input that works, before it is carried out. */
+  works?: (one: Working) => Promise<void>;
   /** Ends what would take long: once each has an input, or so many rounds have brought nothing. */
   idleRounds?: number;
 }
@@ -39,7 +41,16 @@ export interface ExploreOptions {
 /** Plays each mutation until an input works; such of one that was played since may have come to its end. */
 export async function explore(
   fuzz: FuzzWorld,
-  { takesOf, rounds, inputs = 1, only, seed = 1, unlisted = () => {}, idleRounds = Infinity }: ExploreOptions,
+  {
+    takesOf,
+    rounds,
+    inputs = 1,
+    only,
+    seed = 1,
+    unlisted = () => {},
+    works,
+    idleRounds = Infinity,
+  }: ExploreOptions,
 ): Promise<Explored> {
   const takes = await Takes.of(fuzz.world);
   const working = new Map<string, Working>();
@@ -63,6 +74,7 @@ export async function explore(
       found += 1;
       left.set(name, (left.get(name) ?? inputs) - 1);
       working.set(name, { player, operation, variables });
+      await works?.({ player, operation, variables });
       if (difference !== undefined) unlisted(name, difference, variables);
     },
   });

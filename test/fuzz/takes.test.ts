@@ -3,13 +3,42 @@
  * visitors. `FUZZ_WRITE=1 npm run test:long -- test/fuzz/takes.test.ts` adds what is found.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { getNamedType, type GraphQLInputObjectType } from "graphql";
 import { long } from "../harness/seeds.ts";
-import { explore } from "./explore.ts";
-import { readTakes, writeTakes } from "./takes.ts";
+import { nothingKept } from "../harness/nothingKept.ts";
+import { mutationOf } from "../harness/records.ts";
+import { explore, type Working } from "./explore.ts";
+import { readTakes, selectionOf, writeTakes } from "./takes.ts";
 import { schema, startFuzzWorld, type FuzzWorld } from "./world.ts";
 
 const takesOf = readTakes();
 let fuzz: FuzzWorld;
+/** Mutations that were run dry. */
+const dryRuns = new Set<string>();
+const faults: string[] = [];
+
+/** The operation as a dry run, which leaves nothing behind and asks nobody. */
+async function runDry({ player: { person }, operation, variables }: Working): Promise<void> {
+  const { field } = operation;
+  const inputType = getNamedType(field.args[0]!.type) as GraphQLInputObjectType;
+  const description = inputType.getFields().dryRun!.description!;
+  const ask = () =>
+    person.ask(mutationOf(field.name, selectionOf(field)), {
+      input: { ...(variables.input as object), dryRun: true },
+    });
+  const calls = JSON.stringify([...fuzz.world.calls]);
+  if (description.startsWith("Refused")) {
+    const reason = (await ask()).errors?.[0]!.extensions.reason;
+    if (reason !== "NO_DRY_RUN") faults.push(`${field.name} is refused with ${reason}`);
+  } else if (description.includes("extensions.effects")) {
+    // What the payment processor tells of what others did comes when it likes, but not each time.
+    const again = () => nothingKept(fuzz.world, ask, field.name);
+    const { errors, extensions } = await again().catch(again).catch(again);
+    if (errors || !extensions.effects) faults.push(`${field.name} answers ${JSON.stringify(errors)}`);
+    dryRuns.add(field.name);
+  }
+  if (JSON.stringify([...fuzz.world.calls]) !== calls) faults.push(`${field.name} asks the processor`);
+}
 
 beforeAll(async () => {
   fuzz = await startFuzzWorld({ engine: long });
@@ -26,6 +55,8 @@ test(
       inputs: long || process.env.FUZZ_ROUNDS ? 4 : 1,
       seed: Number(process.env.SEED ?? 1),
       idleRounds: 30,
+      // Engines that run meanwhile store things.
+      ...(!long && { works: runDry }),
       unlisted(name, takes, variables) {
         differences.push(`${name} takes ${takes}, with ${JSON.stringify(variables)}`);
         takesOf[name] = [...(takesOf[name] ?? []), takes].toSorted();
@@ -41,6 +72,12 @@ test(
   },
   long || process.env.FUZZ_ROUNDS ? 6 * 3_600_000 : 300_000,
 );
+
+if (!long)
+  test("a dry run of each answers as the operation, and leaves nothing behind", () => {
+    expect(faults).toEqual([]);
+    expect(dryRuns.size).toBeGreaterThan(60);
+  });
 
 test("each mutation is listed", () => {
   const mutations = Object.keys(schema.getMutationType()!.getFields());

@@ -78,7 +78,7 @@ function bareDocumentOf(kind: string, field: GraphQLField<unknown, unknown>): st
 }
 
 /** Whether rows were refused, of a mutation that tells what became of each. */
-function selectionOf(field: GraphQLField<unknown, unknown>): string {
+export function selectionOf(field: GraphQLField<unknown, unknown>): string {
   const type = getNamedType(field.type);
   if (!isCompositeType(type)) return "";
   return isObjectType(type) && "refusedCount" in type.getFields()

@@ -30,6 +30,11 @@ begin
 end $$;
 comment on function app_hidden.require_viewer() is 'The user of the token in use; refuses a request without one.';
 
+create function app_private.is_dry_run() returns boolean
+language sql stable parallel safe as $$ select coalesce(app_hidden.setting('dry_run'), '') = 'on' $$;
+comment on function app_private.is_dry_run() is
+  'Whether the service rolls the transaction back in any case, once it has read what the transaction did.';
+
 create function app_hidden.camel(name text) returns text
 language sql immutable strict parallel safe as $$
   -- PERF: one expression, which PostgreSQL puts in the place of the call.

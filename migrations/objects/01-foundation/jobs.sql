@@ -12,14 +12,31 @@ comment on function app_private.job_context(uuid) is
   'organizationId}}, as far as it is '
   'known. The log, events and mails of the job bear the id; see src/worker.ts.';
 
+create function app_private.note_dry_job(task text, payload jsonb, organization_id uuid, run_at timestamptz)
+returns void
+language sql volatile as $$
+  -- Of very many the rest is left out: a list that is written anew for each takes longer and longer.
+  select set_config('plat.dry_run_jobs', (n.noted || jsonb_build_object('task', task, 'id', payload ->> 'id',
+      'organizationId', organization_id, 'runAt', run_at))::text, true)
+  from (select coalesce(app_hidden.setting('dry_run_jobs'), '[]')::jsonb as noted) n
+  where jsonb_array_length(n.noted) < 500
+$$;
+comment on function app_private.note_dry_job(text, jsonb, uuid, timestamptz) is
+  'Notes for app_private.dry_run_effects a job that is not enqueued.';
+
 create function app_private.add_job(task text, payload jsonb default '{}', run_at timestamptz default null,
   job_key text default null)
 returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  organization constant uuid := app_private.organization_of_job(task, payload::json);
 begin
-  perform graphile_worker.add_job(task, payload => (payload || app_private.job_context(
-    app_private.organization_of_job(task, payload::json)))::json, run_at => run_at,
-    job_key => job_key);
+  if app_private.is_dry_run() then
+    perform app_private.note_dry_job(task, payload, organization, run_at);
+    return;
+  end if;
+  perform graphile_worker.add_job(task, payload => (payload || app_private.job_context(organization))::json,
+    run_at => run_at, job_key => job_key);
 end $$;
 comment on function app_private.add_job(text, jsonb, timestamptz, text) is
   'Enqueues a task of src/tasks; a second job with the same key replaces the first while that still waits.';

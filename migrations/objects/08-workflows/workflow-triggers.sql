@@ -181,6 +181,51 @@ $$;
 comment on function app_private.holder_lives(int, timestamptz) is
   'Whether a worker holds something: its connection is there, and its lease is not over.';
 
+create function app_private.trigger_candidates(workflow app_public.workflows, after_sequence bigint,
+  to_sequence bigint) returns jsonb
+language plpgsql volatile as $$
+declare
+  wanted jsonb;
+  fault text;
+begin
+  with of_event as (
+    select e.id, e.sequence, app_private.event_subject(e, workflow.subject_type) as subject_id
+    from app_public.events e
+    where e.organization_id = workflow.organization_id and e.sequence > after_sequence
+      and e.sequence <= to_sequence
+      and e.sequence > (select t.from_sequence from app_private.workflow_triggers t
+        where t.workflow_id = workflow.id)
+      and app_hidden.event_matches(e.name, array[workflow.trigger ->> 'event'])
+  )
+  select jsonb_agg(jsonb_build_object('sequence', w.sequence, 'eventId', w.id, 'workflowId', workflow.id,
+    'subjectId', w.subject_id)) into wanted
+    from of_event w where w.subject_id in (select i from app_private.selected_subjects(workflow,
+      array(select x.subject_id from of_event x where x.subject_id is not null)) i);
+  if wanted is not null then
+    fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
+    if fault is not null then
+      perform app_private.set_claims('{}');
+      perform app_private.review_principal('app_public.workflows', workflow.id);
+      wanted := null;
+    end if;
+  end if;
+  if wanted is not null and workflow.conditions is not null then
+    -- PERF: the event only where the conditions speak of it.
+    select jsonb_agg(c || jsonb_build_object('condition', workflow.conditions, 'data', d.data
+        || case when workflow.conditions::text ~ '\mevent\M'
+          then jsonb_build_object('event', app_private.event_json(e)) else '{}' end)) into wanted
+      from jsonb_array_elements(wanted) c
+      join app_private.condition_data(workflow, array(select (x ->> 'subjectId')::uuid
+        from jsonb_array_elements(wanted) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
+      join app_public.events e on e.id = (c ->> 'eventId')::uuid;
+  end if;
+  perform app_private.set_claims('{}');
+  return wanted;
+end $$;
+comment on function app_private.trigger_candidates(app_public.workflows, bigint, bigint) is
+  'What events of a range a workflow would be started by, and for which subjects, with its conditions and what these '
+  'are about; null for none. Nobody acts afterwards.';
+
 create function app_private.claim_events(batch int, holder int, lease interval, except_of uuid[])
 returns table (organization_id uuid, from_sequence bigint, upto bigint, candidates jsonb)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -191,7 +236,6 @@ declare
   last_written bigint;
   result jsonb := '[]';
   wanted jsonb;
-  fault text;
 begin
   select s.* into stream from app_private.workflow_streams s
     join app_private.event_counters c on c.stream_id = s.organization_id and c.last_sequence > s.last_sequence
@@ -212,38 +256,7 @@ begin
       and w.trigger_type = 'EVENT'
   loop
     begin
-      with of_event as (
-        select e.id, e.sequence, app_private.event_subject(e, workflow.subject_type) as subject_id
-        from app_public.events e
-        where e.organization_id = stream.organization_id and e.sequence > stream.last_sequence
-          and e.sequence <= last_written
-          and e.sequence > (select t.from_sequence from app_private.workflow_triggers t
-            where t.workflow_id = workflow.id)
-          and app_hidden.event_matches(e.name, array[workflow.trigger ->> 'event'])
-      )
-      select jsonb_agg(jsonb_build_object('sequence', w.sequence, 'eventId', w.id, 'workflowId', workflow.id,
-        'subjectId', w.subject_id)) into wanted
-        from of_event w where w.subject_id in (select i from app_private.selected_subjects(workflow,
-          array(select x.subject_id from of_event x where x.subject_id is not null)) i);
-      if wanted is not null then
-        fault := app_private.act_for_workflow(workflow, app_private.trigger_permissions(workflow));
-        if fault is not null then
-          perform app_private.set_claims('{}');
-          perform app_private.review_principal('app_public.workflows', workflow.id);
-          wanted := null;
-        end if;
-      end if;
-      if wanted is not null and workflow.conditions is not null then
-        -- PERF: the event only where the conditions speak of it.
-        select jsonb_agg(c || jsonb_build_object('condition', workflow.conditions, 'data', d.data
-            || case when workflow.conditions::text ~ '\mevent\M'
-              then jsonb_build_object('event', app_private.event_json(e)) else '{}' end)) into wanted
-          from jsonb_array_elements(wanted) c
-          join app_private.condition_data(workflow, array(select (x ->> 'subjectId')::uuid
-            from jsonb_array_elements(wanted) x)) d on d.subject_id = (c ->> 'subjectId')::uuid
-          join app_public.events e on e.id = (c ->> 'eventId')::uuid;
-      end if;
-      perform app_private.set_claims('{}');
+      wanted := app_private.trigger_candidates(workflow, stream.last_sequence, last_written);
     exception when others then
       perform app_private.set_claims('{}');
       wanted := null;

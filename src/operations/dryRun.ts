@@ -1,0 +1,116 @@
+/**
+ * Dry runs: with `dryRun: true` in its input a mutation is carried out in a transaction that is rolled back, and the answer has what it
+ * did, and would have set off, in `extensions.effects`. See docs/dry-runs.md, and src/database/dryRun.ts for the transaction.
+ */
+import {
+  getOperationAST,
+  isInputObjectType,
+  getNullableType,
+  Kind,
+  valueFromASTUntyped,
+  type DocumentNode,
+  type FieldNode,
+  type GraphQLSchema,
+  type SelectionSetNode,
+} from "postgraphile/graphql";
+import { workOf } from "../admission/operationWork.ts";
+import { CodedError } from "../base/errors.ts";
+
+/** The field of every input. */
+export const dryRunField = {
+  name: "dryRun",
+  description:
+    "Whether nothing is kept: the operation is carried out and rolled back, and `extensions.effects` of the answer lists what it would have done.",
+} as const;
+
+/** The same of an operation that has no dry run. */
+export const noDryRun =
+  "Refused where it is true: the operation has no dry run, since it acts outside of the database, or counts attempts, before anything is stored.";
+
+/** Transforms of arguments that neither store anything nor ask anybody outside; what others do is done for good. */
+const inert: ReadonlySet<string> = new Set([
+  "freshSecret",
+  "hideCredentials",
+  "publicAddress",
+  "requestingDevice",
+  "workflowChecks",
+]);
+
+/**
+ * What becomes of a dry run of an operation: it is carried out in a transaction that is HELD, to be rolled back; or the operation has
+ * an argument of its OWN, and says in its answer what it would do, with the records as they are; or there is NONE.
+ */
+export type DryRunKind = "HELD" | "OWN" | "NONE";
+
+/** @param hasOwn whether the operation has an argument of that name */
+export function dryRunKind(transforms: readonly string[], hasOwn: boolean): DryRunKind {
+  if (hasOwn) return "OWN";
+  return transforms.every((transform) => inert.has(transform)) ? "HELD" : "NONE";
+}
+
+const refusal = (): CodedError =>
+  new CodedError(
+    "BAD_USER_INPUT",
+    "This operation has no dry run: it acts outside of the database before anything is stored.",
+    { field: dryRunField.name, reason: "NO_DRY_RUN" },
+  );
+
+/** @throws CodedError BAD_USER_INPUT where what is done for good would be done for a dry run */
+export function refuseOutside(transform: string, pgSettings: object | null | undefined): void {
+  if (!inert.has(transform) && workOf(pgSettings)?.heldTransaction) throw refusal();
+}
+
+/** The fields of the operation itself, fragments expanded. */
+function rootFields(document: DocumentNode, { selections }: SelectionSetNode): FieldNode[] {
+  return selections.flatMap((selection) => {
+    if (selection.kind === Kind.FIELD) return [selection];
+    if (selection.kind === Kind.INLINE_FRAGMENT) return rootFields(document, selection.selectionSet);
+    const fragment = document.definitions.find(
+      (definition) =>
+        definition.kind === Kind.FRAGMENT_DEFINITION && definition.name.value === selection.name.value,
+    );
+    return fragment && "selectionSet" in fragment ? rootFields(document, fragment.selectionSet) : [];
+  });
+}
+
+/** As the input type of the mutation says. */
+function kindOf(schema: GraphQLSchema, { name }: FieldNode): DryRunKind | undefined {
+  const field = schema.getMutationType()?.getFields()[name.value];
+  const type = getNullableType(field?.args.find((arg) => arg.name === "input")?.type);
+  if (!isInputObjectType(type)) return undefined;
+  return type.getFields()[dryRunField.name]?.extensions["dryRun"] as DryRunKind | undefined;
+}
+
+/**
+ * Whether an operation is a dry run.
+ * @throws CodedError BAD_USER_INPUT where some of its fields are and others are not, or one cannot be
+ */
+export function isDryRun(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+  variables: Readonly<Record<string, unknown>>,
+): boolean {
+  const operation = getOperationAST(document, operationName);
+  if (operation?.operation !== "mutation") return false;
+  const defaults = (operation.variableDefinitions ?? []).flatMap(({ variable, defaultValue }) =>
+    defaultValue ? [[variable.name.value, valueFromASTUntyped(defaultValue)] as const] : [],
+  );
+  const given = { ...Object.fromEntries(defaults), ...variables };
+  const dry = rootFields(document, operation.selectionSet).flatMap((field) => {
+    const kind = kindOf(schema, field);
+    if (kind === undefined || kind === "OWN") return [];
+    const input = field.arguments?.find(({ name }) => name.value === "input");
+    const value = input && (valueFromASTUntyped(input.value, given) as Record<string, unknown> | null);
+    const wanted = value?.[dryRunField.name] === true;
+    if (wanted && kind === "NONE") throw refusal();
+    return [wanted];
+  });
+  if (dry.includes(true) && dry.includes(false))
+    throw new CodedError(
+      "BAD_USER_INPUT",
+      "All mutations of a request are dry runs, or none is: give dryRun in each input.",
+      { field: dryRunField.name },
+    );
+  return dry.includes(true);
+}
