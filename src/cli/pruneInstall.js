@@ -33,7 +33,8 @@ function removeFonts() {
   if (!existsSync(join(modules, folder))) return;
   // src/pdf/layout.ts
   const used = ["DejaVuSansCondensed.ttf", "DejaVuSansCondensed-Bold.ttf"];
-  for (const font of readdirSync(join(modules, folder))) if (!used.includes(font)) remove(`${folder}/${font}`);
+  for (const font of readdirSync(join(modules, folder)))
+    if (!used.includes(font)) remove(`${folder}/${font}`);
 }
 
 function removeHeaders() {
