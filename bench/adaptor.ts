@@ -2,6 +2,7 @@ import type { Pool } from "pg";
 import { createWithPgClient } from "postgraphile/adaptors/pg";
 import type { WithPgClient } from "postgraphile/@dataplan/pg";
 import { makeFusedAdaptor } from "../src/database/fusedAdaptor.ts";
+import { OrderedPool } from "../src/database/orderedPool.ts";
 import { makePool } from "../src/database/pool.ts";
 import { Session } from "../src/database/session.ts";
 import { makeSetter } from "../src/database/serverSettings.ts";
@@ -90,17 +91,33 @@ function spread(figures: readonly number[], digits: number): string {
   return `${sorted[sorted.length >> 1]} (${sorted[0]} to ${sorted.at(-1)})`;
 }
 
+/** What runs operations over a pool; `pipeline` asks for node-postgres' own pipeline mode. */
+interface Maker {
+  (pool: Pool): Runner;
+  readonly pipeline?: boolean;
+}
+
+/** A pool with the driver's pipeline mode: a query is sent before the one ahead of it is answered, and each has a Sync of its own. */
+const pipelinePool = (connectionString: string, max: number): Pool =>
+  new OrderedPool({
+    connectionString,
+    max,
+    connectionTimeoutMillis: 10_000,
+    options: "-c jit=off -c search_path=",
+    pipeline: true,
+  } as ConstructorParameters<typeof OrderedPool>[0]);
+
 /** Every contestant has its own pool: what one leaves on a connection must not help or hinder another. */
 async function withContestants(
   port: number,
   max: number,
-  makers: Readonly<Record<string, (pool: Pool) => Runner>>,
+  makers: Readonly<Record<string, Maker>>,
   act: (contestants: Contestant[]) => Promise<void>,
 ): Promise<void> {
   const connectionString = `postgres://bench_login:x@127.0.0.1:${port}/postgres`;
   const pools: Pool[] = [];
   const contestants = Object.entries(makers).map(([label, make]): Contestant => {
-    const pool = makePool({ connectionString, max });
+    const pool = make.pipeline ? pipelinePool(connectionString, max) : makePool({ connectionString, max });
     pools.push(pool);
     return { label, run: make(pool) };
   });
@@ -110,7 +127,35 @@ async function withContestants(
 
 const stock = (pool: Pool): WithPgClient => createWithPgClient({ pool });
 const fused = (pool: Pool): WithPgClient => makeFusedAdaptor().createWithPgClient({ pool });
-const BOTH = { stock: (pool: Pool) => runner(stock(pool)), fused: (pool: Pool) => runner(fused(pool)) };
+
+/**
+ * What the adaptor would be on the driver's pipeline mode: four statements in one round trip. Settings that end with their transaction need
+ * BEGIN and COMMIT there, since each statement has its own Sync; after a refusal the others are refused as well, so it fails closed too.
+ */
+const pipelined: Maker = Object.assign(
+  (pool: Pool): Runner =>
+    async (n) => {
+      const id = (n % ROWS) + 1;
+      const settings = { role: "bench_user", "plat.user_id": `u${id % 100}`, "plat.request_id": `r-${n}` };
+      const setter = makeSetter(settings)!;
+      const { arrayMode: _, ...query } = QUERY;
+      const client = await pool.connect();
+      const [, , { rows }] = await Promise.all([
+        client.query({ name: "begin", text: "begin" }),
+        client.query({ name: "set", text: setter.text, values: setter.values as unknown[] }),
+        client.query({ ...query, values: [id], rowMode: "array" }),
+        client.query({ name: "commit", text: "commit" }),
+      ]);
+      client.release();
+      if (rows.length !== 1) throw new Error(`Row ${id} was not seen`);
+    },
+  { pipeline: true },
+);
+const ALL: Record<string, Maker> = {
+  fused: (pool) => runner(fused(pool)),
+  stock: (pool) => runner(stock(pool)),
+  pipelined,
+};
 const TWO = ["bench_user", "bench_other"];
 
 /** What the adaptor would be without the role in the name of a prepared statement: each change of role plans again. */
@@ -144,8 +189,8 @@ export default async function adaptor(): Promise<void> {
   try {
     await owner.query(`set search_path = public; ${SCHEMA}`);
     for (const concurrency of [1, 16]) {
-      await withContestants(cluster.port, 16, BOTH, (list) => compare("Same machine", list, concurrency));
-      await withContestants(far.port, 16, BOTH, (list) => compare("2 ms round trip", list, concurrency));
+      await withContestants(cluster.port, 16, ALL, (list) => compare("Same machine", list, concurrency));
+      await withContestants(far.port, 16, ALL, (list) => compare("2 ms round trip", list, concurrency));
     }
     await withContestants(cluster.port, 1, ROLES, (list) => compare("Roles", list, 1));
   } finally {

@@ -8,6 +8,7 @@ import { announce } from "./service/banner.ts";
 import { ConfigError, loadConfig } from "./base/config.ts";
 import { prepareDataDir } from "./database/dataDir.ts";
 import { createCompute } from "./compute/pool.ts";
+import { requireDriver } from "./database/driver.ts";
 import { migrate } from "./database/migrate.ts";
 import { shareOf } from "./database/workConnections.ts";
 import { openBackground } from "./service/background.ts";
@@ -105,6 +106,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
   for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
 
   try {
+    requireDriver();
     prepareDataDir(config.dataDir);
     const database = await openDatabase(config, log);
     shutdown.add("database", database.end);
@@ -232,14 +234,14 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       readiness.add("worker", worker.isRunning);
       const connections = { connectionString, pool, listenConnection, log };
       const notifications = await startNotificationReader(connections);
-      shutdown.add("notifications", notifications.stop);
+      shutdown.add("notifications", () => notifications.stop());
       const sending = { ...connections, seal, loopback: config.loopbackWebhooks, compute };
       const dispatcher = await startDispatcher({ ...sending, delivered: metrics.jobs.delivered });
-      shutdown.add("webhooks", dispatcher.stop);
+      shutdown.add("webhooks", () => dispatcher.stop());
       const workflows = await startWorkflows({ ...sending, drafts, sms });
-      shutdown.add("workflows", workflows.stop);
+      shutdown.add("workflows", () => workflows.stop());
       const triggers = await startTriggers(sending);
-      shutdown.add("triggers", triggers.stop);
+      shutdown.add("triggers", () => triggers.stop());
     }
     // Before those who wait for a computation: what they hold is given back.
     shutdown.add("computations", compute.stop);

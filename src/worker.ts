@@ -101,8 +101,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
           // With batching, one job that was done stays locked at each graceful stop and runs again hours later.
           completeJobBatchDelay: 0,
           failJobBatchDelay: 0,
-          // Processes that lost the same server do not come back in the same moment.
-          pollInterval: 1_500 + 1_000 * Math.random(),
+          // For what waits for a time: the others are announced. Processes that lost the same server do not come back in the same moment.
+          pollInterval: 4_000 + 2_000 * Math.random(),
           logger: workerLog(log),
         },
       },

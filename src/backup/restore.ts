@@ -89,8 +89,9 @@ export async function restoreDataDir(options: RestoreOptions): Promise<Restored>
       throw new Error(await whyNot(error, logFile, options.at), { cause: error });
     });
     await recovering.stop();
-    if (!backup.facts.embedded)
-      await adoptCluster({ postgres, data, runAs, dataDir: into, from: backup.facts.database });
+    // The password of an embedded one may have been set anew since the backup, whose keys have the one before.
+    const from = backup.facts.embedded ? undefined : backup.facts.database;
+    await adoptCluster({ postgres, data, runAs, dataDir: into, from });
     unlock();
     onProgress("Copying files");
     const server = await startEmbeddedPostgres({ dataDir: into });

@@ -12,6 +12,9 @@ import { readBackup } from "../backup/verify.ts";
 import { loadConfig, type Config } from "../base/config.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 const { tell, end } = progress();
 try {

@@ -16,12 +16,12 @@ import { removeLeftoverFolders, scratchFolder } from "../database/scratchFolder.
 
 const require = createRequire(import.meta.url);
 const { commit, Logger } = require("graphile-migrate") as typeof import("graphile-migrate");
-const { getSettingsFromJSON } = require("graphile-migrate/dist/commands/_common.js") as {
-  getSettingsFromJSON(path: string): Promise<Parameters<typeof commit>[0]>;
-};
 
 const [name, ...more] = process.argv.slice(2);
-const settings = await getSettingsFromJSON(".gmrc");
+/** JSON with lines of comments. */
+const settings = JSON.parse((await readFile(".gmrc", "utf8")).replaceAll(/^\s*\/\/.*$/gm, "")) as Parameters<
+  typeof commit
+>[0];
 const folder = resolve(settings.migrationsFolder ?? "migrations");
 if (!name || more.length > 0 || !/^[a-z0-9-]+$/.test(name))
   fail("Say what the migration is called, in small letters: npm run migrations:commit -- billboards");

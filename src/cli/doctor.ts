@@ -7,6 +7,9 @@ import { loadConfig } from "../base/config.ts";
 import { withDatabase } from "../database/running.ts";
 import { examine } from "../doctor/doctor.ts";
 import { createFileStore } from "../providers/files/index.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 try {
   const { values } = parseArgs({ options: { json: { type: "boolean" } } });

@@ -12,6 +12,9 @@ import { onConnection } from "../database/onConnection.ts";
 import { authenticatorUrl, ownerUrl } from "../database/roles.ts";
 import { withDatabase } from "../database/running.ts";
 import { createExplainer, type ExplainedQuery } from "../explain/query.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 try {
   const { values, positionals } = parseArgs({

@@ -5,6 +5,9 @@
 import { loadConfig } from "../base/config.ts";
 import { onConnection } from "../database/onConnection.ts";
 import { withDatabase } from "../database/running.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 const statements = {
   add: "select app_private.make_operator($1) as said",

@@ -19,6 +19,9 @@ import { organizationArchive } from "../exports/archive.ts";
 import { openExportSource } from "../exports/source.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 interface Organization {
   id: string;

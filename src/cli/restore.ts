@@ -11,6 +11,9 @@ import { restoreCluster, restoreDataDir, type RestoreOptions } from "../backup/r
 import { loadConfig } from "../base/config.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 const { tell, end } = progress();
 try {

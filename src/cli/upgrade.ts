@@ -8,6 +8,9 @@ import { parseArgs } from "node:util";
 import { loadConfig } from "../base/config.ts";
 import { migrate } from "../database/migrate.ts";
 import { upgradeDataDir } from "../database/upgrade.ts";
+import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
+
+ignoreClosedOutput();
 
 const logger = { info() {}, warn: console.warn, error: console.error };
 

@@ -44,8 +44,11 @@ export interface Line {
 export interface Listener {
   /** Undefined while the connection is broken. */
   current(): Line | undefined;
-  /** Looks at once, after each repair, and every `everyMs` while the connection is up: for what waits for a time, and for calls that were missed. */
-  keep(look: () => void, everyMs: number): void;
+  /**
+   * Looks at once, after each repair, and every `everyMs` while the connection is up: for what waits for a time, and for calls that were missed.
+   * @param look is told whether it is called because of the time alone
+   */
+  keep(look: (isTick: boolean) => void, everyMs: number): void;
   /**
    * Takes another id for what comes. To be called when a claim failed with its connection: whether something is held is unknown then,
    * and what nobody works on is free as soon as nothing else is under way under the former id.
@@ -203,7 +206,7 @@ class SharedListener implements Listener {
   /** What is under way, by the ids that it is held by. */
   readonly #underway = new Map<number, number>();
   #line: Line | undefined;
-  #look = (): void => {};
+  #look = (_isTick: boolean): void => {};
   #looking: NodeJS.Timeout | undefined;
   #isRenewing = false;
   #isResting = false;
@@ -243,7 +246,7 @@ class SharedListener implements Listener {
   }
 
   look(): void {
-    if (!this.#isResting) this.#look();
+    if (!this.#isResting) this.#look(false);
   }
 
   /** The connection under an id of its own. */
@@ -275,10 +278,10 @@ class SharedListener implements Listener {
     return this.#line;
   }
 
-  keep(look: () => void, everyMs: number): void {
+  keep(look: (isTick: boolean) => void, everyMs: number): void {
     this.#look = look;
-    this.#looking = setInterval(() => this.#line && look(), everyMs);
-    look();
+    this.#looking = setInterval(() => this.#line && look(true), everyMs);
+    look(false);
   }
 
   renew(): void {

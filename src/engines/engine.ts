@@ -36,10 +36,14 @@ export interface EngineOptions extends EngineConnections {
 export interface Wakeup {
   /** The channel to listen on, and what to do at a notification. */
   listen?: { channel: string; called: (payload: string | undefined) => void };
-  /** Called at once, after the listener was away, and then every `everyMs`. */
+  /** Called at once, after the listener was away, and then every `everyMs`; less often while there is nothing to do. */
   poll: () => void;
   everyMs: number;
 }
+
+/** How long after the last work it still polls every `everyMs`, in milliseconds, and how often later. */
+const ACTIVE_FOR_MS = 30_000;
+const IDLE_POLL_MS = 5_000;
 
 /** Work that is done once at a time; a call meanwhile has it done once more. */
 export type Loop = ReturnType<typeof coalesceCalls>;
@@ -52,6 +56,9 @@ export class Engine {
   readonly #pauses = backoff(1_000, 10_000);
   /** Until when it does not poll, after a failure. */
   #notBefore = 0;
+  /** Until when there may be more of what there was a moment ago. */
+  #activeUntil = 0;
+  #polledAt = 0;
   #listener: Listener | undefined;
   #isStopping = false;
 
@@ -73,12 +80,15 @@ export class Engine {
     return this.#isStopping ? undefined : this.#listener?.current();
   }
 
-  /** Work that a call begins. After a failure it is polled later, and later again after the next one. */
-  loop(work: () => Promise<void>): Loop {
+  /**
+   * Work that a call begins. After a failure it is polled later, and later again after the next one.
+   * @param work gives whether there was something to do
+   */
+  loop(work: () => Promise<boolean>): Loop {
     const loop = coalesceCalls(
       async () => {
         if (this.#isStopping) return;
-        await work();
+        if (await work()) this.#isActive();
         this.#pauses.reset();
       },
       (error) => {
@@ -98,6 +108,7 @@ export class Engine {
 
   /** Does something beside everything else, which a stop waits for. */
   beside(work: () => Promise<void>): void {
+    this.#isActive();
     const working = work()
       .catch((error: unknown) => this.report(error))
       .finally(() => this.#underway.delete(working));
@@ -106,6 +117,7 @@ export class Engine {
 
   /** Logs a failure. Where it came of a connection, what is held by now is unknown. */
   report(error: unknown): void {
+    this.#isActive();
     if (isOutage(error)) this.renew();
     const { log, failure } = this.#options;
     if (!this.#isStopping) log.warn({ event: failure.event, err: error }, failure.message);
@@ -123,15 +135,28 @@ export class Engine {
       this.#listener = await openListener(
         listenConnection,
         { connectionString, applicationName, log },
-        listen ? { listen } : {},
+        listen ? { listen: { ...listen, called: (payload) => this.#call(listen.called, payload) } } : {},
       );
     } catch (error) {
       await this.pool.end();
       throw error;
     }
-    this.#listener.keep(() => {
-      if (performance.now() >= this.#notBefore) poll();
+    this.#listener.keep((isTick) => {
+      const now = performance.now();
+      const isIdle = now >= this.#activeUntil && now < this.#polledAt + IDLE_POLL_MS;
+      if (isTick && (isIdle || now < this.#notBefore)) return;
+      this.#polledAt = now;
+      poll();
     }, everyMs);
+  }
+
+  #isActive(): void {
+    this.#activeUntil = performance.now() + ACTIVE_FOR_MS;
+  }
+
+  #call(called: (payload: string | undefined) => void, payload: string | undefined): void {
+    this.#isActive();
+    called(payload);
   }
 
   /** Claims nothing further, and waits for what is under way. */

@@ -1,5 +1,5 @@
 /**
- * The connections of the job runner. It gives up for good where it cannot note that a job is done, and asks for connections every two
+ * The connections of the job runner. It gives up for good where it cannot note that a job is done, and asks for connections every few
  * seconds for each job that it could run: both are mended here, where all its statements pass.
  */
 import { setTimeout as pause } from "node:timers/promises";

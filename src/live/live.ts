@@ -76,9 +76,11 @@ export function createLive({ authenticator, pool, limits, ...options }: LiveOpti
   };
 
   return {
-    begin: hub.begin,
-    drain: hub.drain,
-    numbers: hub.numbers,
+    begin: (...stream) => hub.begin(...stream),
+    drain: () => hub.drain(),
+    get numbers() {
+      return hub.numbers;
+    },
     async bearer(header, ip) {
       const bearer = await authenticator.bearer(header, ip);
       return bearer && checked(bearer);

@@ -25,13 +25,15 @@ export async function startNotificationReader(connections: EngineConnections): P
     },
   });
   const reader = engine.loop(async () => {
-    for (let more = true; more && !engine.isStopping;) {
+    let rounds = 0;
+    for (let more = true; more && !engine.isStopping; rounds += 1) {
       const { rows } = await engine.pool.query<{ more: boolean }>(
         "select app_private.fan_out_notifications($1) as more",
         [batch],
       );
       more = rows[0]!.more;
     }
+    return rounds > 1;
   });
   await engine.start({ poll: reader.call, everyMs: lookEveryMs });
   return engine;

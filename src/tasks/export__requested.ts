@@ -21,6 +21,8 @@ interface Run {
   format: string;
   filename: string;
   stale_key: string | null;
+  /** That of the organization. */
+  slug: string;
 }
 
 /** Bytes; what the field filesize can say. */
@@ -58,7 +60,7 @@ const task: Task = async (payload, helpers) => {
       await giveUp(null, null);
       throw new Error("The service stops; the export is written later.", { cause: error });
     }
-    const refusal = refusalOf(error);
+    const refusal = refusalOf(error, run);
     await giveUp(refusal?.status ?? null, refusal?.message ?? "It broke off.");
     if (!refusal) throw error;
   } finally {
@@ -67,12 +69,14 @@ const task: Task = async (payload, helpers) => {
 };
 
 /** What is no fault of ours and the same the next time. */
-function refusalOf(error: unknown): { status: string; message: string } | undefined {
+function refusalOf(error: unknown, { subject, slug }: Run): { status: string; message: string } | undefined {
   if (error instanceof CodedError && error.code === "PAYLOAD_TOO_LARGE")
     return {
       status: "FAILED",
       message:
-        "The file would be over 2 GB; filter the rows, name fewer columns, or have an archive without files.",
+        subject === "ORGANIZATION"
+          ? `The archive would be over 2 GB. Have one without files, or ask whoever runs the service to write one of any size: npm run organizations -- export ${slug} --to ${slug}.zip`
+          : "The file would be over 2 GB; filter the rows, or name fewer columns.",
     };
   const { code, message, detail } = error as { code?: string; message: string; detail?: string };
   if (code !== "PLAT0") return undefined;

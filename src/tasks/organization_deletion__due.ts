@@ -1,6 +1,7 @@
 import type { JobHelpers, Task } from "graphile-worker";
 import { transaction } from "../database/transaction.ts";
 import { idOf } from "../jobs/payload.ts";
+import { ProcessorRefusal } from "../providers/payments/index.ts";
 import { writeErasureCertificate, type ErasureFacts } from "../pdf/writeCertificate.ts";
 import { storeCertificate } from "../jobs/storeCertificate.ts";
 
@@ -10,12 +11,13 @@ const batch = 500;
 const turnMs = 20_000;
 
 /**
- * Deletes the organization of the deletion {id}, once that is final: keeps what the law asks for, removes the rows in batches, has the contents
+ * Deletes the organization of the deletion {id}, once that is final: has its account at the payment processor closed, keeps what the law asks for, removes the rows in batches, has the contents
  * of files deleted, and writes the certificate. Run twice, or after it broke off, it goes on with what is left.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
   const { query, withPgClient, abortSignal } = helpers;
+  if (!(await closeAccount(helpers, id))) return;
   const { rows: begun } = await query<{ on: boolean }>("select app_private.begin_deletion($1) as on", [id]);
   if (!begun[0]!.on) return;
   await query("select app_private.retain_records($1)", [id]);
@@ -46,6 +48,24 @@ const task: Task = async (payload, helpers) => {
   await query("select app_private.empty_organization($1)", [id]);
   await certify(helpers, id);
 };
+
+/** @returns whether there is no account at the payment processor any more; else the deletion is put off, and its owners are told. */
+async function closeAccount({ query, payments }: JobHelpers, id: string): Promise<boolean> {
+  const { rows } = await query<{ account: string | null }>(
+    "select app_private.account_to_close($1) as account",
+    [id],
+  );
+  const { account } = rows[0]!;
+  if (account === null) return true;
+  try {
+    await payments.closeAccount(account);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ProcessorRefusal)) throw error;
+    await query("select app_private.postpone_deletion($1, $2)", [id, error.message]);
+    return false;
+  }
+}
 
 async function certify({ query, fileStore }: JobHelpers, id: string): Promise<void> {
   const { rows } = await query<{ facts: ErasureFacts | null }>(

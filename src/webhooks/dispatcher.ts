@@ -110,8 +110,9 @@ class WebhookDispatcher implements Dispatcher {
   }
 
   /** Makes deliveries of events. */
-  async #fanOut(): Promise<void> {
-    for (let more = true; more && !this.#engine.isStopping;) {
+  async #fanOut(): Promise<boolean> {
+    let rounds = 0;
+    for (let more = true; more && !this.#engine.isStopping; rounds += 1) {
       const { rows } = await this.#engine.pool.query<{ more: boolean }>(
         "select app_private.fan_out_webhooks($1) as more",
         [batch],
@@ -119,15 +120,21 @@ class WebhookDispatcher implements Dispatcher {
       more = rows[0]!.more;
       this.#sender.call();
     }
+    return rounds > 1;
   }
 
-  async #freeDead(): Promise<void> {
-    await this.#engine.pool.query("select app_private.free_webhook_deliveries()");
+  async #freeDead(): Promise<boolean> {
+    const { rows } = await this.#engine.pool.query<{ amount: number }>(
+      "select app_private.free_webhook_deliveries() as amount",
+    );
     this.#sender.call();
+    return rows[0]!.amount > 0;
   }
 
-  async #sendDue(): Promise<void> {
-    while ((await this.#claim()) > 0);
+  async #sendDue(): Promise<boolean> {
+    let claims = 0;
+    while ((await this.#claim()) > 0) claims += 1;
+    return claims > 0;
   }
 
   /** Claims what is due, and begins to send it; how much that was. */

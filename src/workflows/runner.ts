@@ -86,16 +86,18 @@ class WorkflowRunner implements Workflows {
     return this.#engine.stop();
   }
 
-  async #resumeDue(): Promise<void> {
+  async #resumeDue(): Promise<boolean> {
     await this.#engine.pool.query(
       "select app_private.free_executions(), app_private.resume_due_executions()",
     );
     this.#worker.call();
+    return false;
   }
 
-  /** Takes what is due, until nothing is. */
-  async #takeDue(): Promise<void> {
-    for (let found = true; found && !this.#engine.isStopping;) {
+  /** Takes what is due, until nothing is; whether there was something. */
+  async #takeDue(): Promise<boolean> {
+    let rounds = 0;
+    for (let found = true; found && !this.#engine.isStopping; rounds += 1) {
       const { rows } = await this.#engine.pool.query<DueStep>(
         "select * from app_private.due_workflow_steps()",
       );
@@ -108,6 +110,7 @@ class WorkflowRunner implements Workflows {
         }),
       );
     }
+    return rounds > 1;
   }
 
   #inTurn(due: DueStep[]): DueStep[] {

@@ -116,8 +116,8 @@ abstract class TriggerReader {
     this.loop = engine.loop(() => this.readAll());
   }
 
-  /** Claims what there is, until there is no more. */
-  protected abstract readAll(): Promise<void>;
+  /** Claims what there is, until there is no more; whether there was something. */
+  protected abstract readAll(): Promise<boolean>;
 
   /** By whose id something may be claimed now; undefined where enough is under way. */
   protected holder(): Line | undefined {
@@ -165,8 +165,10 @@ abstract class TriggerReader {
 
 /** Starts workflows by what happens: reads on in the stream of each organization. */
 class EventReader extends TriggerReader {
-  protected override async readAll(): Promise<void> {
-    while (await this.#readOn());
+  protected override async readAll(): Promise<boolean> {
+    let streams = 0;
+    while (await this.#readOn()) streams += 1;
+    return streams > 0;
   }
 
   /** Reads on in one stream; whether there was one to read. */
@@ -210,13 +212,14 @@ class EventReader extends TriggerReader {
 
 /** Starts workflows by the clock. */
 class Clock extends TriggerReader {
-  protected override async readAll(): Promise<void> {
-    await this.#runSchedules();
-    while (await this.#startRun());
+  protected override async readAll(): Promise<boolean> {
+    let found = await this.#runSchedules();
+    while (await this.#startRun()) found += 1;
+    return found > 0;
   }
 
-  /** Selects the subjects of the schedules that are due. */
-  async #runSchedules(): Promise<void> {
+  /** Selects the subjects of the schedules that are due; how many schedules these were. */
+  async #runSchedules(): Promise<number> {
     const { rows } = await this.engine.pool.query<DueSchedule>(
       "select organization_id, workflow_id, schedule, time_zone, was_due_at::text from app_private.due_schedules()",
     );
@@ -224,6 +227,7 @@ class Clock extends TriggerReader {
     const results = await Promise.allSettled(rows.map((due) => this.#runSchedule(due, after)));
     const failed = results.find((result) => result.status === "rejected");
     if (failed && !(failed.reason instanceof ComputeStopped)) this.engine.report(failed.reason);
+    return rows.length;
   }
 
   async #runSchedule(due: DueSchedule, after: string): Promise<void> {

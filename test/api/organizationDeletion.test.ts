@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
-import { noProcessor, type PaymentProcessor } from "../../src/providers/payments/index.ts";
+import { noProcessor, ProcessorRefusal, type PaymentProcessor } from "../../src/providers/payments/index.ts";
 import type { Person } from "../harness/api.ts";
 import { createTestDatabase, poolOf } from "../harness/database.ts";
 import { createBuyer } from "../harness/deals.ts";
@@ -20,11 +20,15 @@ let outbox: Outbox;
 let content: string;
 let picture: string;
 
-/** Accounts that the processor was asked to close. */
+/** Accounts that the processor was asked to close, and why it does not. */
 const closed: string[] = [];
+let refusal: ProcessorRefusal | undefined;
+const closeAccount = async (id: string) => {
+  closed.push(id);
+  if (refusal) throw refusal;
+};
 const processor = new Proxy(noProcessor, {
-  get: (target, name: keyof PaymentProcessor) =>
-    name === "closeAccount" ? async (id: string) => void closed.push(id) : target[name],
+  get: (target, name: keyof PaymentProcessor) => (name === "closeAccount" ? closeAccount : target[name]),
 });
 
 const requesting = `mutation ($input: RequestOrganizationDeletionInput!) { requestOrganizationDeletion(input: $input) {
@@ -219,6 +223,58 @@ test("reminds a week and a day before, and is given up where something is under 
   );
 });
 
+test("waits, and tells its owners by a ticket, as long as the processor does not close the account", async () => {
+  const { owen, mia, olga, anonymous, harbour, owner } = world;
+  await owner.query(
+    "insert into app_private.payments_accounts (organization_id, processor_id) values ($1, 'acct_harbour')",
+    [harbour.id],
+  );
+  refusal = new ProcessorRefusal(
+    "There are 12.00 CAD on it.",
+    "balance_not_zero",
+    undefined,
+    false,
+    undefined,
+  );
+  await request(owen);
+  await pass(30);
+  const due = async () => {
+    await owner.query("select app_private.add_job('organization_deletions__remind')");
+    await work();
+    await work();
+    const { rows } = await owner.query(
+      "select status, final_at > now() + interval '23 hours' as later from app_public.organization_deletions order by id desc limit 1",
+    );
+    return rows[0];
+  };
+  expect(await due()).toEqual({ status: "SCHEDULED", later: true });
+  const asking =
+    "query ($id: ID!) { organization(id: $id) { escalationTickets { title status priority description } } }";
+  const tickets = async (person: Person) =>
+    (await person.sees(asking, { id: harbour.id })).organization?.escalationTickets;
+  const ticket = {
+    title: "The payment account cannot be closed, so the organization is not deleted yet",
+    status: "OPEN",
+    priority: "URGENT",
+    description: expect.stringMatching(
+      /^The payment processor says: There are 12\.00 CAD on it\. Have what is on/,
+    ),
+  };
+  expect(await tickets(owen)).toEqual([ticket]);
+  for (const person of [mia, olga, anonymous])
+    expect((await tickets(person)) ?? []).not.toContainEqual({ title: ticket.title });
+  // A day later, the same again: one ticket.
+  await pass(1);
+  expect(await due()).toMatchObject({ status: "SCHEDULED" });
+  expect(await tickets(owen)).toEqual([ticket]);
+  expect(closed).toEqual(["acct_harbour", "acct_harbour"]);
+  await owen.get(cancelling, { input: { organizationId: harbour.id } });
+  await remind();
+  await outbox.take();
+  refusal = undefined;
+  closed.length = 0;
+});
+
 test("leaves nothing in any table but what the law keeps; others keep all of theirs, people their accounts", async () => {
   const { owen, max, olga, sam, harbour, summit, owner, peak } = world;
   const traces = ["harriet", "harbour homes", "harbour view", harbour.slug, "late larry", "deed of"];
@@ -235,10 +291,6 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
     );
     return rows;
   };
-  await owner.query(
-    "insert into app_private.payments_accounts (organization_id, processor_id) values ($1, 'acct_harbour')",
-    [harbour.id],
-  );
   await request(owen);
   const before = await others();
   await remind();
@@ -248,7 +300,8 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
   await owner.query("select app_private.add_job('organization_deletions__remind')");
   for (let runs = 0; runs < 3; runs++) log.push(...(await work()));
   expect(log.filter((line) => /^(error|warn)/i.test(line))).toEqual([]);
-  expect(closed).toEqual(["acct_harbour"]);
+  // Once before anything goes, and once to make sure.
+  expect(closed).toEqual(["acct_harbour", "acct_harbour"]);
   const mails = (await outbox.take()).map((mail) => [mail.to![0]!.address, mail.subject]);
   expect(mails.sort()).toEqual(
     [owen.email, max.email].sort().map((email) => [email, "Harbour Homes was deleted"]),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { request } from "node:https";
 import { buffer } from "node:stream/consumers";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
+import { tooLarge } from "../../src/providers/files/incoming.ts";
 import type { Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { cast, createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
@@ -172,4 +173,16 @@ test("is what a token may see, and without files where none are wanted; a right 
     [owen.id, harbour.id],
   );
   expect((await owen.get(reading, { id: asked.id })).export.url).toBeNull();
+});
+
+test("what is too large names the command by which whoever runs the service writes it", async () => {
+  const { max, harbour, database } = world;
+  const { exportOrganization: asked } = await max.get(exporting, { input: { organizationId: harbour.id } });
+  const small: FileStore = { ...store, put: () => Promise.reject(tooLarge(2_000_000_000)) };
+  await runJobs(database.ownerUrl, outbox.provider, small);
+  expect((await max.get(reading, { id: asked.id })).export).toMatchObject({
+    status: "FAILED",
+    url: null,
+    error: `The archive would be over 2 GB. Have one without files, or ask whoever runs the service to write one of any size: npm run organizations -- export ${harbour.slug} --to ${harbour.slug}.zip`,
+  });
 });

@@ -89,8 +89,10 @@ export async function playRandomKills({
     JWT_KEYS: `a:${"k".repeat(32)}`,
     STOP_TIMEOUT: "5",
   };
-  const startApi = () => startService({ env, args: ["--api-only"] });
-  const startWorker = () => startService({ env, args: ["--worker-only"] });
+  // Most of a machine may be others' while it is played for an hour.
+  const withinMs = 4 * stuckAfterMs;
+  const startApi = () => startService({ env, args: ["--api-only"], withinMs });
+  const startWorker = () => startService({ env, args: ["--worker-only"], withinMs });
   expect(await runToExit({ env, args: ["--migrate-only"] })).toMatchObject({ code: 0 });
   let api = await startApi();
   let worker = await startWorker();

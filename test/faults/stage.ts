@@ -49,8 +49,16 @@ async function signalServer(dataDir: string, signal: NodeJS.Signals): Promise<vo
   for (const one of [pid, ...children]) process.kill(one, signal);
 }
 
-/** @param env of the service, beside what it needs to meet the faults */
-export async function startStage(env: NodeJS.ProcessEnv = {}): Promise<Stage> {
+/**
+ * @param env of the service, beside what it needs to meet the faults
+ * @param startServer starts the database of a data folder; as the service does where omitted
+ */
+export async function startStage(
+  env: NodeJS.ProcessEnv = {},
+  startServer: (dataDir: string) => Promise<Pick<EmbeddedPostgres, "connectionString" | "stop">> = (
+    dataDir,
+  ) => startEmbeddedPostgres({ dataDir }),
+): Promise<Stage> {
   const disposals: (() => unknown)[] = [];
   const dispose = async () => {
     for (const step of disposals.splice(0).reverse()) await step();
@@ -76,7 +84,7 @@ export async function startStage(env: NodeJS.ProcessEnv = {}): Promise<Stage> {
     const data = await temporaryFolder();
     disposals.push(() => data[Symbol.asyncDispose]());
     // As in production: what is acknowledged is kept.
-    const postgres: EmbeddedPostgres = await startEmbeddedPostgres({ dataDir: folder });
+    const postgres = await startServer(folder);
     disposals.push(() => postgres.stop());
     const database = await startProxy(Number(new URL(postgres.connectionString).port));
     disposals.push(() => database[Symbol.asyncDispose]());

@@ -18,6 +18,8 @@ export interface ServiceOptions {
   clone?: string;
   /** What of it is run; the service as `npm start` runs it when absent. */
   entry?: string;
+  /** Milliseconds that it may take until it is ready; 50 s when absent. */
+  withinMs?: number;
 }
 
 export interface Exit {
@@ -72,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     });
   const ready = logged("Plat is ready.").then((line) => (JSON.parse(line) as { address: string }).address);
   // oxlint-disable-next-line no-restricted-globals -- the end of a wait
-  const timer = setTimeout(() => child.kill("SIGKILL"), readyWithinMs);
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.withinMs ?? readyWithinMs);
   const first = await Promise.race([ready, exit]);
   clearTimeout(timer);
   if (typeof first !== "string")

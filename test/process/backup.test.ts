@@ -1,7 +1,7 @@
 /** Everything is lost under load, and comes back as it was at a moment: database, files and keys. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { execFile } from "node:child_process";
-import { copyFile, cp, mkdir, open, readdir, realpath, rm } from "node:fs/promises";
+import { copyFile, cp, mkdir, open, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 // oxlint-disable-next-line no-restricted-imports -- how often the writers write
@@ -129,6 +129,10 @@ beforeAll(async () => {
   );
   writing.abort();
   await Promise.all(writers);
+
+  // As where it was lost: the keys of the backup have the one before.
+  await rows(before.path, "alter role plat password 'the-password-that-was-set-anew-since-the-backup'");
+  await writeFile(join(before.path, "postgres.password"), "the-password-that-was-set-anew-since-the-backup");
 
   const [{ now }] = await rows(before.path, "select clock_timestamp() as now");
   moment = now.toISOString();

@@ -82,8 +82,9 @@ comment on function app_private.connection_ends(int) is
 create function app_private.note_gone_connections() returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  -- One that is gone since the future was noted before the clock was set back.
   update app_private.worker_connections c set gone_at = now()
-    where c.gone_at is null and not app_private.holds_lock(7528004, c.id);
+    where c.gone_at is null and not app_private.holds_lock(7528004, c.id) or c.gone_at > now();
   -- One that nobody has taken up again holds nothing any more.
   delete from app_private.worker_connections c where c.gone_at < now() - app_private.worker_grace() - interval '1 hour';
 end $$;
@@ -143,8 +144,9 @@ begin
     delete from app_private.job_deaths d
       where d.key is null and not exists (select from graphile_worker._private_jobs j where j.id = d.job_id);
   end if;
+  -- One that is gone since the future was noted before the clock was set back.
   update app_private.workers w set gone_at = now()
-    where w.gone_at is null and not app_private.holds_lock(7528003, hashtext(w.id));
+    where w.gone_at is null and not app_private.holds_lock(7528003, hashtext(w.id)) or w.gone_at > now();
   dead := array(select w.id from app_private.workers w where w.gone_at <= now() - app_private.worker_grace()
     and not app_private.holds_lock(7528003, hashtext(w.id)));
   if dead = '{}' then
@@ -183,11 +185,11 @@ declare
   amount int;
 begin
   update graphile_worker._private_job_queues q set locked_by = null, locked_at = null
-    where q.locked_by = worker_id and q.locked_at < latest and not exists (
+    where q.locked_by = worker_id and q.locked_at not between latest and now() and not exists (
       select from graphile_worker._private_jobs j where j.job_queue_id = q.id and j.id = any (held));
   update graphile_worker._private_jobs j
     set locked_by = null, locked_at = null, attempts = greatest(j.attempts - 1, 0)
-    where j.locked_by = worker_id and j.locked_at < latest and j.id <> all (held);
+    where j.locked_by = worker_id and j.locked_at not between latest and now() and j.id <> all (held);
   get diagnostics amount = row_count;
   return amount;
 end $$;

@@ -553,7 +553,7 @@ comment on function app_private.expire_before_export(uuid) is
 
 create function app_private.start_export(id uuid, holder text) returns table (worker uuid, organization_id uuid,
   requested_by_id uuid, token_id uuid, token_organization_id uuid, token_scopes text,
-  subject text, is_report boolean, format text, filename text, stale_key text)
+  subject text, is_report boolean, format text, filename text, stale_key text, slug text)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -591,7 +591,8 @@ begin
   perform app_private.step_export(chosen.id, 'PROCESSING');
   return query select run.worker, chosen.organization_id, chosen.requested_by_id, run.token_id,
     run.token_organization_id, run.token_scopes,
-    chosen.subject::text, chosen.group_by is not null, chosen.format::text, chosen.filename, stale_key;
+    chosen.subject::text, chosen.group_by is not null, chosen.format::text, chosen.filename, stale_key,
+    (select o.slug::text from app_public.organizations o where o.id = chosen.organization_id);
 end $$;
 comment on function app_private.start_export(uuid, text) is
   'Hands an export to a worker, which the job runner knows as `holder`; no row where there is nothing to do, or '

@@ -123,4 +123,5 @@ comment on function app_public.export_organization is $$
 
 Has all that an organization has written into one archive (ZIP): a file of JSON lines for each kind of record, as the
 viewer may see it, the files, and a manifest with the counts. `url` of the export is there once it is COMPLETED. An
-archive has 2 GB at most; larger ones are made without files. Takes the permissions org.owner and report.run.$$;
+archive has 2 GB at most: have a larger one without files, or written by whoever runs the service, by
+`npm run organizations -- export SLUG --to FILE`. Takes the permissions org.owner and report.run.$$;

@@ -5,6 +5,9 @@
 --   SCHEDULED → RUNNING → COMPLETED
 --   SCHEDULED → CANCELLED
 --
+-- Its account at the payment processor is closed before anything goes. Where the processor refuses that, as there is
+-- money on it, the deletion waits, and a ticket tells the owners.
+--
 -- What the law keeps (contracts and payments) is copied into app_private.retained_records before, which no role of the
 -- API reads, and is deleted once it need not be kept. The row of the organization stays without a name. Accounts of
 -- its people are theirs, and stay.
@@ -380,26 +383,71 @@ end $$;
 comment on function app_private.queue_due_deletions() is
   'Queues the deletions of organizations that are final, and those whose job was lost.';
 
-create function app_private.begin_deletion(deletion_id uuid) returns boolean
+create function app_private.due_deletion(deletion_id uuid) returns app_public.organization_deletions
+language plpgsql volatile as $$
+declare
+  deletion app_public.organization_deletions;
+begin
+  select d.* into deletion from app_public.organization_deletions d where d.id = deletion_id
+    and (d.status = 'RUNNING' or d.status = 'SCHEDULED' and d.final_at <= now()) for update;
+  if deletion.status = 'SCHEDULED' then
+    perform from app_public.organizations o where o.id = deletion.organization_id for update;
+    begin
+      perform app_private.refuse_deletion_under_way(deletion.organization_id);
+    exception when sqlstate 'PLAT0' then
+      -- What was begun since then goes first.
+      update app_public.organization_deletions d set status = 'CANCELLED', cancelled_at = now(),
+        cancel_reason = sqlerrm where d.id = deletion_id;
+      return null;
+    end;
+  end if;
+  return deletion;
+end $$;
+comment on function app_private.due_deletion(uuid) is
+  'The deletion of an organization that is final, or goes on; null where there is nothing to do. Where something has '
+  'come under way meanwhile, it is cancelled.';
+
+-- An account that has money on it is not closed, and nobody could have it paid out once the organization is gone.
+create function app_private.account_to_close(deletion_id uuid) returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  deletion constant app_public.organization_deletions := app_private.due_deletion(deletion_id);
+begin
+  return (select a.processor_id from app_private.payments_accounts a
+    where a.organization_id = deletion.organization_id and deletion.status = 'SCHEDULED');
+end $$;
+comment on function app_private.account_to_close(uuid) is
+  'The account at the payment processor that is closed before a deletion that is final begins; null where there is '
+  'none.';
+
+create function app_private.postpone_deletion(deletion_id uuid, reason text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   deletion app_public.organization_deletions;
 begin
-  select d.* into deletion from app_public.organization_deletions d where d.id = deletion_id for update;
+  update app_public.organization_deletions d set final_at = now() + interval '1 day'
+    where d.id = deletion_id and d.status = 'SCHEDULED' and d.final_at <= now() returning * into deletion;
+  if deletion.id is not null then
+    perform app_private.open_ticket('OTHER', 'payments account', deletion.organization_id,
+      'The payment account cannot be closed, so the organization is not deleted yet', '{DISMISS}',
+      description => format('The payment processor says: %s Have what is on the account paid out. Closing is tried '
+        'again every day, and the organization is deleted once it succeeds. To keep the organization, cancel its '
+        'deletion.', reason), priority => 'URGENT', subject_type => 'organization_deletion', subject_id => deletion.id);
+  end if;
+end $$;
+comment on function app_private.postpone_deletion(uuid, text) is
+  'Puts a deletion off by a day as the payment processor does not close the account, and opens a ticket.';
+
+create function app_private.begin_deletion(deletion_id uuid) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  deletion constant app_public.organization_deletions := app_private.due_deletion(deletion_id);
+begin
   if deletion.status = 'RUNNING' then
     return true;
-  elsif deletion.status is distinct from 'SCHEDULED' or deletion.final_at > now() then
+  elsif deletion.status is null then
     return false;
   end if;
-  perform from app_public.organizations o where o.id = deletion.organization_id for update;
-  begin
-    perform app_private.refuse_deletion_under_way(deletion.organization_id);
-  exception when sqlstate 'PLAT0' then
-    -- What was begun since then goes first.
-    update app_public.organization_deletions d set status = 'CANCELLED', cancelled_at = now(), cancel_reason = sqlerrm
-      where d.id = deletion_id;
-    return false;
-  end;
   insert into app_private.deletion_readers (deletion_id, email, organization)
     select deletion_id, i.email, o.name from app_public.organization_user_connections m
     join app_public.organizations o on o.id = m.organization_id
@@ -626,7 +674,8 @@ begin
 end $$;
 comment on function app_private.complete_deletion(uuid, text) is
   'Ends the deletion of an organization whose certificate is stored; its owners are told.';
-grant execute on function app_private.deletion_mails, app_private.queue_due_deletions, app_private.begin_deletion,
-  app_private.retain_records, app_private.removed_relations, app_private.remove_organization_rows,
-  app_private.empty_organization, app_private.deletion_certificate, app_private.announce_deletion_certificate,
+grant execute on function app_private.deletion_mails, app_private.queue_due_deletions, app_private.account_to_close,
+  app_private.postpone_deletion, app_private.begin_deletion, app_private.retain_records,
+  app_private.removed_relations, app_private.remove_organization_rows, app_private.empty_organization,
+  app_private.deletion_certificate, app_private.announce_deletion_certificate,
   app_private.complete_deletion to plat_worker;
