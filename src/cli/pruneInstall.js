@@ -12,16 +12,16 @@ const unread = /(?<!\.d)\.ts$|\.map$|(?<!licen[cs]e.*)\.md$/i;
 
 /**
  * @param {string} folder
- * @param {RegExp} unread the names of files that go
+ * @param {RegExp} names of files that go
  */
-function removeUnread(folder, unread) {
+function removeUnread(folder, names) {
   if (!existsSync(folder)) return;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     // Of programs, not of packages; a database folder that is kept there has files of such names.
     if (folder === modules && entry.name === ".cache") continue;
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) removeUnread(path, unread);
-    else if (entry.isFile() && unread.test(entry.name)) rmSync(path);
+    if (entry.isDirectory()) removeUnread(path, names);
+    else if (entry.isFile() && names.test(entry.name)) rmSync(path);
   }
 }
 
