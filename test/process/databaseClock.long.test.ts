@@ -4,7 +4,6 @@
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { chmod, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { Agent } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findBinaries } from "../../src/database/binaries.ts";
@@ -13,7 +12,6 @@ import { startPostmaster } from "../../src/database/postmaster.ts";
 import { databaseUser } from "../../src/database/systemUser.ts";
 import { play } from "../faults/play.ts";
 import { startStage, type Stage } from "../faults/stage.ts";
-import { post } from "../harness/load.ts";
 import { until } from "../harness/until.ts";
 
 const library =
@@ -64,14 +62,6 @@ afterAll(async () => {
   await stage?.[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });
 });
-
-const ask = (query: string, variables: object = {}) =>
-  post(
-    new Agent(),
-    stage.played.baseUrl,
-    { query, variables },
-    { authorization: `Bearer ${stage.played.token}` },
-  );
 
 /** What somebody should have done by now, or was queued at a time that has not come yet. */
 const waiting = async () => {
