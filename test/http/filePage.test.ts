@@ -64,7 +64,7 @@ test("an address that lives holds by itself, and a reader may keep the content a
     "accept-ranges": "bytes",
     "content-type": "text/plain; charset=utf-8",
     "content-length": "10",
-    "content-disposition": 'inline; filename=plan.txt',
+    "content-disposition": "inline; filename=plan.txt",
     "content-security-policy": "default-src 'none'; sandbox; frame-ancestors 'none'",
     "access-control-allow-origin": "*",
     "cross-origin-resource-policy": "cross-origin",

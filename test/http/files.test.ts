@@ -191,7 +191,7 @@ test("documents are saved, not shown; text never runs", async () => {
   const served = await get(url);
   expect(served.headers).toMatchObject({
     "content-type": "text/plain; charset=utf-8",
-    "content-disposition": 'attachment; filename=notes.txt',
+    "content-disposition": "attachment; filename=notes.txt",
     "x-content-type-options": "nosniff",
   });
   // Public as long as it is said to be.
