@@ -13,7 +13,7 @@ import { prepareData, requireUsable, startDatabase, watchDatabase } from "./serv
 import { openProviders } from "./service/providers.ts";
 import { beginStart, type Start } from "./service/start.ts";
 import { type Follow, startApi, startParts } from "./service/startApi.ts";
-import { startBackground } from "./service/startBackground.ts";
+import { startBackground } from "./startBackground.ts";
 
 /**
  * Left alone, the heap grows to several times what is alive before it is collected: a minute of many plans or large answers

@@ -1,21 +1,21 @@
 /** The background work of a process: jobs, and the engines. */
-import { loadJwtKeys } from "../auth/keys.ts";
-import { exitCodes } from "../base/exitCodes.ts";
-import { shareOf } from "../database/workConnections.ts";
-import { createIntegrations } from "../integrations/integrations.ts";
-import { taskContext, type TaskContext } from "../jobs/context.ts";
-import { startNotificationReader } from "../notifications/reader.ts";
-import { keepFormerLinkKeys } from "../notifications/unsubscribeLinks.ts";
-import { incomingFolder } from "../providers/files/incoming.ts";
-import { createMailProvider } from "../providers/mail/index.ts";
-import { startDispatcher } from "../webhooks/dispatcher.ts";
-import { startWorker } from "../worker.ts";
-import { startWorkflows } from "../workflows/runner.ts";
-import { startTriggers } from "../workflows/triggers.ts";
-import type { Background } from "./background.ts";
-import type { Data } from "./data.ts";
-import type { Providers } from "./providers.ts";
-import type { Start } from "./start.ts";
+import { loadJwtKeys } from "./auth/keys.ts";
+import { exitCodes } from "./base/exitCodes.ts";
+import { shareOf } from "./database/workConnections.ts";
+import { createIntegrations } from "./integrations/integrations.ts";
+import { taskContext, type TaskContext } from "./jobs/context.ts";
+import { startNotificationReader } from "./notifications/reader.ts";
+import { keepFormerLinkKeys } from "./notifications/unsubscribeLinks.ts";
+import { incomingFolder } from "./providers/files/incoming.ts";
+import { createMailProvider } from "./providers/mail/index.ts";
+import { startDispatcher } from "./webhooks/dispatcher.ts";
+import { startWorker } from "./worker.ts";
+import { startWorkflows } from "./workflows/runner.ts";
+import { startTriggers } from "./workflows/triggers.ts";
+import type { Background } from "./service/background.ts";
+import type { Data } from "./service/data.ts";
+import type { Providers } from "./service/providers.ts";
+import type { Start } from "./service/start.ts";
 
 interface Given {
   data: Data;
