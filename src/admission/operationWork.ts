@@ -20,10 +20,10 @@ export interface StatementRecorder {
   ran(statement: AskedStatement, rows: readonly unknown[]): void;
 }
 
-/** The one transaction of a dry run; see src/database/dryRun.ts. */
+/** The one transaction of an operation that is undone, or judged before it is committed; see src/database/heldRun.ts. */
 export interface HeldTransaction {
-  /** What has been done in it; undoes all of it. */
-  end(): Promise<unknown>;
+  /** Whether it is undone in any case. */
+  readonly isDry: boolean;
 }
 
 /** What one operation takes while it is answered. */
@@ -51,7 +51,7 @@ export class OperationWork {
   position: bigint | undefined;
   /** Whether it is a mutation. */
   changes = false;
-  /** In which all of its statements run, where nothing of it is to be kept. */
+  /** In which all of its statements run, where it is not kept as it comes. */
   heldTransaction: HeldTransaction | undefined;
   #isCommitted = false;
 

@@ -32,6 +32,11 @@ const byAccessToken = {
   name: "authenticate_access_token",
   text: "select * from app_private.authenticate_access_token($1)",
 };
+/** Of tokens that agents use. */
+const byAgentToken = {
+  name: "authenticate_agent_token",
+  text: "select * from app_private.authenticate_access_token($1, 'MCP')",
+};
 const accessOf = {
   name: "access_of",
   text: "select access, classes, parties, version from app_private.access_of($1, $2, $3)",
@@ -92,8 +97,11 @@ export interface Authenticator {
 export function createAuthenticator(options: {
   pool: Pick<Pool, "query">;
   keys: readonly LoginTokenKey[];
+  /** Where the tokens are taken that it knows: by the API where omitted, which takes login tokens too. */
+  audience?: "API" | "MCP";
 }): Authenticator {
-  const { pool } = options;
+  const { pool, audience = "API" } = options;
+  const ofAgents = audience === "MCP";
   const loginTokens = createLoginTokens(options.keys);
   const knownTokens = new KnownTokens();
 
@@ -120,6 +128,7 @@ export function createAuthenticator(options: {
       ...(row.organization_id !== null && { organizationId: row.organization_id }),
       ...(row.scopes !== null && { scopes: row.scopes }),
       ...(row.second_factor_withholds && { secondFactorWithholds: row.second_factor_withholds }),
+      ...(ofAgents && { isAgent: true }),
     };
     const tokenSha256 = row.token_id === null ? null : (values[0] as Buffer);
     const facts = { userId: row.viewer_id, sessionId: sessionId ?? null, tokenSha256 };
@@ -144,6 +153,10 @@ export function createAuthenticator(options: {
   }
 
   async function lookUp(token: string, key: string, ip: string | undefined): Promise<Bearer> {
+    if (ofAgents && !token.startsWith(accessTokenPrefix))
+      throw refusal(
+        "Agents take an access token that was made for them: createAccessToken with audience: MCP.",
+      );
     if (!token.startsWith(accessTokenPrefix)) {
       const { sub, epoch, sid, jti, exp } = loginTokens.verify(token);
       const sessionId = sid ?? jti;
@@ -151,7 +164,7 @@ export function createAuthenticator(options: {
       return find(ip, bySession, values, key, { sessionId, expiresAt: exp });
     }
     if (!isAccessToken(token)) throw refusal("This access token is mistyped or incomplete.");
-    return find(ip, byAccessToken, [accessTokenSha256(token)], key);
+    return find(ip, ofAgents ? byAgentToken : byAccessToken, [accessTokenSha256(token)], key);
   }
 
   /** The token of a header, and what it is known by. */

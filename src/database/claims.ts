@@ -11,6 +11,8 @@ export interface Claims {
   readonly organizationId?: string;
   /** Whether some or all organizations of the user refuse them because they have no second factor; undefined: none does. */
   readonly secondFactorWithholds?: "SOME" | "ALL";
+  /** Whether an AI acts for the user. */
+  readonly isAgent?: boolean;
   /** The permissions that the access token is restricted to; undefined: all of its user. */
   readonly scopes?: readonly string[];
 }
@@ -41,7 +43,7 @@ const STRANGERS_STATEMENT_TIMEOUT = "8s";
  * not said here does not hold there.
  */
 export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, string> {
-  const { userId, sessionId, tokenId, organizationId, scopes, readOnly } = claims;
+  const { userId, sessionId, tokenId, organizationId, scopes, readOnly, isAgent } = claims;
   const settings: Record<string, string> = {
     role: userId === null ? "plat_anonymous" : "plat_user",
     "plat.request_id": facts.requestId,
@@ -63,6 +65,7 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
     if (scopes.length === 0) throw new Error("An access token restricted to no scope at all cannot be.");
     settings["plat.scopes"] = scopes.join(",");
   }
+  if (isAgent) settings["plat.actor_type"] = "AI";
   if (readOnly) settings.transaction_read_only = "on";
   return settings;
 }

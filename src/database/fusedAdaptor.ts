@@ -10,7 +10,7 @@ import { eventLoop } from "../admission/eventLoop.ts";
 import type { FairSemaphore } from "../admission/fairSemaphore.ts";
 import { workOf } from "../admission/operationWork.ts";
 import type { Deadlines } from "./deadlines.ts";
-import { DryRun } from "./dryRun.ts";
+import { HeldRun } from "./heldRun.ts";
 import { FusedClient } from "./fusedClient.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { Session } from "./session.ts";
@@ -89,7 +89,7 @@ function makeWithPgClient(
     ): Promise<T> => {
       // Made before the connection is taken: settings that cannot be read must not cost one.
       const work = workOf(pgSettings);
-      if (work?.heldTransaction instanceof DryRun)
+      if (work?.heldTransaction instanceof HeldRun)
         return work.heldTransaction.run(
           { pool, deadlines, connections, preparedStatements },
           pgSettings,

@@ -13,11 +13,12 @@ import { eventStream, streamTickets } from "./eventStream.ts";
 import { getOfDocument, isGetOfDocument } from "./getOfDocument.ts";
 import { Grafserv } from "./grafserv.ts";
 import type { TagOf } from "./entityTags.ts";
-import { type AnswerCompiled, graphql } from "./graphqlEndpoint.ts";
+import { type AnswerCompiled, answerInside, graphql } from "./graphqlEndpoint.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
 import { inTurn } from "./inTurn.ts";
 import { jobConsole } from "./jobConsole.ts";
+import { agentsOnly, mcp, protectedResource, type McpDeps } from "./mcp/endpoint.ts";
 import { jsonOnly } from "./mediaType.ts";
 import type { ApiNumbers, Metrics } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
@@ -85,6 +86,8 @@ export interface AppDeps {
   readonly pages?: Readonly<Record<string, RequestHandler>>;
   /** What takes the files of multipart requests; without it they are refused like any other media type. */
   readonly uploads?: UploadDeps;
+  /** Whom agents act for; there is no /mcp where omitted. */
+  readonly mcp?: McpDeps;
   /** Documents that are asked for by their ids; there are none where omitted. */
   readonly documents?: TrustedDocuments;
   /** As whom visitors may sign in at the portal; never in production, and nobody where omitted. */
@@ -115,6 +118,13 @@ export function createApp(deps: AppDeps): Express {
     securityHeaders,
     httpsOnly,
   );
+  const endpoint = {
+    grafserv: serv,
+    languageOfUser: deps.languageOfUser,
+    answerCompiled: deps.answerCompiled,
+    positions: deps.positions,
+    tagOf: deps.tagOf,
+  };
   app.all(
     "/graphql",
     cors("GET, POST"),
@@ -131,14 +141,21 @@ export function createApp(deps: AppDeps): Express {
     ...(deps.uploads ? [uploads(deps.uploads, deps.documents)] : []),
     ...unlessRead(readBody, graphqlRequest(deps.documents)),
     ...(deps.beforeGraphql ?? []),
-    graphql({
-      grafserv: serv,
-      languageOfUser: deps.languageOfUser,
-      answerCompiled: deps.answerCompiled,
-      positions: deps.positions,
-      tagOf: deps.tagOf,
-    }),
+    graphql(endpoint),
   );
+  if (deps.mcp) {
+    for (const path of ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"])
+      app.all(path, cors("GET"), onlyMethods("GET", "HEAD"), protectedResource(deps.mcp));
+    app.all(
+      "/mcp",
+      onlyMethods("POST"),
+      jsonOnly,
+      agentsOnly(deps.mcp),
+      ...(deps.beforeBody ?? []),
+      readBody,
+      mcp(deps.mcp, (request, response) => answerInside(endpoint, request, response)),
+    );
+  }
   if (deps.live) {
     app.all("/events/stream", cors("GET"), onlyMethods("GET"), eventStream(deps.live, deps.languageOfUser));
     app.all("/events/tickets", cors("POST"), onlyMethods("POST"), inTurn(streamTickets(deps.live)));

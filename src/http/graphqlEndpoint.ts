@@ -112,8 +112,16 @@ function tellPosition(
   return text;
 }
 
+/** What is done with the text of an answer. */
+type Send = (
+  request: Request,
+  response: Response,
+  work: OperationWork,
+  answer: { text: string; status: number; type: string },
+) => Promise<void>;
+
 async function answerOperation(
-  { grafserv, languageOfUser, answerCompiled, positions }: GraphqlDeps,
+  { grafserv, languageOfUser, answerCompiled, positions, takeText = send }: GraphqlDeps,
   request: Request,
   response: Response,
   work: OperationWork,
@@ -128,7 +136,7 @@ async function answerOperation(
     // Of a token that stands for something else meanwhile, nothing was looked at.
     if (tag && state.claims === claims) tellTag(request, response, tag);
     const type = `${request.headers.accept}; charset=utf-8`;
-    return send(request, response, work, { text: compiled, status: 200, type });
+    return takeText(request, response, work, { text: compiled, status: 200, type });
   }
   const language = (state.language = viewerLanguageOnce(request, languageOfUser));
   const result = await grafserv.answerOperation(request, response);
@@ -157,7 +165,7 @@ async function answerOperation(
     work.end();
     if (state.takesEvents === "only") return answerOnce(response, text);
     const type = contentType.replace(";charset", "; charset");
-    await send(request, response, work, { text, status: result.statusCode, type });
+    await takeText(request, response, work, { text, status: result.statusCode, type });
   } else if (result?.type === "buffer") {
     response.writeHead(result.statusCode, result.headers).end(result.buffer);
   } else {
@@ -172,6 +180,8 @@ interface GraphqlDeps {
   readonly languageOfUser?: LanguageOfUser | undefined;
   readonly answerCompiled?: AnswerCompiled | undefined;
   readonly tagOf?: TagOf | undefined;
+  /** Takes the text of an answer; it is sent where omitted. */
+  readonly takeText?: Send;
   /** Those of the database; no answer tells its position where omitted. */
   readonly positions?: Positions | undefined;
 }
@@ -187,6 +197,7 @@ export function graphql(deps: GraphqlDeps): RequestHandler {
     if (tag && answerUnchanged(request, response, tag, { positions: deps.positions, notBefore })) return;
     if (!(await admit(work, response, state))) return;
     state.work = work;
+    work.heldTransaction = state.held?.(work);
     try {
       state.running = answerOperation(deps, request, response, work, tag);
       await state.running;
@@ -194,4 +205,25 @@ export function graphql(deps: GraphqlDeps): RequestHandler {
       work.end();
     }
   };
+}
+
+/**
+ * The same for what this process asks for somebody: gives the text of the answer.
+ * @returns undefined when the caller has gone meanwhile
+ */
+export async function answerInside(
+  deps: GraphqlDeps,
+  request: Request,
+  response: Response,
+): Promise<string | undefined> {
+  let answer: string | undefined;
+  const takeText: Send = async (_request, _response, _work, { text }) => void (answer = text);
+  await graphql({ ...deps, tagOf: undefined, positions: undefined, takeText })(
+    request,
+    response,
+    (error: unknown) => {
+      throw error;
+    },
+  );
+  return answer;
 }

@@ -50,7 +50,7 @@ export const refuse =
     const failure = failureForLog(coded);
     if (failure) state.log.error({ event: "http.failed", ...failure }, "The request failed.");
     if (response.headersSent) return void response.destroy();
-    if (coded.status === 401) {
+    if (coded.status === 401 && !response.hasHeader("WWW-Authenticate")) {
       const failed = request.headers.authorization === undefined ? "" : ', error="invalid_token"';
       response.setHeader("WWW-Authenticate", `Bearer realm="plat"${failed}`);
     }

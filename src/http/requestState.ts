@@ -3,7 +3,7 @@ import type { TokenCheck, TokenFacts } from "../database/tokenCheck.ts";
 import type { CodedError } from "../base/errors.ts";
 import type { Logger } from "../base/log.ts";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
-import type { OperationWork } from "../admission/operationWork.ts";
+import type { HeldTransaction, OperationWork } from "../admission/operationWork.ts";
 import type { Language } from "../messages/catalogue.ts";
 import type { WorkContext } from "../base/workContext.ts";
 
@@ -52,6 +52,8 @@ export interface RequestState {
   readonly sentFiles: string[];
   /** Whether the rest of the body is read although the request is refused. */
   isDrained: boolean;
+  /** How the transaction of the operation ends, where not as each; see src/database/heldRun.ts. */
+  held?: ((work: OperationWork) => HeldTransaction) | undefined;
   /** The language of what the answer says, found once, when it is first asked for. */
   language: (() => Language | Promise<Language>) | undefined;
   /** Whether the caller takes server-sent events, and nothing but them. */

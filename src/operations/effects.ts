@@ -111,16 +111,17 @@ async function startsOf(
   return starts;
 }
 
-/** The list of a dry run's findings. */
+/** The list of what was found; of what is committed only what its events tell, since all else follows by itself. */
 export async function effectsOf(
-  { events, moreEvents, jobs, notifications, webhooks, workflows }: DryRunFindings,
+  findings: DryRunFindings | Pick<DryRunFindings, "events" | "moreEvents">,
   evaluate: EvaluateConditions | undefined,
-): Promise<Effects> {
+): Promise<Effects | Pick<Effects, "events" | "moreEvents" | "claims" | "money">> {
+  const { events, moreEvents } = findings;
+  const told = { events, moreEvents, claims: events.flatMap(claimOf), money: events.flatMap(moneyOf) };
+  if (!("jobs" in findings)) return told;
+  const { jobs, notifications, webhooks, workflows } = findings;
   return {
-    events,
-    moreEvents,
-    claims: events.flatMap(claimOf),
-    money: events.flatMap(moneyOf),
+    ...told,
     mails: jobs.filter(({ task }) => writingTasks.has(task)),
     jobs: jobs.filter(({ task }) => !writingTasks.has(task)),
     notifications,

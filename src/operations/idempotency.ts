@@ -66,7 +66,7 @@ export function idempotencyIn(
   { repeats, pgSettings }: { repeats?: IdempotencyFacts; pgSettings?: Grafast.Context["pgSettings"] },
 ): { key: string; body: string } | undefined {
   // A dry run neither gives what was kept under the key nor takes it.
-  const key = repeats && !workOf(pgSettings)?.heldTransaction && keyOf(input, repeats);
+  const key = repeats && !workOf(pgSettings)?.heldTransaction?.isDry && keyOf(input, repeats);
   if (!key) return undefined;
   return { key, body: createHmac("sha256", key).update(repeats!.body()).digest("hex") };
 }

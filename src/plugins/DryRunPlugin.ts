@@ -1,8 +1,13 @@
-/** Carries out a mutation with `dryRun: true` in a transaction that is rolled back; see src/operations/dryRun.ts. */
+/**
+ * Carries out a mutation with `dryRun: true` in a transaction that is rolled back, see src/operations/dryRun.ts; and any for which the
+ * transport has said how its transaction ends.
+ */
 import { GraphQLError } from "postgraphile/graphql";
 import { workOf } from "../admission/operationWork.ts";
 import { CodedError, signInFirst } from "../base/errors.ts";
-import { DryRun } from "../database/dryRun.ts";
+import { DryRun, type DryRunFindings } from "../database/dryRun.ts";
+import type { HeldRun } from "../database/heldRun.ts";
+import type { JudgedEvents } from "../database/judgedRun.ts";
 import { effectsOf, type EvaluateConditions } from "../operations/effects.ts";
 import { isDryRun } from "../operations/dryRun.ts";
 
@@ -22,6 +27,12 @@ const refusal = ({ message, code, extensions }: CodedError) => ({
   errors: [new GraphQLError(message, { extensions: { ...extensions, code } })],
 });
 
+const inPieces = () =>
+  new CodedError(
+    "BAD_USER_INPUT",
+    "The answer of a dry run comes in one piece: leave out @defer and @stream.",
+  );
+
 export const DryRunPlugin: GraphileConfig.Plugin = {
   name: "DryRunPlugin",
   version: "1.0.0",
@@ -31,32 +42,27 @@ export const DryRunPlugin: GraphileConfig.Plugin = {
         const { schema, document, operationName, variableValues } = args;
         const { isSignedIn, pgSettings } = args.contextValue as Grafast.Context;
         const work = workOf(pgSettings);
+        const given = work?.heldTransaction as HeldRun<DryRunFindings | JudgedEvents> | undefined;
         try {
-          if (!isDryRun(schema, document, operationName, variableValues ?? {})) return await next();
+          if (!given && !isDryRun(schema, document, operationName, variableValues ?? {})) return await next();
           if (!isSignedIn) throw signInFirst();
           if (!work) throw new Error("A dry run has to come as a request.");
+          const held = given ?? new DryRun(work);
+          work.heldTransaction = held;
+          try {
+            const result = await next();
+            if (Symbol.asyncIterator in result) throw inPieces();
+            const findings = await held.end((result.errors?.length ?? 0) > 0);
+            const { evaluateConditions } = args.resolvedPreset?.plat ?? {};
+            const effects = findings && (await effectsOf(findings, evaluateConditions));
+            return { ...result, extensions: { ...result.extensions, ...(effects && { effects }) } };
+          } finally {
+            await held.end();
+            work.heldTransaction = undefined;
+          }
         } catch (error) {
           if (error instanceof CodedError) return refusal(error);
           throw error;
-        }
-        const dryRun = new DryRun(work);
-        work.heldTransaction = dryRun;
-        try {
-          const result = await next();
-          if (Symbol.asyncIterator in result)
-            return refusal(
-              new CodedError(
-                "BAD_USER_INPUT",
-                "The answer of a dry run comes in one piece: leave out @defer and @stream.",
-              ),
-            );
-          const findings = await dryRun.end();
-          const { evaluateConditions } = args.resolvedPreset?.plat ?? {};
-          const effects = findings && (await effectsOf(findings, evaluateConditions));
-          return { ...result, extensions: { ...result.extensions, ...(effects && { effects }) } };
-        } finally {
-          await dryRun.end();
-          work.heldTransaction = undefined;
         }
       },
     },

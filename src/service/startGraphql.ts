@@ -137,6 +137,7 @@ export interface Graphql {
     | "signingWebhook"
     | "calendars"
     | "consent"
+    | "mcp"
     | "languageOfUser"
   > & { live: Live };
   /** Ends event streams, and refuses others. */
@@ -349,6 +350,15 @@ export async function startGraphql({
         paymentsWebhook: paymentsWebhook(payments, pool),
         ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
         signingWebhook: signingWebhook(integrations, pool),
+        // What is not registered is asked by nobody then, agents included.
+        ...(!trustedDocumentsOnly && {
+          mcp: {
+            authenticate: createAuthenticator({ pool, keys: jwtKeys, audience: "MCP" }),
+            schema: () => pgl.getSchema(),
+            secret: jwtKeys[0]!.secret,
+            baseUrl,
+          },
+        }),
         live,
         calendars: calendars(pages, baseUrl, compute),
         consent: consentPage(integrations),

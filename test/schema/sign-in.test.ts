@@ -917,7 +917,7 @@ describe("access tokens", () => {
         (
           await run(
             as(name),
-            "select app_public.access_tokens_last_used_at(t) as at from (select ($1::uuid, $2::uuid, null, null, 'x', null, 'x', '{}', false, null, null, now(), now(), 1)::app_public.access_tokens as t) x",
+            "select app_public.access_tokens_last_used_at(t) as at from (select ($1::uuid, $2::uuid, null, null, 'x', null, 'x', '{}', false, null, null, now(), now(), 1, 'API')::app_public.access_tokens as t) x",
             [made.id, people.ada],
           )
         )[0],

@@ -43,6 +43,7 @@ comment on column app_public.access_tokens.prefix is
   E'@impersonal\n\nThe first characters of the token, to recognise it by.';
 comment on column app_public.access_tokens.scopes is
   E'@impersonal\n\nThe permissions it is restricted to, such as lead.read or lead.*; empty: all of its user.';
+comment on column app_public.access_tokens.audience is 'Where it is taken.';
 comment on column app_public.access_tokens.read_only is 'Whether it may run queries only.';
 comment on column app_public.access_tokens.expires_at is 'When it ends; null: not by itself.';
 comment on column app_public.access_tokens.revoked_at is 'When it was revoked.';
@@ -122,7 +123,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 
 create function app_public.create_access_token(name text, scopes text[] default null, read_only boolean default false,
-  organization_id uuid default null, expires_at timestamptz default null) returns app_public.access_tokens
+  organization_id uuid default null, expires_at timestamptz default null,
+  audience app_public.token_audience default null) returns app_public.access_tokens
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
@@ -162,6 +164,10 @@ begin
   end if;
 
   -- A token passes on what it has, never more, and not for longer.
+  if own.audience = 'MCP' and audience = 'API' then
+    perform app_hidden.fail('FORBIDDEN', 'A token for /mcp creates tokens for /mcp only.', '{"field": "audience"}');
+  end if;
+  audience := coalesce(audience, own.audience, 'API');
   if app_hidden.setting('scopes') is not null then
     scopes := coalesce(scopes, own.scopes);
     -- "lead.*" is covered by "lead.*" only, "lead.read" by both.
@@ -193,10 +199,10 @@ begin
       jsonb_build_object('limit', most));
   end if;
   insert into app_public.access_tokens (user_id, organization_id, parent_id, name, prefix, scopes, read_only,
-    expires_at)
+    audience, expires_at)
     values (viewer_id, organization_id, own.id, btrim(name), left(secret, 11),
       coalesce((select array_agg(distinct s order by s) from unnest(scopes) s), '{}'), coalesce(read_only, false),
-        expires_at)
+        audience, expires_at)
     returning * into result;
   insert into app_private.access_token_secrets (token_id, token_sha256)
     values (result.id, sha256(convert_to(secret, 'UTF8')));
@@ -211,6 +217,7 @@ comment on function app_public.create_access_token is $$
 @arg read_only Whether it may run queries only.
 @arg organization_id The only organization it works in; omitted: all of the user.
 @arg expires_at When it ends; omitted: not by itself.
+@arg audience Where it is taken: API where omitted. One is never taken at the other place.
 
 Creates a long-lived token for programs. The field token of the answer shows it, this once.$$;
 
@@ -254,7 +261,7 @@ comment on function app_public.revoke_access_token is
   'suspended, and the owners get a mail: whoever has the permissions enables it again.';
 grant execute on function app_public.create_access_token, app_public.revoke_access_token to plat_user, plat_anonymous;
 
-create function app_private.authenticate_access_token(token_sha256 bytea)
+create function app_private.authenticate_access_token(token_sha256 bytea, audience text default 'API')
 returns table (viewer_id uuid, token_id uuid, read_only boolean, organization_id uuid, scopes text[],
   second_factor_withholds text)
 language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
@@ -270,6 +277,7 @@ begin
     join app_public.access_tokens t on t.id = s.token_id
     join app_public.users u on u.id = t.user_id
     where s.token_sha256 = authenticate_access_token.token_sha256
+      and t.audience = authenticate_access_token.audience::app_public.token_audience
       and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
       -- A token lives no longer than the one that created it.
       and (t.parent_id is null or app_private.token_ended(t.parent_id) is null)
@@ -289,10 +297,10 @@ begin
   end if;
   return next;
 end $$;
-comment on function app_private.authenticate_access_token(bytea) is
+comment on function app_private.authenticate_access_token(bytea, text) is
   'Who and what an access token with this SHA-256 stands for; no row when it is unknown, expired or revoked, or its '
   'user may not sign in.';
-grant execute on function app_private.authenticate_access_token(bytea) to plat_authenticator;
+grant execute on function app_private.authenticate_access_token(bytea, text) to plat_authenticator;
 
 comment on function app_hidden.known_scope(text) is
   E'@withoutViewer The permissions that there are stand in the documentation.\n\nWhether there is such a permission, '

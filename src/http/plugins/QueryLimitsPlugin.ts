@@ -9,6 +9,7 @@ import {
   type OperationDefinitionNode,
   parse,
   Source,
+  specifiedRules,
   validate,
   type ValidationContext,
   type ValidationRule,
@@ -137,6 +138,33 @@ function read(text: string, schema: GraphQLSchema, rules: readonly ValidationRul
     if (error instanceof GraphQLError) return new KnownDocument(text, { errors: [error] });
     throw error;
   }
+}
+
+/** What is wrong with a document, and what it costs; nothing is run. */
+export function checkDocument(
+  schema: GraphQLSchema,
+  text: string,
+  variables: Record<string, unknown> = {},
+): {
+  valid: boolean;
+  errors: { message: string; code?: unknown; locations?: unknown }[];
+  cost?: { requested: number; limit: number };
+} {
+  const { result } = read(text, schema, [QueryLimitsRule, ...specifiedRules]);
+  if ("errors" in result)
+    return {
+      valid: false,
+      errors: result.errors.map(({ message, extensions, locations }) => ({
+        message,
+        code: extensions["code"] ?? "BAD_USER_INPUT",
+        locations,
+      })),
+    };
+  const { total, part } = operationCost(schema, result.document, undefined, variables);
+  const cost = { requested: total, limit: queryLimits.cost };
+  if (total <= queryLimits.cost) return { valid: true, errors: [], cost };
+  const { message, extensions } = exceeded("cost", total, part);
+  return { valid: false, errors: [{ message, code: extensions["code"] }], cost };
 }
 
 /** What is known of the documents of a schema. Plans belong to a schema, and so do documents. */

@@ -1,0 +1,32 @@
+import type { OperationWork } from "../admission/operationWork.ts";
+import { heldEvents, type DryRunFindings } from "./dryRun.ts";
+import { HeldRun } from "./heldRun.ts";
+import type { Session } from "./session.ts";
+
+/** Events of a transaction that is about to be committed. */
+export type JudgedEvents = Pick<DryRunFindings, "events" | "moreEvents">;
+
+/**
+ * An operation that is committed where what it did is what was agreed to, and else rolled back. What was kept under its
+ * idempotency key is the answer of a repeat, which does nothing.
+ */
+export class JudgedRun extends HeldRun<JudgedEvents> {
+  override readonly isDry = false;
+  readonly #judge: (events: JudgedEvents) => void;
+  readonly #isRepeat: () => boolean;
+
+  /** @param judge throws where it is not to be committed */
+  constructor(work: OperationWork, judge: (events: JudgedEvents) => void) {
+    super(work);
+    this.#judge = judge;
+    this.#isRepeat = () => work.isReplayed;
+  }
+
+  protected override async finish(session: Session, failed: boolean): Promise<JudgedEvents> {
+    const events = await heldEvents(session);
+    if (failed) return events;
+    if (!this.#isRepeat()) this.#judge(events);
+    await session.send([{ text: "commit" }], true);
+    return events;
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Proposals of agents: what a mutation would do was shown to somebody, who agrees to exactly that. Nothing of it is kept: the id that
+ * goes out proves who proposed what, until when, and what it would have done.
+ */
+import { createHash, createHmac } from "node:crypto";
+import { CodedError } from "../../base/errors.ts";
+import type { JudgedEvents } from "../../database/judgedRun.ts";
+import { isSameText } from "../../secrets/isSameText.ts";
+
+/** What is proposed, and by whom. */
+export interface Proposed {
+  userId: string;
+  tokenId: string | undefined;
+  mutation: string;
+  input: Record<string, unknown>;
+  selection: string | undefined;
+}
+
+/** How long somebody may think about it. */
+export const MINUTES = 10;
+
+const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const moment = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
+const digest = (text: string) => createHash("sha256").update(text).digest("base64url").slice(0, 22);
+
+/** JSON with the members of objects in order, so that equal values have equal texts. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return `{${members
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`)
+    .join(",")}}`;
+}
+
+/** When an id was made, in milliseconds since 1970: ids begin with the time, and those that do not are of what has no history. */
+const madeAt = (id: string): number =>
+  id[14] === "7" ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : Infinity;
+
+/**
+ * What an operation did, in few letters: the same as long as the records that it changes are the same. Ids of what it makes, and moments, are
+ * others each time and do not count.
+ */
+export function fingerprint({ events, moreEvents }: JudgedEvents): string {
+  const created = events.filter(({ name }) => name.endsWith(".created"));
+  const began = Math.min(...created.map(({ subjectId }) => madeAt(subjectId))) - 1_000;
+  const made = new Map<string, string>();
+  const label = (id: string) => {
+    if (madeAt(id) < began) return id;
+    if (!made.has(id)) made.set(id, `made ${made.size}`);
+    return made.get(id)!;
+  };
+  const text = canonical({ events, moreEvents });
+  return digest(text.replaceAll(uuid, label).replaceAll(moment, "then"));
+}
+
+const lengths = { expires: 9, fingerprint: 22 };
+
+/** Makes and reads the ids of proposals. @param secret that of the service */
+export function createProposals(secret: string) {
+  const key = createHmac("sha256", secret).update("proposals of agents").digest();
+  const prove = (proposed: Proposed, expires: string, print: string) =>
+    createHmac("sha256", key)
+      .update(canonical({ ...proposed, expires, print }))
+      .digest("base64url")
+      .slice(0, 32);
+  return {
+    issue(proposed: Proposed, events: JudgedEvents): { proposal: string; expiresAt: string } {
+      const until = Date.now() + MINUTES * 60_000;
+      const expires = until.toString(36).padStart(lengths.expires, "0");
+      const print = fingerprint(events);
+      const expiresAt = new Date(until).toISOString();
+      return { proposal: `${expires}${print}${prove(proposed, expires, print)}`, expiresAt };
+    },
+    /**
+     * Gives the judge of what the operation does when it is carried out.
+     * @throws CodedError BAD_USER_INPUT for a proposal of somebody or something else, or one that is over
+     */
+    read(proposal: string, proposed: Proposed): (events: JudgedEvents) => void {
+      const expires = proposal.slice(0, lengths.expires);
+      const print = proposal.slice(lengths.expires, lengths.expires + lengths.fingerprint);
+      const proof = proposal.slice(lengths.expires + lengths.fingerprint);
+      if (!isSameText(proof, prove(proposed, expires, print)))
+        throw new CodedError(
+          "BAD_USER_INPUT",
+          "This is no proposal of this mutation with this input by this token; propose it first, and commit it word for word.",
+          { field: "proposal" },
+        );
+      if (Number.parseInt(expires, 36) < Date.now())
+        throw new CodedError("BAD_USER_INPUT", "The proposal is over; propose it again.", {
+          field: "proposal",
+        });
+      return (events) => {
+        if (fingerprint(events) === print) return;
+        throw new CodedError(
+          "CONFLICT",
+          "What the proposal was based on has changed, and it would do something else now; nothing was done. Propose it again.",
+          { field: "proposal", retryable: false },
+        );
+      };
+    },
+  };
+}
