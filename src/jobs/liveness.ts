@@ -47,6 +47,9 @@ interface Held {
   ticket: string | null;
 }
 
+/** Milliseconds by which the clock of the database has to go back until that counts: clocks are corrected by less all the time. */
+const setBackMs = 60_000;
+
 /** Milliseconds for which it is looked for jobs of lost answers: as long as the database takes to notice, and two looks. */
 const LOST_MS = 120_000;
 
@@ -80,6 +83,8 @@ class WorkerLiveness implements Liveness {
   /** Runners of this process that have stopped, until the database has heard of it. */
   readonly #stopped = new Set<string>();
   #begun: Promise<void> | undefined;
+  /** Milliseconds from the clock of this process that only goes forward to that of the database, when it was looked at last. */
+  #clockOffset: number | undefined;
 
   constructor(log: Logger) {
     this.#log = log;
@@ -149,6 +154,7 @@ class WorkerLiveness implements Liveness {
     const line = this.#listener?.current();
     if (!line) return;
     await this.#lookForPaused(line);
+    await this.#followClock(line);
     await this.#free(line, false);
     await this.#freeLost(line);
   }
@@ -156,6 +162,22 @@ class WorkerLiveness implements Liveness {
   async #lookForPaused({ query }: Pick<Line, "query">): Promise<void> {
     const { rows } = await query<{ ids: number[] }>("select app_private.paused_task_ids() as ids");
     this.#paused = new Set(rows[0]!.ids);
+  }
+
+  async #followClock({ query }: Pick<Line, "query">): Promise<void> {
+    const { rows } = await query<{ now: number }>(
+      "select extract(epoch from clock_timestamp())::float8 * 1000 as now",
+    );
+    const offset = rows[0]!.now - performance.now();
+    if (this.#clockOffset === undefined || offset < this.#clockOffset - setBackMs) {
+      const { rows: moved } = await query<{ jobs: number }>("select app_private.follow_clock() as jobs");
+      if (moved[0]!.jobs > 0)
+        this.#log.warn(
+          { event: "worker.clock_set_back", jobs: moved[0]!.jobs },
+          "The clock of the database was set back; jobs of later times were moved to now.",
+        );
+    }
+    this.#clockOffset = offset;
   }
 
   async #free({ query }: Pick<Line, "query">, everywhere: boolean): Promise<void> {
