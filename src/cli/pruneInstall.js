@@ -1,7 +1,7 @@
 /**
  * Runs after each installation, on whatever Node npm found, hence plain JavaScript. It removes what packages bring along and nothing here reads:
- * source maps, sources in TypeScript (Node takes none from packages), guides, and the headers for building native modules of the Node that runs
- * the service. That is a third of an installation.
+ * source maps, sources in TypeScript (Node takes none from packages), guides, the headers for building native modules of the Node that runs
+ * the service, builds for other module systems, and fonts that no document is set in. That is a third of an installation.
  */
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -10,13 +10,31 @@ const modules = join(import.meta.dirname, "../../node_modules");
 
 const unread = /(?<!\.d)\.ts$|\.map$|(?<!licen[cs]e.*)\.md$/i;
 
-/** @param {string} folder */
-function removeUnread(folder) {
+/**
+ * @param {string} folder
+ * @param {RegExp} names of files that go
+ */
+function removeUnread(folder, names) {
+  if (!existsSync(folder)) return;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    // Of programs, not of packages; a database folder that is kept there has files of such names.
+    if (folder === modules && entry.name === ".cache") continue;
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) removeUnread(path);
-    else if (entry.isFile() && unread.test(entry.name)) rmSync(path);
+    if (entry.isDirectory()) removeUnread(path, names);
+    else if (entry.isFile() && names.test(entry.name)) rmSync(path);
   }
+}
+
+/** @param {string} path below node_modules */
+const remove = (path) => rmSync(join(modules, path), { recursive: true, force: true });
+
+function removeFonts() {
+  const folder = "dejavu-fonts-ttf/ttf";
+  if (!existsSync(join(modules, folder))) return;
+  // src/pdf/layout.ts
+  const used = ["DejaVuSansCondensed.ttf", "DejaVuSansCondensed-Bold.ttf"];
+  for (const font of readdirSync(join(modules, folder)))
+    if (!used.includes(font)) remove(`${folder}/${font}`);
 }
 
 function removeHeaders() {
@@ -30,6 +48,10 @@ function removeHeaders() {
 }
 
 if (existsSync(modules)) {
-  removeUnread(modules);
+  removeUnread(modules, unread);
   removeHeaders();
+  removeFonts();
+  // src/providers/payments/stripePackage.ts takes the others; the types of these are read.
+  removeUnread(join(modules, "stripe/esm"), /\.js$/);
+  removeUnread(join(modules, "stripe/cjs"), /\.d\.ts$/);
 }

@@ -6,6 +6,7 @@ import { reportColumns } from "./exports.ts";
 import { importColumns } from "./imports.ts";
 import { logEventsTable } from "./logEvents.ts";
 import { limitsTable, tiersTable } from "./limits.ts";
+import { operationsTable } from "./operations.ts";
 import { permissionsTable } from "./permissions.ts";
 import { queryLimitsTable } from "./queryLimits.ts";
 import { stateMachines } from "./states.ts";
@@ -19,6 +20,8 @@ const parts: [file: string, mark: string, write: (database: ClientBase) => strin
   ["docs/exports.md", "columns", reportColumns],
   ["docs/imports.md", "columns", importColumns],
   ["docs/operating.md", "log-events", logEventsTable],
+  ["docs/operations.md", "queries", () => operationsTable("Query")],
+  ["docs/operations.md", "mutations", () => operationsTable("Mutation")],
   ["docs/permissions.md", "members", (database) => permissionsTable(database, false)],
   ["docs/permissions.md", "affiliated", (database) => permissionsTable(database, true)],
   ["docs/queries.md", "query-limits", queryLimitsTable],
