@@ -47,6 +47,9 @@ interface Held {
   ticket: string | null;
 }
 
+/** Milliseconds by which the clock of the database has to go back until that counts: clocks are corrected by less all the time. */
+const setBackMs = 60_000;
+
 /** Milliseconds for which it is looked for jobs of lost answers: as long as the database takes to notice, and two looks. */
 const LOST_MS = 120_000;
 
@@ -106,6 +109,25 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
     deadly = new Map(rows.map(({ key, ticket }) => [key, ticket]));
   }
 
+  /** Milliseconds from the clock of this process that only goes forward to that of the database, when it was looked at last. */
+  let offset: number | undefined;
+
+  async function followClock({ query }: Pick<Line, "query">): Promise<void> {
+    const { rows } = await query<{ now: number }>(
+      "select extract(epoch from clock_timestamp())::float8 * 1000 as now",
+    );
+    const found = rows[0]!.now - performance.now();
+    if (offset === undefined || found < offset - setBackMs) {
+      const { rows: moved } = await query<{ jobs: number }>("select app_private.follow_clock() as jobs");
+      if (moved[0]!.jobs > 0)
+        log.warn(
+          { event: "worker.clock_set_back", jobs: moved[0]!.jobs },
+          "The clock of the database was set back; jobs of later times were moved to now.",
+        );
+    }
+    offset = found;
+  }
+
   async function lookForPaused({ query }: Pick<Line, "query">): Promise<void> {
     const { rows } = await query<{ ids: number[] }>("select app_private.paused_task_ids() as ids");
     paused = new Set(rows[0]!.ids);
@@ -132,6 +154,7 @@ export async function watchWorkers(options: LivenessOptions): Promise<Liveness> 
       const current = line.current();
       if (!current) return;
       await lookForPaused(current);
+      await followClock(current);
       await free(current, false);
       await freeLost(current);
     },
