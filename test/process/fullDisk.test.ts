@@ -126,9 +126,9 @@ test("a backup onto a full disk is none, says so, and the next one is whole", as
   const env = { DATA_DIR: disk.path, ARCHIVE_DIR: join(disk.path, "archive") };
   const backup = () => runToExit({ entry: "src/cli/backup.ts", env });
   disk.fill();
-  const refused = await backup();
+  const broken = await backup();
   disk.clear();
-  expect(refused).toMatchObject({
+  expect(broken).toMatchObject({
     code: 1,
     stdout: "",
     stderr: expect.stringMatching(/^There is no room left/m),
