@@ -244,7 +244,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
       shutdown.add("triggers", () => triggers.stop());
     }
     // Before those who wait for a computation: what they hold is given back.
-    shutdown.add("computations", compute.stop);
+    shutdown.add("computations", () => compute.stop());
 
     if (config.apiProcesses > 1 && config.mode !== "worker" && !follow) {
       // They find what is made once: the keys that are kept in the data folder, and the certificate.
