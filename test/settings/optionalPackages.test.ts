@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "@jest/globals";
 import {
+  agentProtocol,
   cityDatabase,
   isInstalled,
   missingPackages,
-  protocolServer,
 } from "../../src/base/optionalPackages.ts";
 import { settings } from "../../src/base/settings.ts";
 
@@ -18,14 +18,14 @@ test("who asks for what needs packages that are not installed is told which to i
   expect(isInstalled("graphql")).toBe(true);
 });
 
-test("packages that a setting or a client asks for are optional peers, and here for development", async () => {
+test("the packages of settings are optional peers, and here for development", async () => {
   const manifest = JSON.parse(await readFile("package.json", "utf8"));
   const named = Object.values(settings as Record<string, { packages?: unknown }>).flatMap(({ packages }) =>
     typeof packages === "function"
       ? ["openai", "anthropic"].flatMap((value) => packages(value))
       : ((packages ?? []) as string[]),
   );
-  expect([...named, cityDatabase, protocolServer].toSorted()).toEqual(
+  expect([...named, cityDatabase, agentProtocol].toSorted()).toEqual(
     Object.keys(manifest.peerDependencies).toSorted(),
   );
   for (const name of Object.keys(manifest.peerDependencies)) {
