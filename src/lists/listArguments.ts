@@ -43,7 +43,7 @@ export function listArguments(
   const result: Record<string, unknown> = { ...args };
   if (filterType) {
     result.filter = {
-      description: "Only records that match all fields of the filter.",
+      description: "Returns only the records that match all fields of the filter.",
       type: filterType,
       applyPlan(_: unknown, $field: unknown, arg: FieldArgs) {
         if (isPortfolio) return; // PortfolioConnectionsPlugin does it
@@ -68,7 +68,7 @@ export function listArguments(
   const member = isPortfolio && connectionArgument(build, table);
   if (member) result[member.name] = { description: member.description, type: member.type() };
   result.first = {
-    description: `How many records at most; 100 where omitted, ${MAX_FIRST} at most.`,
+    description: `Maximum number of records, up to ${MAX_FIRST}. Default: 100.`,
     type: GraphQLInt,
     defaultValue: 100,
     applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
@@ -81,7 +81,7 @@ export function listArguments(
     delete result.offset;
   } else {
     result.offset = {
-      description: "How many records to skip.",
+      description: "Number of records to skip.",
       type: GraphQLInt,
       applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
         $field.setOffset(lambda(arg.getRaw(), skip));
@@ -90,7 +90,8 @@ export function listArguments(
   }
   if (orderType && !(table as AnyType).isVirtual) {
     result.orderBy = {
-      description: "The order; the default of the list where omitted.",
+      description:
+        "Sort orders, the first being the most significant. If omitted, the list has its default order.",
       type: new GraphQLList(new GraphQLNonNull(orderType as AnyType)),
       defaultValue: [],
       applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
@@ -111,7 +112,7 @@ export function listArguments(
   // A function tagged @ordered says the order itself.
   if (sortType && resource.parameters && resource.extensions?.tags?.ordered === undefined) {
     result.sort = {
-      description: "The order by name; orderBy comes first where both are given.",
+      description: "A named sort order. If `orderBy` is given too, `orderBy` takes precedence.",
       type: sortType,
       defaultValue: fallback,
       applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
