@@ -48,7 +48,7 @@ const interfaces: Record<string, { description: string; fields: typeof common }>
       description: ["String", "Free-text description of the content."],
       public: [
         "Boolean!",
-        "If true, everybody who sees the record may see the file; otherwise only the team.",
+        "Whether everybody who may see the record may also see the file.",
       ],
       uploadedBy: ["User", "The user who uploaded the file; visible to members of the same organization."],
     },

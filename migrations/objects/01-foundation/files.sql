@@ -126,31 +126,34 @@ comment on table app_private.document_record is
   '...)`.';
 comment on column app_private.document_record.file is
   E'@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
-comment on column app_private.document_record.title is 'What people read instead of the filename.';
-comment on column app_private.document_record.description is 'What it is about.';
-comment on column app_private.document_record.category is 'What it is.';
+comment on column app_private.document_record.title is 'Display title, shown instead of the file name.';
+comment on column app_private.document_record.description is 'Free-text description.';
+comment on column app_private.document_record.category is 'Category of the document.';
 comment on column app_private.document_record.public is
-  'Whether everybody sees it who sees the record that it belongs to.';
-comment on column app_private.document_record.filename is 'Name for those who save it.';
-comment on column app_private.document_record.filemime is 'Media type, by the content of the file.';
+  'Whether everybody who may see the record may also see the file.';
+comment on column app_private.document_record.filename is 'File name for downloads.';
+comment on column app_private.document_record.filemime is
+  'Media type (MIME) detected from the content, such as application/pdf.';
 comment on column app_private.document_record.filesize is 'Size in bytes.';
-comment on column app_private.document_record.checksum is 'SHA-256 of the content, in hexadecimal digits.';
+comment on column app_private.document_record.checksum is 'SHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_private.document_record.uploaded_by_id is E'@behavior -*\n\nWho uploaded it.';
 
 comment on table app_private.image_record is
   'Holds no rows: the columns of a picture, for `create table ... (like app_private.image_record including all, ...)`.';
 comment on column app_private.image_record.file is
   E'@writeOnly\n@secret\n\nThe picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.';
-comment on column app_private.image_record.title is 'What stands below it.';
-comment on column app_private.image_record.alt is 'What it shows, for those who do not see it.';
+comment on column app_private.image_record.title is 'Caption.';
+comment on column app_private.image_record.alt is 'Alternative text for screen readers.';
 comment on column app_private.image_record.sequence is
-  E'@insertOptional\n\nPlace among its like; 0 comes first and is the cover. At the end where omitted.';
-comment on column app_private.image_record.filename is 'Name for those who save it.';
-comment on column app_private.image_record.filemime is 'Media type, by the content of the file.';
+  E'@insertOptional\n\nPosition among the images of the record; 0 is the first and the cover. Appended at the end '
+  'if omitted.';
+comment on column app_private.image_record.filename is 'File name for downloads.';
+comment on column app_private.image_record.filemime is
+  'Media type (MIME) detected from the content, such as application/pdf.';
 comment on column app_private.image_record.filesize is 'Size in bytes.';
-comment on column app_private.image_record.width is 'Width in pixels, as it is shown.';
-comment on column app_private.image_record.height is 'Height in pixels, as it is shown.';
-comment on column app_private.image_record.checksum is 'SHA-256 of the content, in hexadecimal digits.';
+comment on column app_private.image_record.width is 'Width in pixels, as displayed.';
+comment on column app_private.image_record.height is 'Height in pixels, as displayed.';
+comment on column app_private.image_record.checksum is 'SHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_private.image_record.uploaded_by_id is E'@behavior -*\n\nWho uploaded it.';
 comment on constraint image_sequence_range on app_private.image_record is 'Give a sequence from 0 to 1,000,000.';
 

@@ -18,7 +18,7 @@ comment on table app_public.organization_invites is 'An invitation to join an or
 comment on column app_public.organization_invites.email is E'@personal\n\nThe invited address.';
 comment on column app_public.organization_invites.role is 'What the new member may do.';
 comment on column app_public.organization_invites.status is
-  E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhat became of it.';
+  E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nCurrent status.';
 comment on column app_public.organization_invites.invited_by_id is 'Who invited.';
 comment on column app_public.organization_invites.accepted_by_id is 'Who joined.';
 comment on column app_public.organization_invites.message is E'@personal\n\nA few words in the mail.';
@@ -49,7 +49,7 @@ language sql stable as $$
   select case when i.status = 'PENDING' and i.expires_at <= now() then 'EXPIRED' else i.status end
 $$;
 grant execute on function app_public.organization_invites_status to plat_user, plat_anonymous;
-comment on function app_public.organization_invites_status is E'@notNull\n\nWhat became of it.';
+comment on function app_public.organization_invites_status is E'@notNull\n\nCurrent status.';
 
 create function app_private.send_invite(invite app_public.organization_invites) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -236,9 +236,8 @@ begin
 end $$;
 grant execute on function app_public.accept_organization_invite to plat_user, plat_anonymous;
 comment on function app_public.accept_organization_invite is
-  E'@arg token The token of the mail.\n\n'
-  'Joins the organization that invited the viewer''s email address, and marks that address as verified. A '
-  'token works once, for seven days.';
+  E'@arg token Token from the link in the email.\n\nJoins the organization that invited the viewer''s email '
+  'address, and marks that address as verified. A token works once, for seven days.';
 
 -- For the task that sends the mail. The token exists in that process and in the mail, nowhere else.
 create function app_private.issue_invite_token(invite_id uuid, send_count int) returns table (

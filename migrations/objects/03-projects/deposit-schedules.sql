@@ -10,7 +10,7 @@ grant insert (project_id, title, sequence, amount, percent, percent_base, due_ru
 
 comment on table app_public.deposit_schedule_milestones is
   E'@defaultOrder sequence asc, id asc\n\nA payment that buyers make before they close.';
-comment on column app_public.deposit_schedule_milestones.title is 'What it is called.';
+comment on column app_public.deposit_schedule_milestones.title is 'Display title.';
 comment on column app_public.deposit_schedule_milestones.sequence is 'Place in the schedule.';
 comment on column app_public.deposit_schedule_milestones.amount is
   'The amount, in the currency of the project; either this or a percentage.';

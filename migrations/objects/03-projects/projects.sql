@@ -64,7 +64,7 @@ A development of new homes that an organization sells.$$;
 comment on column app_public.projects.organization_id is E'@filter organizationId\n\nThe organization that owns it.';
 comment on column app_public.projects.title is 'Name of the project.';
 comment on column app_public.projects.slug is 'Readable name in addresses; accepted as id.';
-comment on column app_public.projects.status is E'@filter\n\nHow far the project is.';
+comment on column app_public.projects.status is E'@filter\n\nStage of the project, such as SELLING.';
 comment on column app_public.projects.visibility is 'Who finds it.';
 comment on column app_public.projects.type is E'@filter\n\nWhat is built.';
 comment on column app_public.projects.overview is 'What the public reads, 1,500 characters at most.';
@@ -106,7 +106,8 @@ comment on column app_public.projects.public_reservation_fee_required is
   'difference.';
 comment on column app_public.projects.public_hold_expiration is
   'Hours that a visitor holds a home to reserve it, and to pay the fee.';
-comment on column app_public.projects.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on column app_public.projects.metadata is
+  E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on column app_public.projects.service_index is
   E'@secret\n\nHow well it serves buyers, 0 to 100; the default order of publicProjects.';
 comment on constraint projects_overview_length on app_public.projects is 'An overview has 1,500 characters at most.';
@@ -201,7 +202,7 @@ language sql stable as $$
 $$;
 grant execute on function app_public.projects_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.projects_allowed_transitions is
-  E'@notNull\n\nThe steps that the project can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 create function app_public.public_projects(city text default null) returns setof app_public.projects
 language sql stable as $$

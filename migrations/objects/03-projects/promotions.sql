@@ -18,7 +18,7 @@ grant insert (unit_ids, lot_ids, floor_plan_ids), update (unit_ids, lot_ids, flo
 
 comment on table app_public.promotions is
   E'@defaultOrder starts_at desc, id desc\n\nWhat buyers get on top for a time.';
-comment on column app_public.promotions.title is 'What it is called.';
+comment on column app_public.promotions.title is 'Display title.';
 comment on column app_public.promotions.description is 'What it gives, in words.';
 comment on column app_public.promotions.code is
   'Code by which buyers name it, unique in the project whatever the case.';
@@ -32,12 +32,12 @@ comment on column app_public.promotions.status is
   'endsAt until it is used up.';
 comment on column app_public.promotions.starts_at is E'@filter\n\nFrom when it runs.';
 comment on column app_public.promotions.ends_at is 'Until when it runs; open where null.';
-comment on column app_public.promotions.applies_to is 'What it is for.';
+comment on column app_public.promotions.applies_to is 'Name that its user gave it.';
 comment on column app_public.promotions.stackable is 'Whether it goes together with others.';
 comment on column app_public.promotions.usage_limit is 'How often it may be used; no limit where null.';
 comment on column app_public.promotions.usage_count is 'How often it was used.';
 comment on column app_public.promotions.terms is 'The small print.';
-comment on column app_public.promotions.public is 'Whether everybody sees it who sees the project.';
+comment on column app_public.promotions.public is 'Whether everybody who may see the project may also see it.';
 comment on column app_public.promotions.unit_ids is
   E'@writeOnly\n\nThe units that a promotion of the scope UNITS is for; replaces those it had.';
 comment on column app_public.promotions.lot_ids is

@@ -16,6 +16,6 @@ comment on column app_public.project_testimonials.rating is 'Stars that were giv
 comment on column app_public.project_testimonials.source is 'Where they said it.';
 comment on column app_public.project_testimonials.published_on is 'When they said it.';
 comment on column app_public.project_testimonials.published is
-  E'@filter\n\nWhether everybody sees it who sees the project.';
-comment on column app_public.project_testimonials.sequence is 'Place in the list.';
+  E'@filter\n\nWhether everybody who may see the project may also see it.';
+comment on column app_public.project_testimonials.sequence is 'Position in the list; the lowest comes first.';
 comment on constraint project_testimonials_rating_range on app_public.project_testimonials is 'Give 1 to 5.';

@@ -73,7 +73,7 @@ comment on column app_public.floor_plans.title is 'Name of the plan.';
 comment on column app_public.floor_plans.subtitle is 'Second line of the name.';
 comment on column app_public.floor_plans.code is 'Short name, unique in the project.';
 comment on column app_public.floor_plans.description is 'What the public reads about it.';
-comment on column app_public.floor_plans.status is E'@filter\n\nWhether it is offered.';
+comment on column app_public.floor_plans.status is E'@filter\n\nWhether it can be chosen.';
 comment on column app_public.floor_plans.home_type is E'@filter\n\nKind of the home.';
 comment on column app_public.floor_plans.base_price is 'Price that units of this plan begin at.';
 comment on column app_public.floor_plans.bedrooms is 'Bedrooms; the fewest where the plan has variants.';
@@ -87,9 +87,10 @@ comment on column app_public.floor_plans.sqft_max is 'The largest size in square
 comment on column app_public.floor_plans.balcony_sqft is 'Square feet of the balcony.';
 comment on column app_public.floor_plans.hoa_fee is 'Monthly fee of the owners'' association.';
 comment on column app_public.floor_plans.orientation is 'The side that it looks to.';
-comment on column app_public.floor_plans.sequence is 'Place in the list.';
+comment on column app_public.floor_plans.sequence is 'Position in the list; the lowest comes first.';
 comment on column app_public.floor_plans.tour_url is 'Address of a virtual tour.';
-comment on column app_public.floor_plans.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on column app_public.floor_plans.metadata is
+  E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on constraint floor_plans_bedrooms_range on app_public.floor_plans is 'Give 0 to 99 bedrooms.';
 comment on constraint floor_plans_bedrooms_max_range on app_public.floor_plans is 'Give 0 to 99 bedrooms.';
 comment on constraint floor_plans_baths_range on app_public.floor_plans is 'Give 0 to 99 baths.';

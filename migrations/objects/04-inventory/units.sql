@@ -59,8 +59,8 @@ comment on column app_public.units.description is 'What the public reads about i
 comment on column app_public.units.building is 'Building or tower.';
 comment on column app_public.units.level is E'@filter\n\nFloor that it is on.';
 comment on column app_public.units.phase is 'Phase of the project.';
-comment on column app_public.units.status is E'@filter\n\nHow far its sale is.';
-comment on column app_public.units.status_changed_at is 'Since when it has its status.';
+comment on column app_public.units.status is E'@filter\n\nSales status.';
+comment on column app_public.units.status_changed_at is 'When the status last changed.';
 comment on column app_public.units.price is E'@masked\n\nList price.';
 comment on column app_public.units.original_list_price is E'@masked\n\nThe first price it was listed at.';
 comment on column app_public.units.currency is 'Currency of its amounts: the one of the project.';
@@ -97,7 +97,7 @@ comment on column app_public.units.is_bmr is E'@filter\n\nWhether it is sold bel
 comment on column app_public.units.is_furnished is 'Whether it is furnished.';
 comment on column app_public.units.is_accessible is 'Whether it is accessible without steps.';
 comment on column app_public.units.mls_id is 'Number in the multiple listing service.';
-comment on column app_public.units.construction_status is E'@filter\n\nHow far its construction is.';
+comment on column app_public.units.construction_status is E'@filter\n\nConstruction status.';
 comment on column app_public.units.listing_date is 'Since when it is listed; set when it becomes AVAILABLE.';
 comment on column app_public.units.estimated_delivery_date is E'@masked\n\nWhen it is expected to be handed over.';
 comment on column app_public.units.move_in_ready is E'@filter\n\nWhether its construction is complete.';
@@ -108,8 +108,9 @@ comment on column app_public.units.market_since is
   E'@secret\n@behavior -*\n\nSince when it is on the market; null when it is not.';
 comment on column app_public.units.market_before is
   E'@secret\n@behavior -*\n\nHow long it was on the market before that.';
-comment on column app_public.units.updated_at is E'@filter\n\nThe last change.';
-comment on column app_public.units.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on column app_public.units.updated_at is E'@filter\n\nWhen the record was last changed.';
+comment on column app_public.units.metadata is
+  E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on constraint units_level_range on app_public.units is 'Give a level between -20 and 300.';
 comment on constraint units_bedrooms_range on app_public.units is 'Give 0 to 99 bedrooms.';
 comment on constraint units_baths_range on app_public.units is 'Give 0 to 99 baths.';
@@ -341,7 +342,7 @@ comment on function app_public.units_standard_status is
 comment on function app_public.units_days_on_market is
   'Whole days that it has been AVAILABLE or HELD; null when it never was.';
 comment on function app_public.units_allowed_transitions is
-  E'@notNull\n@reads price\n\nThe steps that the unit can take by hand from its status.';
+  E'@notNull\n@reads price\n\nStatus transitions that the viewer can make; others follow from deals.';
 comment on function app_public.units_price_history is
   E'@permission inventory.read\n@by subject_id\n\nIts prices, latest first; null without the permission '
   'inventory.read.';

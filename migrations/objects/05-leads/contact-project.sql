@@ -44,7 +44,8 @@ comment on column app_public.project_contact_messages.is_agent is 'Whether they 
 comment on column app_public.project_contact_messages.is_represented is
   'Whether they say to be represented by an agent.';
 comment on column app_public.project_contact_messages.agent_name is E'@personal\n\nName of their agent.';
-comment on column app_public.project_contact_messages.metadata is E'@personal\n\nFree data of the website.';
+comment on column app_public.project_contact_messages.metadata is
+  E'@personal\n\nArbitrary JSON of the website that sends the form; not interpreted.';
 comment on column app_public.project_contact_messages.user_id is E'@behavior -*\n\nThe signed-in visitor.';
 comment on constraint project_contact_messages_metadata_size on app_public.project_contact_messages is
   'metadata takes 20,000 characters at most.';
@@ -304,25 +305,17 @@ begin
 end $$;
 grant execute on function app_public.contact_project to plat_user, plat_anonymous;
 comment on function app_public.contact_project is
-  E'@arg projectId The project to write to.\n'
-  '@arg name Full name.\n'
-  '@arg email Where the answer goes; an existing lead with it takes the message.\n'
-  '@arg phone Where to call back.\n'
-  '@arg text What they want to know, 20,000 characters at most.\n'
-  '@arg address Where they live.\n'
-  '@arg sourceId Where they come from, as the project defines it.\n'
-  '@arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: it '
-  'is kept as given, in source of the lead and the message.\n'
-  '@arg company Company.\n'
-  '@arg agent The agent who represents them.\n'
-  '@arg follow Whether they want news by mail; they get a mail with a link that confirms it.\n'
-  '@arg isAgent Whether they are an agent.\n'
-  '@arg isRepresented Whether an agent represents them.\n'
-  '@arg metadata Free data of the website.\n\n'
-  'Contacts the sales office of a project: makes a lead, or joins the one with the same email address, and '
-  'tells the sales team. What a visitor says of a lead that is known stays on the message until the owner of the '
-  'address '
-  'confirms it or the team accepts it; news are sent once the owner of the address has confirmed that they want them.';
+  E'@arg projectId The project to write to.\n@arg name Full name.\n@arg email Where the answer goes; an existing '
+  'lead with it takes the message.\n@arg phone Where to call back.\n@arg text What they want to know, 20,000 '
+  'characters at most.\n@arg address Where they live.\n@arg sourceId Where they come from, as the project defines '
+  'it.\n@arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses '
+  'nobody: it is kept as given, in source of the lead and the message.\n@arg company Company.\n@arg agent The '
+  'agent who represents them.\n@arg follow Whether they want news by mail; they get a mail with a link that '
+  'confirms it.\n@arg isAgent Whether they are an agent.\n@arg isRepresented Whether an agent represents '
+  'them.\n@arg metadata Arbitrary JSON of the website that sends the form; not interpreted.\n\nContacts the sales '
+  'office of a project: makes a lead, or joins the one with the same email address, and tells the sales team. What '
+  'a visitor says of a lead that is known stays on the message until the owner of the address confirms it or the '
+  'team accepts it; news are sent once the owner of the address has confirmed that they want them.';
 
 create function app_public.public_project(id app_public.id_or_slug) returns app_public.projects
 language sql stable as $$

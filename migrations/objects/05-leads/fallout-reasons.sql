@@ -22,8 +22,8 @@ comment on column app_public.fallout_reasons.name is
   'What the reason is called, such as Financing; unique in the project, whatever the case.';
 comment on column app_public.fallout_reasons.applies_to is 'What can fall through for it.';
 comment on column app_public.fallout_reasons.category is 'Kind of the reason.';
-comment on column app_public.fallout_reasons.active is 'Whether it is offered.';
-comment on column app_public.fallout_reasons.sequence is 'Place in the list.';
+comment on column app_public.fallout_reasons.active is 'Whether it can be chosen.';
+comment on column app_public.fallout_reasons.sequence is 'Position in the list; the lowest comes first.';
 comment on constraint fallout_reasons_applies_to_some on app_public.fallout_reasons is
   'Name at least one thing that the reason applies to.';
 comment on constraint fallout_reasons_project_id_fkey on app_public.fallout_reasons is

@@ -14,8 +14,8 @@ comment on column app_public.lead_notes.pinned is 'Whether it stays on top.';
 comment on column app_public.lead_notes.visibility is 'Who reads it.';
 comment on column app_public.lead_notes.author_id is 'Who wrote it.';
 comment on column app_public.lead_notes.edited_at is 'When its text was last changed.';
-comment on column app_public.lead_notes.lead_id is 'The lead; either this or the buyer.';
-comment on column app_public.lead_notes.buyer_id is 'The buyer; either this or the lead.';
+comment on column app_public.lead_notes.lead_id is 'Id of the lead. Set either this or `buyerId`.';
+comment on column app_public.lead_notes.buyer_id is 'Id of the buyer. Set either this or `leadId`.';
 comment on constraint lead_notes_project_id_fkey on app_public.lead_notes is
   E'@behavior -*\n\nThe project that it belongs to.';
 comment on constraint lead_notes_author_id_fkey on app_public.lead_notes is

@@ -129,7 +129,7 @@ begin
   return lead;
 end $$;
 comment on function app_public.create_lead is $$
-@arg agent The agent who brings the lead.
+@arg agent The agent who introduced the lead.
 @arg onDuplicate What to do when the project has an open lead with this email address; ERROR where omitted.
 
 Creates a lead. Who was closed (LOST, UNQUALIFIED or CONVERTED) may register anew; person leads to what was before.

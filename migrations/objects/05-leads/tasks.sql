@@ -33,9 +33,9 @@ comment on column app_public.tasks.lead_id is E'@filter\n\nThe lead that it is a
 comment on column app_public.tasks.title is E'@personal\n\nThe title, a single line.';
 comment on column app_public.tasks.description is E'@personal\n\nWhat to do, at length.';
 comment on column app_public.tasks.type is E'@filter\n\nKind of the task.';
-comment on column app_public.tasks.status is E'@filter\n\nHow far it is.';
-comment on column app_public.tasks.status_changed_at is 'Since when it has its status.';
-comment on column app_public.tasks.priority is E'@filter\n\nHow urgent it is.';
+comment on column app_public.tasks.status is E'@filter\n\nCurrent status.';
+comment on column app_public.tasks.status_changed_at is 'When the status last changed.';
+comment on column app_public.tasks.priority is E'@filter\n\nUrgency of the task.';
 comment on column app_public.tasks.assignee_id is
   E'@filter assigneeIds\n\nWho does it; whoever writes it down where nobody is named.';
 comment on column app_public.tasks.due_at is E'@filter\n\nUntil when.';
@@ -184,8 +184,7 @@ language sql stable as $$ select app_hidden.transitions_from('task', to_jsonb(t)
 grant execute on function app_public.tasks_is_overdue, app_public.tasks_allowed_transitions,
   app_public.leads_filter_has_open_task to plat_user, plat_anonymous;
 comment on function app_public.tasks_is_overdue is E'@notNull\n\nWhether it is due and not done.';
-comment on function app_public.tasks_allowed_transitions is
-  E'@notNull\n\nThe steps that the task can take from its status.';
+comment on function app_public.tasks_allowed_transitions is E'@notNull\n\nStatus transitions that the viewer can make.';
 
 do $$
 declare

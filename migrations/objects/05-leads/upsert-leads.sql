@@ -10,7 +10,7 @@ comment on column app_public.lead_entry_input.name is
   'Full name; made of first and last name for a new lead where omitted.';
 comment on column app_public.lead_entry_input.first_name is 'Given name.';
 comment on column app_public.lead_entry_input.last_name is 'Family name.';
-comment on column app_public.lead_entry_input.legal_name is 'Name for contracts.';
+comment on column app_public.lead_entry_input.legal_name is 'Legal name, as on contracts.';
 comment on column app_public.lead_entry_input.email is 'Email address; at most one open lead of a project has it.';
 comment on column app_public.lead_entry_input.phone is 'Phone number in E.164, such as +14165550123.';
 comment on column app_public.lead_entry_input.address is 'Postal address.';
@@ -26,7 +26,7 @@ comment on column app_public.lead_entry_input.is_represented is 'Whether an agen
 comment on column app_public.lead_entry_input.subscribed is
   'Whether the lead follows marketing mail. Who withdrew from it stays so, and the row says that in warnings.';
 comment on column app_public.lead_entry_input.do_not_contact is 'Whether the lead asked not to be contacted.';
-comment on column app_public.lead_entry_input.preferred_language is 'Language to write in.';
+comment on column app_public.lead_entry_input.preferred_language is 'Preferred language of emails, such as fr.';
 comment on column app_public.lead_entry_input.assignee is
   'Email address of the member who works on the lead; or give assigneeId.';
 comment on column app_public.lead_entry_input.assignee_id is 'The member who works on the lead.';
@@ -41,7 +41,8 @@ comment on column app_public.lead_entry_input.fallout_reason_id is
   'Why the lead was lost; required for the status LOST.';
 comment on column app_public.lead_entry_input.fallout_note is 'Why the lead was lost, in words.';
 comment on column app_public.lead_entry_input.tags is 'Free-form tags; they replace those that the lead has.';
-comment on column app_public.lead_entry_input.metadata is 'Free data of the organization''s own programs.';
+comment on column app_public.lead_entry_input.metadata is
+  'Arbitrary JSON for the organization''s own programs; not interpreted.';
 
 comment on type app_public.upsert_leads_payload is 'What became of a list of leads.';
 comment on column app_public.upsert_leads_payload.dry_run is E'@notNull\n\nWhether nothing was kept.';

@@ -7,7 +7,7 @@ create policy parties on app_public.agreement_trail_entries for select to plat_u
 grant select on app_public.agreement_trail_entries to plat_user, plat_anonymous;
 
 comment on table app_public.agreement_trail_entries is
-  E'@defaultOrder id asc\n\nSomething that happened to an agreement; never changed, never deleted.';
+  E'@defaultOrder id asc\n\nAn entry of the audit trail of an agreement; never changed or deleted.';
 comment on column app_public.agreement_trail_entries.agreement_id is E'@behavior -*\n\nThe agreement.';
 comment on column app_public.agreement_trail_entries.kind is 'What happened.';
 comment on column app_public.agreement_trail_entries.occurred_at is 'When.';

@@ -177,14 +177,14 @@ comment on column app_public.contacts.role is 'What they are to the lead or buye
 comment on column app_public.contacts.name is E'@personal contract\n\nFull name as given.';
 comment on column app_public.contacts.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.contacts.last_name is E'@personal contract\n\nFamily name.';
-comment on column app_public.contacts.legal_name is E'@personal contract\n\nName for contracts.';
+comment on column app_public.contacts.legal_name is E'@personal contract\n\nLegal name, as on contracts.';
 comment on column app_public.contacts.email is E'@personal\n\nEmail address.';
 comment on column app_public.contacts.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.contacts.address is E'@personal contract\n\nPostal address.';
 comment on column app_public.contacts.company is E'@personal\n\nCompany that the person works or buys for.';
 comment on column app_public.contacts.is_signer is 'Whether they sign the contract.';
 comment on column app_public.contacts.ownership_percent is 'Their share of the home, in percent.';
-comment on column app_public.contacts.notes is E'@personal\n\nWhat the team should know.';
+comment on column app_public.contacts.notes is E'@personal\n\nInternal notes for the team.';
 comment on constraint contacts_ownership_percent_range on app_public.contacts is
   'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
 

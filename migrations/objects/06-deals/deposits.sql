@@ -18,7 +18,7 @@
 -- it was accepted later, unless it names another one of theirs.
 
 -- What is masked is said first: the lists that are made follow it.
-comment on column app_public.deposits.notes is E'@personal\n@masked\n\nWhat the team should know.';
+comment on column app_public.deposits.notes is E'@personal\n@masked\n\nInternal notes for the team.';
 select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The deposits, in order',
   list_order => 'sequence asc, id asc',
   lead_read => 'sale.read', lead_write => 'sale.write', buyer_read => 'sale.read', buyer_write => 'sale.write',
@@ -88,9 +88,9 @@ comment on index app_public.deposits_reservation_fee is 'The fee of this reserva
 comment on column app_public.deposits.milestone_id is
   'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are '
   'omitted.';
-comment on column app_public.deposits.title is E'@impersonal\n\nWhat it is called.';
-comment on column app_public.deposits.status is 'What became of it.';
-comment on column app_public.deposits.status_changed_at is 'Since when it has its status.';
+comment on column app_public.deposits.title is E'@impersonal\n\nDisplay title.';
+comment on column app_public.deposits.status is 'Current status.';
+comment on column app_public.deposits.status_changed_at is 'When the status last changed.';
 comment on column app_public.deposits.sequence is
   E'@insertOptional\n\nPlace among the deposits of the deal; the next one where omitted.';
 comment on column app_public.deposits.amount is 'The amount; either this or a percentage.';
@@ -376,7 +376,7 @@ grant execute on function app_public.deposits_amount_due, app_hidden.project_tod
   app_public.deposits_notes, app_public.deposits_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.deposits_notes is 'What the team should know; null for the buyer.';
 comment on function app_public.deposits_allowed_transitions is
-  E'@notNull\n\nThe steps that the deposit can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 create function app_private.tg_deposits__offer() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

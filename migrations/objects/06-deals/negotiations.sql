@@ -46,7 +46,7 @@ comment on column app_public.negotiations.assignee_id is
   E'@secret\n@behavior -*\n\nThe member who has the lead or the purchase.';
 comment on column app_public.negotiations.status is
   E'@filter\n\nWhere it stands; follows the offers. By hand it is CANCELLED only.';
-comment on column app_public.negotiations.status_changed_at is 'Since when it has its status.';
+comment on column app_public.negotiations.status_changed_at is 'When the status last changed.';
 comment on column app_public.negotiations.round is
   'The round of offers; a new one begins after a rejected, expired or withdrawn offer.';
 comment on column app_public.negotiations.turn is 'Whose answer is awaited; null when no offer is pending.';
@@ -259,7 +259,7 @@ comment on function app_public.negotiations_floor_price is
   'The lowest price that the seller takes; null without the permission sale.strategy.';
 comment on function app_public.negotiations_notes is 'Notes of the seller; null without the permission sale.strategy.';
 comment on function app_public.negotiations_allowed_transitions is
-  E'@notNull\n@reads cancellation_reason\n\nThe steps that the negotiation can take by hand from its status.';
+  E'@notNull\n@reads cancellation_reason\n\nStatus transitions that the viewer can make; others follow from offers.';
 
 comment on function app_public.negotiations_events is
   E'@permission sale.strategy\n@by subject_id\n\nWhat happened to it, latest first; null without the permission '

@@ -44,7 +44,7 @@ grant insert (personalization_id, title, amount, reason, promotion_id), update (
 comment on table app_public.personalization_credits is E'@defaultOrder id asc\n\nA fixed amount that is taken off.';
 comment on column app_public.personalization_credits.created_by_id is
   E'@inert A credit does nothing by itself.\n\nWho gave it.';
-comment on column app_public.personalization_credits.title is E'@impersonal\n\nWhat it is called.';
+comment on column app_public.personalization_credits.title is E'@impersonal\n\nDisplay title.';
 comment on column app_public.personalization_credits.personalization_id is 'The personalization.';
 comment on column app_public.personalization_credits.amount is
   'How much is credited to the buyer, in the currency of the project.';
@@ -66,7 +66,7 @@ grant insert (personalization_id, title, percent, applies_to, category_id, max_a
 comment on table app_public.personalization_discounts is E'@defaultOrder id asc\n\nA percentage that is taken off.';
 comment on column app_public.personalization_discounts.created_by_id is
   E'@inert A discount does nothing by itself.\n\nWho gave it.';
-comment on column app_public.personalization_discounts.title is E'@impersonal\n\nWhat it is called.';
+comment on column app_public.personalization_discounts.title is E'@impersonal\n\nDisplay title.';
 comment on column app_public.personalization_discounts.personalization_id is 'The personalization.';
 comment on column app_public.personalization_discounts.percent is 'The percentage, above 0 to 100.';
 comment on column app_public.personalization_discounts.applies_to is 'What the percentage is of.';

@@ -40,9 +40,9 @@ comment on column app_public.personalizations.unit_id is 'The unit.';
 comment on column app_public.personalizations.lead_id is
   'The lead who chooses; either this, or the buyer, or nobody for a show home.';
 comment on column app_public.personalizations.buyer_id is 'The purchase that it belongs to.';
-comment on column app_public.personalizations.title is E'@personal\n\nWhat it is called.';
-comment on column app_public.personalizations.status is 'How far it is.';
-comment on column app_public.personalizations.status_changed_at is 'Since when it has its status.';
+comment on column app_public.personalizations.title is E'@personal\n\nDisplay title.';
+comment on column app_public.personalizations.status is 'Current status.';
+comment on column app_public.personalizations.status_changed_at is 'When the status last changed.';
 comment on column app_public.personalizations.submitted_at is 'When it was handed in last.';
 comment on column app_public.personalizations.approved_at is 'When it was agreed.';
 comment on column app_public.personalizations.approved_by_id is 'Who agreed.';
@@ -301,7 +301,7 @@ comment on function app_public.personalizations_discounts_total is E'@notNull\n\
 comment on function app_public.personalizations_total is
   E'@notNull\n\nThe price of all options less discounts and credits, never below zero.';
 comment on function app_public.personalizations_allowed_transitions is
-  E'@notNull\n\nThe steps that it can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 comment on function app_public.personalizations_warnings is
   E'@notNull\n\nWhat somebody should look at: required elements without a choice, options that do not go together, '
   'what construction has overtaken, a day that is over.';

@@ -12,7 +12,7 @@ grant insert (lead_id, buyer_id, direction, status, outcome, from_number, to_num
 comment on table app_public.phone_calls is 'A phone call with a lead or buyer.';
 comment on column app_public.phone_calls.user_id is 'Who of the team called, answered, or wrote it down.';
 comment on column app_public.phone_calls.direction is 'Who called.';
-comment on column app_public.phone_calls.status is 'How far it is, or how it ended.';
+comment on column app_public.phone_calls.status is 'Current status.';
 comment on column app_public.phone_calls.outcome is
   'What came of it; DO_NOT_CALL marks the lead as not to be contacted.';
 comment on column app_public.phone_calls.from_number is

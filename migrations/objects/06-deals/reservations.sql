@@ -52,8 +52,8 @@ comment on column app_public.reservations.lead_id is E'@filter\n\nThe lead who r
 comment on column app_public.reservations.buyer_id is 'The buyer, where they made it themselves.';
 comment on column app_public.reservations.purchase_id is 'The purchase that it became; none after REFUNDED.';
 comment on column app_public.reservations.assignee_id is 'The member who works on it: that of the lead.';
-comment on column app_public.reservations.status is E'@filter\n\nWhat became of it.';
-comment on column app_public.reservations.status_changed_at is 'Since when it has its status.';
+comment on column app_public.reservations.status is E'@filter\n\nCurrent status.';
+comment on column app_public.reservations.status_changed_at is 'When the status last changed.';
 comment on column app_public.reservations.number is
   E'@impersonal\n@insertOptional\n\nNumber in the project, such as R-000042.';
 comment on column app_public.reservations.buyer_legal_name is E'@personal contract\n\nThe buyer''s name for '
@@ -68,8 +68,9 @@ comment on column app_public.reservations.fee is
   'What it costs, as the project had it when it was made; paid as its feeDeposit.';
 comment on column app_public.reservations.cancellation_fee is
   'What is kept when it is cancelled, as the project had it when it was made.';
-comment on column app_public.reservations.occupancy_type is 'What the home is bought for.';
-comment on column app_public.reservations.occupancy_type_other is E'@personal\n\nWhat it is bought for, in words.';
+comment on column app_public.reservations.occupancy_type is 'Intended use of the home.';
+comment on column app_public.reservations.occupancy_type_other is
+  E'@personal\n\nIntended use in words, if `occupancyType` is OTHER.';
 comment on column app_public.reservations.financing_type is 'How it is to be paid.';
 comment on column app_public.reservations.financing_contingency is 'Whether the purchase depends on financing.';
 comment on column app_public.reservations.preapproved is 'Whether a lender approved the buyer.';
@@ -93,10 +94,10 @@ comment on column app_public.reservations.transaction_id is E'@personal contract
 comment on column app_public.reservations.notes is
   E'@personal\n@masked\n\nWhat the sales team notes; never shown to the buyer.';
 comment on column app_public.reservations.metadata is
-  E'@personal\n@masked\n\nFree data of the organization''s own programs.';
+  E'@personal\n@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on column app_public.reservations.inserted_at is E'@filter\n\nWhen it was made; the order of reservations.';
 comment on column app_public.reservations.cancellation_reason is
-  E'@personal\n@masked\n\nWhy it was cancelled, in words.';
+  E'@personal\n@masked\n\nReason for the cancellation, in words.';
 comment on constraint reservations_one_thing on app_public.reservations is 'Name either the unit or the lot.';
 comment on constraint reservations_refunded on app_public.reservations is 'A refunded reservation has no purchase.';
 comment on constraint reservations_expiration_range on app_public.reservations is 'Give 1 to 8,760 hours.';
@@ -444,7 +445,8 @@ comment on function app_public.reservations_notes is 'What the sales team noted;
 comment on function app_public.reservations_metadata is
   'Free data of the organization''s own programs; null for the buyer.';
 comment on function app_public.reservations_allowed_transitions is
-  E'@notNull\n@reads cancellation_reason\n\nThe steps that the viewer can make it take by hand from its status.';
+  E'@notNull\n@reads cancellation_reason\n\nStatus transitions that the viewer can make; others happen '
+  'automatically.';
 
 create function app_public.reservations_negotiation(r app_public.reservations) returns setof app_public.negotiations
 language sql stable rows 1 as $$

@@ -43,8 +43,8 @@ comment on column app_public.unit_holds.holder_organization_id is
   E'@behavior -*\n\nThe organization that whoever holds it sells for.';
 comment on column app_public.unit_holds.assignee_id is
   'The member who works on it: that of the lead, else whoever holds it.';
-comment on column app_public.unit_holds.status is E'@filter\n\nWhat became of it.';
-comment on column app_public.unit_holds.status_changed_at is 'Since when it has its status.';
+comment on column app_public.unit_holds.status is E'@filter\n\nCurrent status.';
+comment on column app_public.unit_holds.status_changed_at is 'When the status last changed.';
 comment on column app_public.unit_holds.expiration is
   E'@insertOptional\n\nHours that it lasts; those of the project where omitted. In a change they count from now.';
 comment on column app_public.unit_holds.held_since is

@@ -24,7 +24,7 @@ comment on column app_public.webhook_deliveries.webhook_id is E'@behavior -*\n\n
 comment on column app_public.webhook_deliveries.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.webhook_deliveries.event_id is E'@behavior -*\n\nThe event; null for a test.';
 comment on column app_public.webhook_deliveries.attempt is 'How often it was tried.';
-comment on column app_public.webhook_deliveries.status is 'What became of it.';
+comment on column app_public.webhook_deliveries.status is 'Current status.';
 comment on column app_public.webhook_deliveries.response_status is
   'The HTTP status of the last answer; null where there was none.';
 comment on column app_public.webhook_deliveries.response_body is

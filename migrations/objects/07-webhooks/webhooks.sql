@@ -50,12 +50,12 @@ grant update (url, description, events, status), delete on app_public.webhooks t
 
 comment on table app_public.webhooks is 'An address that the events of an organization are sent to.';
 comment on column app_public.webhooks.url is 'Where they are sent: https, a public address, port 443 or 8443.';
-comment on column app_public.webhooks.description is 'What it is for.';
+comment on column app_public.webhooks.description is 'Name that its user gave it.';
 comment on column app_public.webhooks.events is 'The events that are sent, such as lead.created, unit.* or *.';
 comment on column app_public.webhooks.status is 'Whether events are sent.';
 comment on column app_public.webhooks.secret is
   E'@secret\n\nThe secret that signs: in the answer of createWebhook and rotateWebhookSecret, and null ever after.';
-comment on column app_public.webhooks.secret_prefix is 'The first characters of the secret, to recognise it by.';
+comment on column app_public.webhooks.secret_prefix is 'First characters of the secret, to identify it.';
 comment on column app_public.webhooks.previous_secret_expires_at is 'Until when the former secret signs too.';
 comment on column app_public.webhooks.disabled_reason is 'Why it is disabled.';
 comment on column app_public.webhooks.created_by_id is 'Who created it.';
@@ -187,7 +187,7 @@ comment on function app_public.webhooks_failure_count is
   E'@notNull\n\nHow many attempts failed since the last that succeeded.';
 comment on function app_public.webhooks_last_delivery_at is 'When an attempt was made last, whatever became of it.';
 comment on function app_public.webhooks_allowed_transitions is
-  E'@notNull\n\nThe steps that the webhook can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 -- Operations.
 create function app_private.require_webhook(id uuid) returns app_public.webhooks
@@ -243,13 +243,11 @@ begin
   return result;
 end $$;
 comment on function app_public.create_webhook is
-  E'@arg organization_id The organization whose events are sent.\n'
-  '@arg url Where to: https, a public address, port 443 or 8443.\n'
-  '@arg events Event names such as lead.created, unit.* or *.\n'
-  '@arg description What it is for.\n\n'
-  'Has the events of an organization sent to an address, from now on. The field secret of the answer shows '
-  'what they are signed with, this once. Takes the permission org.admin, and audit.read or the permission to read all '
-  'records that the events are about.';
+  E'@arg organization_id The organization whose events are sent.\n@arg url Where to: https, a public address, port '
+  '443 or 8443.\n@arg events Event names such as lead.created, unit.* or *.\n@arg description Name that its user '
+  'gave it.\n\nHas the events of an organization sent to an address, from now on. The field secret of the answer '
+  'shows what they are signed with, this once. Takes the permission org.admin, and audit.read or the permission to '
+  'read all records that the events are about.';
 
 create function app_public.rotate_webhook_secret(id uuid, secret app_public.fresh_secret,
   grace_hours int default 24) returns app_public.webhooks

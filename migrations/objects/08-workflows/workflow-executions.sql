@@ -64,7 +64,7 @@ comment on column app_public.workflow_executions.lead_id is 'The lead that it is
 comment on column app_public.workflow_executions.buyer_id is
   'The purchase that it is about, or that its subject is of.';
 comment on column app_public.workflow_executions.batch_id is 'What all executions of one batch have in common.';
-comment on column app_public.workflow_executions.status is E'@filter\n\nHow far it is.';
+comment on column app_public.workflow_executions.status is E'@filter\n\nCurrent status.';
 comment on column app_public.workflow_executions.trigger_type is 'What started it.';
 comment on column app_public.workflow_executions.trigger_event_id is E'@behavior -*\n\nThe event that started it.';
 comment on column app_public.workflow_executions.started_by_id is
@@ -106,7 +106,7 @@ comment on column app_public.workflow_step_runs.execution_id is E'@behavior -*\n
 comment on column app_public.workflow_step_runs.step_id is E'@behavior -*\n\nThe step.';
 comment on column app_public.workflow_step_runs.sequence is 'The place of the step among the steps.';
 comment on column app_public.workflow_step_runs.attempt is 'Which attempt it was, from 1.';
-comment on column app_public.workflow_step_runs.status is 'What became of it.';
+comment on column app_public.workflow_step_runs.status is 'Current status.';
 comment on column app_public.workflow_step_runs.started_at is 'When it began.';
 comment on column app_public.workflow_step_runs.finished_at is 'When it was over.';
 comment on column app_public.workflow_step_runs.output is
@@ -214,4 +214,4 @@ create function app_public.workflow_executions_allowed_transitions(e app_public.
   app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('workflow_execution', to_jsonb(e)) $$;
 comment on function app_public.workflow_executions_allowed_transitions is
-  E'@notNull\n\nThe steps that the execution can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';

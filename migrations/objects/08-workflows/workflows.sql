@@ -25,7 +25,7 @@ comment on table app_public.workflows is
 comment on column app_public.workflows.project_id is
   E'@filter projectIds\n\nThe project whose records it is about; null for all of the organization.';
 comment on column app_public.workflows.name is 'What people call it.';
-comment on column app_public.workflows.description is 'What it is for.';
+comment on column app_public.workflows.description is 'Name that its user gave it.';
 comment on column app_public.workflows.status is E'@filter\n\nWhether it is started.';
 comment on column app_public.workflows.subject_type is E'@filter\n\nThe kind of record that an execution is about.';
 comment on column app_public.workflows.trigger is 'What starts it: {type, event, schedule, timeZone, filter}.';
@@ -123,7 +123,7 @@ grant execute on function app_public.workflows_enabled, app_public.workflows_ste
 comment on function app_public.workflows_enabled is E'@notNull\n\nWhether it is started.';
 comment on function app_public.workflows_steps is E'@ordered\n\nThe steps of the present revision, in their order.';
 comment on function app_public.workflows_allowed_transitions is
-  E'@notNull\n\nThe steps that the workflow can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 -- Fields.
 create function app_public.workflows_executions(w app_public.workflows,

@@ -76,8 +76,8 @@ comment on column app_public.processor_charges.is_tentative is
   E'@secret\n@behavior -*\n\nWhether the processor has not made the charge yet.';
 comment on column app_public.processor_charges.payment_intent_id is
   E'@impersonal\n\nThe id of its payment intent at the processor.';
-comment on column app_public.processor_charges.status is E'@filter\n\nWhat became of it.';
-comment on column app_public.processor_charges.status_changed_at is 'Since when it has its status.';
+comment on column app_public.processor_charges.status is E'@filter\n\nCurrent status.';
+comment on column app_public.processor_charges.status_changed_at is 'When the status last changed.';
 comment on column app_public.processor_charges.amount is 'How much.';
 comment on column app_public.processor_charges.deposit_amount is
   E'@behavior -*\n@secret\n\nHow much of it paid its deposit; the rest was more than was due.';
@@ -103,7 +103,7 @@ comment on column app_public.processor_charges.disputed_at is 'When it was conte
 comment on column app_public.processor_charges.dispute_status is
   E'@impersonal\n\nHow the bank decided: OPEN, WON or LOST; null where nobody contests it.';
 comment on column app_public.processor_charges.metadata is
-  E'@personal contract\n@masked\n\nFree data of the organization''s own programs.';
+  E'@personal contract\n@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on constraint processor_charges_refunds_within on app_public.processor_charges is
   'Refunds are never above the charge.';
 comment on constraint processor_charges_card_id_fkey on app_public.processor_charges is
@@ -199,7 +199,7 @@ comment on function app_public.processor_charges_net is 'What is left of it; nul
 comment on function app_public.processor_charges_metadata is
   'Free data of the organization''s own programs; null without the permission finance.read.';
 comment on function app_public.processor_charges_allowed_transitions is
-  E'@notNull\n\nThe steps by hand from its status: none, money is refunded.';
+  E'@notNull\n\nAlways empty: the status follows from payment and refunds.';
 
 create function app_private.tg_processor_charges__follow() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

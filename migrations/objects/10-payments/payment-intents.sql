@@ -18,7 +18,7 @@ comment on column app_public.payment_intents.user_id is E'@behavior -*\n\nWho pa
 comment on column app_public.payment_intents.amount is 'How much.';
 comment on column app_public.payment_intents.currency is 'In which currency.';
 comment on column app_public.payment_intents.description is E'@personal contract\n\nWhat the payer reads about it.';
-comment on column app_public.payment_intents.status is 'How far it is.';
+comment on column app_public.payment_intents.status is 'Current status.';
 comment on column app_public.payment_intents.processor_id is E'@impersonal\n\nIts id at the processor.';
 comment on column app_public.payment_intents.next_action_url is
   E'@impersonal\n\nWhere the payer confirms it at the bank, while it is REQUIRES_ACTION.';

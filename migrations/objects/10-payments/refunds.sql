@@ -7,9 +7,9 @@ comment on table app_public.processor_refunds is 'Money given back of a charge.'
 comment on column app_public.processor_refunds.organization_id is E'@behavior -*\n\nWho gives it back.';
 comment on column app_public.processor_refunds.charge_id is E'@behavior -*\n\nThe charge.';
 comment on column app_public.processor_refunds.amount is 'How much.';
-comment on column app_public.processor_refunds.status is 'What became of it.';
+comment on column app_public.processor_refunds.status is 'Current status.';
 comment on column app_public.processor_refunds.reason is 'Why.';
-comment on column app_public.processor_refunds.note is E'@personal contract\n@masked\n\nWhat the team should know.';
+comment on column app_public.processor_refunds.note is E'@personal contract\n@masked\n\nInternal notes for the team.';
 comment on column app_public.processor_refunds.processor_id is E'@impersonal\n\nIts id at the processor.';
 comment on column app_public.processor_refunds.failure_message is E'@impersonal\n\nWhy it could not be given back.';
 comment on column app_public.processor_refunds.created_by_id is
@@ -220,12 +220,10 @@ language sql volatile as $$
   select c.* from app_hidden.masked_processor_charges c where c.id = made::uuid
 $$;
 comment on function app_public.refund_processor_charge is
-  E'@arg charge_id The charge.\n'
-  '@arg amount The whole refundable amount where omitted.\n'
-  '@arg reason Why; REQUESTED_BY_CUSTOMER where omitted.\n'
-  '@arg note What the team should know.\n\n'
-  'Gives back a charge, or a part of it, to the card it was paid with; all refunds together are never above '
-  'the charge. Takes the permission finance.write.';
+  E'@arg charge_id The charge.\n@arg amount The whole refundable amount where omitted.\n@arg reason Why; '
+  'REQUESTED_BY_CUSTOMER where omitted.\n@arg note Internal notes for the team.\n\nGives back a charge, or a part '
+  'of it, to the card it was paid with; all refunds together are never above the charge. Takes the permission '
+  'finance.write.';
 
 create function app_public.processor_refunds_note(r app_public.processor_refunds) returns app_public.long_text
 language sql stable as $$ select case when r.note is not null and app_hidden.sees_finance(null, r.organization_id)

@@ -16,7 +16,7 @@ comment on table app_public.integration_apps is
 comment on column app_public.integration_apps.key is 'What it is named by at creation.';
 comment on column app_public.integration_apps.name is 'Its name.';
 comment on column app_public.integration_apps.description is 'What it does.';
-comment on column app_public.integration_apps.category is 'What it is for.';
+comment on column app_public.integration_apps.category is 'Name that its user gave it.';
 comment on column app_public.integration_apps.scope is 'Whether organizations or users connect it.';
 comment on column app_public.integration_apps.icon_url is 'Its picture.';
 comment on column app_public.integration_apps.auth_type is 'How it is let in.';
@@ -202,9 +202,9 @@ create function app_public.user_integrations_allowed_transitions(i app_public.us
   app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('user_integration', to_jsonb(i)) $$;
 comment on function app_public.organization_integrations_allowed_transitions is
-  E'@notNull\n\nThe steps that the integration can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 comment on function app_public.user_integrations_allowed_transitions is
-  E'@notNull\n\nThe steps that the integration can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 create function app_public.integration_apps_installed(a app_public.integration_apps) returns boolean
 language sql stable as $$

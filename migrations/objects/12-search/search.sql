@@ -370,7 +370,7 @@ comment on type app_public.search_result is
 
 comment on column app_public.search_result.id is E'@notNull\n\nThe id of the record.';
 comment on column app_public.search_result.type is E'@notNull\n\nThe kind of the record.';
-comment on column app_public.search_result.title is E'@notNull\n\nWhat it is called.';
+comment on column app_public.search_result.title is E'@notNull\n\nDisplay title.';
 comment on column app_public.search_result.subtitle is 'What tells it from others of that name.';
 comment on column app_public.search_result.snippet is
   'The field in which the words were found, where that is neither title nor subtitle; a part of it, where it is long.';

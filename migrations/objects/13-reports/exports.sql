@@ -41,10 +41,10 @@ comment on column app_public.exports.format is 'The kind of file.';
 comment on column app_public.exports.columns is 'Its columns, as they were asked for; null: those of the subject.';
 comment on column app_public.exports.filter is 'Which rows were asked for.';
 comment on column app_public.exports.sort is 'In which order.';
-comment on column app_public.exports.status is 'How far it is.';
-comment on column app_public.exports.status_changed_at is 'Since when it has its status.';
+comment on column app_public.exports.status is 'Current status.';
+comment on column app_public.exports.status_changed_at is 'When the status last changed.';
 comment on column app_public.exports.row_count is 'How many rows the file has.';
-comment on column app_public.exports.filename is 'Name for those who save it.';
+comment on column app_public.exports.filename is 'File name for downloads.';
 comment on column app_public.exports.filesize is 'Size in bytes.';
 comment on column app_public.exports.checksum is 'SHA-256 of the file, in hexadecimal digits.';
 comment on column app_public.exports.requested_by_id is E'@behavior -*\n\nWho asked for it.';
@@ -521,7 +521,7 @@ comment on function app_public.exports_progress is E'@notNull\n\nHow much of it 
 comment on function app_public.exports_queue_position is
   'Its place among the exports of the organization that wait, while it is PENDING: 1 is the next. People take turns.';
 comment on function app_public.exports_allowed_transitions is
-  E'@notNull\n\nThe steps that it can take by hand from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make; others happen automatically.';
 
 comment on function app_public.run_custom_export is
   E'@arg id The custom export.\n\nHas a file written; it is ready when its status is COMPLETED. Takes the permission '

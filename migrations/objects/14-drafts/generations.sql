@@ -40,8 +40,8 @@ comment on table app_public.service_intelligence_generations is
   E'@defaultOrder id desc\n\nA text that the drafting service wrote for a person to look at. Nothing is sent.';
 comment on column app_public.service_intelligence_generations.lead_id is 'The lead that it is for.';
 comment on column app_public.service_intelligence_generations.kind is 'What was drafted.';
-comment on column app_public.service_intelligence_generations.status is E'@filter\n\nWhat became of it.';
-comment on column app_public.service_intelligence_generations.status_changed_at is 'Since when it has its status.';
+comment on column app_public.service_intelligence_generations.status is E'@filter\n\nCurrent status.';
+comment on column app_public.service_intelligence_generations.status_changed_at is 'When the status last changed.';
 comment on column app_public.service_intelligence_generations.requested_by_id is
   E'@inert A draft is written when it is asked for, and sends nothing.\n\nWho asked for it; null where a workflow did.';
 comment on column app_public.service_intelligence_generations.subject is
@@ -168,13 +168,11 @@ begin
   return generation;
 end $$;
 comment on function app_public.accept_generation is
-  E'@arg id The draft, which is COMPLETED.\n'
-  '@arg subject Another subject, where the person changed it.\n'
-  '@arg body Another text, where the person changed it.\n'
-  '@arg expectedVersion The version that the caller has read; another present version is refused with '
-  'VERSION_MISMATCH.\n\n'
-  'Takes a draft, as it is or with what the person changed. Nothing is sent. Refused with CONFLICT once the '
-  'lead has asked not to be contacted.';
+  E'@arg id Id of the draft; its status has to be COMPLETED.\n@arg subject Edited subject; the subject of the draft '
+  'is used if omitted.\n@arg body Edited text; the text of the draft is used if omitted.\n@arg expectedVersion The '
+  'version that the caller has read; another present version is refused with VERSION_MISMATCH.\n\nTakes a draft, '
+  'as it is or with what the person changed. Nothing is sent. Refused with CONFLICT once the lead has asked not to '
+  'be contacted.';
 
 create function app_public.discard_generation(id uuid,
   expected_version int default null) returns app_public.service_intelligence_generations
@@ -189,7 +187,7 @@ begin
   return generation;
 end $$;
 comment on function app_public.discard_generation is $$
-@arg id The draft.
+@arg id Id of the draft.
 @arg expectedVersion The version that the caller has read; another present version is refused with VERSION_MISMATCH.
 
 Puts a draft away that nobody wants.$$;
@@ -200,7 +198,7 @@ language sql stable as $$ select app_hidden.transitions_from('generation', jsonb
 grant execute on function app_public.accept_generation, app_public.discard_generation,
   app_public.service_intelligence_generations_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.service_intelligence_generations_allowed_transitions is
-  E'@notNull\n\nThe steps that the draft can take by hand from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make; others happen automatically.';
 
 create function app_private.send_generation(generation_id uuid, sender_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

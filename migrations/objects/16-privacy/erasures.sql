@@ -21,7 +21,7 @@ comment on table app_public.erasures is $$
 
 That the data of a person were erased: what was removed, what stays and why.$$;
 comment on column app_public.erasures.organization_id is E'@behavior -*\n\nThe organization.';
-comment on column app_public.erasures.status is 'How far it is.';
+comment on column app_public.erasures.status is 'Current status.';
 comment on column app_public.erasures.reason is 'Why, as whoever asked for it said; no names.';
 comment on column app_public.erasures.lead_ids is 'The leads that the person was.';
 comment on column app_public.erasures.buyer_ids is 'The purchases of the person.';
