@@ -364,7 +364,8 @@ begin
       || replace(list, '_', ' ') || ', in their order.' end
     || E'\n\nThe ' || replace(parent_name, '_', ' ') || ' that it belongs to.');
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_uploaded_by_id_fkey', table_name,
-    E'@fieldName uploadedBy\n@backwardBehavior -*\n\nWho uploaded it; seen by colleagues.');
+    E'@fieldName uploadedBy\n@backwardBehavior -*\n\nThe user who uploaded the file; visible to members of the same '
+    'organization.');
 
   execute format('create policy readers on app_public.%I for select to plat_user using (deleted_at is null and (%s))',
     table_name, user_sees);
@@ -403,7 +404,7 @@ begin
       select app_hidden.file_address(%2$L, f.id, f.checksum, f.filename, %3$s) $f$', table_name || '_url', table_name,
     case when is_image then 'true, false' else 'f.public, true' end);
   execute format('comment on function app_public.%I is %L', table_name || '_url',
-    E'@notNull\n\nWhere it is: an address that works for a few minutes, or as long as everybody may see it.');
+    E'@notNull\n\nDownload URL. It expires after a few minutes unless the file is public.');
   execute format('grant execute on function app_public.%I to plat_user, plat_anonymous', table_name || '_url');
   if is_image then
     execute format('create function app_public.%1$I(f app_public.%2$I) returns app_public.file_address language sql
@@ -412,7 +413,7 @@ begin
         ''thumbnail.webp'', true, false) end $f$',
       table_name || '_thumbnail_url', table_name);
     execute format('comment on function app_public.%I is %L', table_name || '_thumbnail_url',
-      'Where a small version is, 480 pixels wide or high at most; an address like `url`.');
+      'URL of a thumbnail, at most 480 pixels wide or high; expires like `url`.');
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_thumbnail_url');
   end if;
@@ -471,7 +472,7 @@ end $$;
 grant execute on function app_public.delete_organization_avatar, app_public.delete_project_avatar to plat_user,
   plat_anonymous;
 comment on function app_public.delete_organization_avatar is
-  E'@arg organizationId The organization.\n\nDeletes the picture that stands for an organization; takes its owner.';
+  E'@arg organizationId The organization.\n\nDeletes the logo of an organization. Requires the role OWNER.';
 comment on function app_public.delete_project_avatar is
-  E'@arg projectId The project.\n\nDeletes the small picture that stands for a project.';
+  E'@arg projectId The project.\n\nDeletes the avatar of a project.';
 grant execute on function app_private.sweep_files to plat_worker;

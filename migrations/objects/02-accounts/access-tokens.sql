@@ -225,7 +225,7 @@ user if omitted.
 @arg expires_at When the token expires. It does not expire if omitted.
 @arg audience Endpoint that accepts the token; API if omitted. A token is never accepted at the other endpoint.
 
-Creates a long-lived token for programs. The field token of the answer shows it, this once.$$;
+Creates a long-lived bearer token for programs. Only this response contains it, in the field `token`.$$;
 
 create function app_private.revoke_access_tokens(ids uuid[]) returns text[]
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

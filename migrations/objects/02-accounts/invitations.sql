@@ -110,12 +110,10 @@ begin
 end $$;
 grant execute on function app_public.create_organization_invite to plat_user, plat_anonymous;
 comment on function app_public.create_organization_invite is
-  E'@arg organization_id The organization to join.\n'
-  '@arg email The address to invite; only an account with this address can accept.\n'
-  '@arg role What the new member may do; only an owner invites an owner.\n'
-  '@arg message A few words for the mail, 2,000 characters at most.\n\n'
-  'Invites somebody by email; an address with a pending invitation gets it again, with a new link. Takes the '
-  'role OWNER or ADMIN.';
+  E'@arg organization_id The organization to join.\n@arg email The address to invite; only an account with this '
+  'address can accept.\n@arg role What the new member may do; only an owner invites an owner.\n@arg message A few '
+  'words for the mail, 2,000 characters at most.\n\nInvites a person to the organization by email. If an '
+  'invitation to the address is pending, it is sent again with a new link. Requires the role OWNER or ADMIN.';
 
 create function app_private.invite_lacks(i app_public.organization_invites) returns text
 language sql stable as $$
@@ -188,7 +186,7 @@ grant execute on function app_public.revoke_organization_invite to plat_user, pl
 comment on function app_public.revoke_organization_invite is $$
 @arg id The invitation.
 
-Takes a pending invitation back: its link no longer works. Takes the role OWNER or ADMIN.$$;
+Revokes a pending invitation; its link becomes invalid. Requires the role OWNER or ADMIN.$$;
 
 create function app_public.accept_organization_invite(token text) returns app_public.user_organization_connections
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -284,7 +284,7 @@ end $$;
 comment on function app_public.revoke_project_organization_invite is $$
 @arg id The invitation.
 
-Takes a pending invitation to a project back. Takes project.manage in the organization that owns the project.$$;
+Revokes a pending invitation to a project. Requires project.manage in the organization that owns the project.$$;
 grant execute on function app_public.resend_project_organization_invite,
   app_public.revoke_project_organization_invite to plat_user, plat_anonymous;
 
@@ -382,9 +382,9 @@ comment on function app_public.accept_project_organization_invite is
   E'@arg id Id of the invitation, for administrators of the invited organization. Give either this or the '
   'token.\n@arg token Token from the link in the email, for the owner of the invited address. Give either this or '
   'the id.\n@arg organizationId Required with a token: an organization that the viewer administers, which joins '
-  'the project.\n\nAccepts an invitation to a project: the organization has its part from now on, and both '
-  'organizations read each other''s name and, where they sell together, those of their people. Takes org.admin in '
-  'the organization. A token works once, for fourteen days, and marks the address as verified.';
+  'the project.\n\nAccepts an invitation to a project. From then on both organizations see each other''s name and, '
+  'if they sell together, the names of their people. Requires org.admin in the invited organization. A token works '
+  'once, for fourteen days, and marks the email address as verified.';
 
 create function app_public.decline_project_organization_invite(id uuid default null, token text default null,
   reason text default null) returns app_public.project_organization_invites
@@ -409,7 +409,7 @@ comment on function app_public.decline_project_organization_invite is
   E'@arg id Id of the invitation, for administrators of the invited organization. Give either this or the '
   'token.\n@arg token Token from the link in the email, for the owner of the invited address. Give either this or '
   'the id.\n@arg reason What whoever invited is to read about it, 2,000 characters at most.\n\nDeclines an '
-  'invitation to a project; whoever invited gets a mail.';
+  'invitation to a project. The person who invited is notified by email.';
 grant execute on function app_public.accept_project_organization_invite,
   app_public.decline_project_organization_invite to plat_user, plat_anonymous;
 

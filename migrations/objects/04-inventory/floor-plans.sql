@@ -173,7 +173,7 @@ comment on function app_public.floor_plans_filter_sqft is
   E'@filter sqft\n\nSquare feet: plans that come in such a size. Both ends included.';
 comment on function app_public.floor_plans_filter_query is E'@filter query\n\nWords in title, subtitle or code.';
 comment on function app_public.floor_plans_events is
-  E'@permission audit.read\n@by subject_id\n\nWhat happened to it, latest first; null without the permission '
+  E'@permission audit.read\n@by subject_id\n\nEvents of the record, latest first; null without the permission '
   'audit.read.';
 
 create function app_private.tg_floor_plans__units() returns trigger

@@ -150,7 +150,7 @@ comment on function app_public.lots_filter_price is
 comment on function app_public.lots_filter_phase is E'@filter phase\n\nAny of these phases.';
 comment on function app_public.lots_filter_query is E'@filter query\n\nWords in title, number, block or street.';
 comment on function app_public.lots_events is
-  E'@permission audit.read\n@by subject_id\n\nWhat happened to it, latest first; null without the permission '
+  E'@permission audit.read\n@by subject_id\n\nEvents of the record, latest first; null without the permission '
   'audit.read.';
 
 create trigger _310_claimed before update on app_public.lots for each row

@@ -244,9 +244,9 @@ begin
   return app_private.accept_message(message.id);
 end $$;
 comment on function app_public.accept_contact_message is
-  E'@arg id The message.\n\nTakes over what a visitor says of themselves into the lead: phone number, company, '
-  'address, '
-  'agent, where the lead has none. Their consent to news by mail is theirs to give. Takes the permission lead.write.';
+  E'@arg id The message.\n\nCopies details from a contact message into the lead where the lead has none: phone '
+  'number, company, address and agent. Consent to marketing email is not copied. Requires the permission '
+  'lead.write.';
 
 create function app_private.accept_message(id uuid) returns app_public.project_contact_messages
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -138,8 +138,8 @@ comment on constraint agreement_signers_sequence_range on app_public.agreement_s
 comment on constraint agreement_signers_signed_file on app_public.agreement_signers is
   'Who has signed, has signed a version.';
 comment on constraint agreement_signers_agreement_id_fkey on app_public.agreement_signers is
-  E'@parent\n@fieldName agreement\n@foreignFieldName signers\n@backwardDescription Who signs, in order.\n\nThe '
-    'agreement.';
+  E'@parent\n@fieldName agreement\n@foreignFieldName signers\n@backwardDescription The signers, in signing '
+  'order.\n\nThe agreement.';
 comment on constraint agreement_signers_signed_file_id_fkey on app_public.agreement_signers is
   E'@fieldName signedFile\n@backwardBehavior -*\n\nThe version that the signer signed.';
 comment on constraint agreement_signers_project_id_fkey on app_public.agreement_signers is

@@ -67,7 +67,7 @@ comment on column app_public.buyers.agent_id is 'The agent who represents the bu
 comment on column app_public.buyers.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.buyers.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.buyers.legal_name is E'@personal contract\n\nLegal name, as on the contract.';
-comment on column app_public.buyers.email is E'@personal\n\nEmail address; invitations to the portal are sent there.';
+comment on column app_public.buyers.email is E'@personal\n\nEmail address; invitations to the service are sent there.';
 comment on column app_public.buyers.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.buyers.company is E'@personal contract\n\nCompany that the person works or buys for.';
 comment on column app_public.buyers.preferred_language is 'Preferred language of emails, such as fr.';
@@ -100,7 +100,7 @@ comment on column app_public.buyers.fallout_reason_id is 'Why it was cancelled; 
 comment on column app_public.buyers.metadata is
   E'@personal\n@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on column app_public.buyers.updated_at is E'@filter\n\nWhen the record was last changed.';
-comment on column app_public.buyers.invited_at is 'When the buyer was last invited to the portal.';
+comment on column app_public.buyers.invited_at is 'When the buyer was last invited to the service.';
 comment on constraint buyers_one_thing on app_public.buyers is 'Name the unit or the lot, not both.';
 comment on constraint buyers_closing_order on app_public.buyers is 'A purchase closes after it was signed.';
 comment on constraint buyers_reason on app_public.buyers is 'A purchase that is cancelled needs a fallout reason.';

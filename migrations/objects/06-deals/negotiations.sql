@@ -262,7 +262,7 @@ comment on function app_public.negotiations_allowed_transitions is
   E'@notNull\n@reads cancellation_reason\n\nStatus transitions that the viewer can make; others follow from offers.';
 
 comment on function app_public.negotiations_events is
-  E'@permission sale.strategy\n@by subject_id\n\nWhat happened to it, latest first; null without the permission '
+  E'@permission sale.strategy\n@by subject_id\n\nEvents of the record, latest first; null without the permission '
   'sale.strategy.';
 
 create function app_private.tg_negotiations__parties_of_offers() returns trigger

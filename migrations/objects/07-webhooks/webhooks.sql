@@ -245,8 +245,8 @@ end $$;
 comment on function app_public.create_webhook is
   E'@arg organization_id The organization whose events are sent.\n@arg url Where to: https, a public address, port '
   '443 or 8443.\n@arg events Event names such as lead.created, unit.* or *.\n@arg description Name that its user '
-  'gave it.\n\nHas the events of an organization sent to an address, from now on. The field secret of the answer '
-  'shows what they are signed with, this once. Takes the permission org.admin, and audit.read or the permission to '
+  'gave it.\n\nCreates a webhook: events of an organization are sent to a URL from now on. Only this response '
+  'contains `secret`, with which requests are signed. Requires org.admin, and either audit.read or permission to '
   'read all records that the events are about.';
 
 create function app_public.rotate_webhook_secret(id uuid, secret app_public.fresh_secret,
@@ -277,7 +277,8 @@ end $$;
 comment on function app_public.rotate_webhook_secret is $$
 @arg grace_hours How long the old secret still signs too: 0 to 720, 24 where omitted.
 
-Gives a webhook a new secret, which the field secret of the answer shows, this once. Takes the permission org.admin.$$;
+Replaces the signing secret of a webhook. Only this response contains the new `secret`. Requires the permission
+org.admin.$$;
 grant execute on function app_public.create_webhook, app_public.rotate_webhook_secret to plat_user, plat_anonymous;
 
 create function app_public.webhooks_deliveries(w app_public.webhooks,

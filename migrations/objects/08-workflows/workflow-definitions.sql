@@ -780,11 +780,13 @@ create function app_public.archive_workflow(id uuid) returns app_public.workflow
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.set_workflow_status(id, 'ARCHIVED') $$;
 comment on function app_public.enable_workflow is
-  'Has a workflow started by its trigger, by hand and in batches, in the name of the viewer; what happened before does '
-  'not start it. Takes the permission workflow.manage, and those for what it reads and changes.';
+  'Enables a workflow: from now on it can be started by its trigger, manually and in batches, and acts on behalf '
+  'of the viewer. Earlier events do not start it. Requires workflow.manage and the permissions for everything that '
+  'the workflow reads and changes.';
 comment on function app_public.disable_workflow is
-  'Has a workflow not started any more; executions that have begun go on. Takes the permission workflow.manage.';
+  'Disables a workflow: it is no longer started. Executions that are under way continue. Requires the permission '
+  'workflow.manage.';
 comment on function app_public.archive_workflow is
-  'Puts a disabled workflow away: it is neither started nor changed any more. Takes the permission workflow.manage.';
+  'Archives a disabled workflow: it can no longer be started or changed. Requires the permission workflow.manage.';
 grant execute on function app_public.create_workflow, app_public.update_workflow, app_public.enable_workflow,
   app_public.disable_workflow, app_public.archive_workflow to plat_user, plat_anonymous;

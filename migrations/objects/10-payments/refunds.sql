@@ -221,8 +221,8 @@ language sql volatile as $$
 $$;
 comment on function app_public.refund_processor_charge is
   E'@arg charge_id The charge.\n@arg amount The whole refundable amount where omitted.\n@arg reason Why; '
-  'REQUESTED_BY_CUSTOMER where omitted.\n@arg note Internal notes for the team.\n\nGives back a charge, or a part '
-  'of it, to the card it was paid with; all refunds together are never above the charge. Takes the permission '
+  'REQUESTED_BY_CUSTOMER where omitted.\n@arg note Internal notes for the team.\n\nRefunds all or part of a charge '
+  'to the card that was charged. The total of all refunds cannot exceed the charge. Requires the permission '
   'finance.write.';
 
 create function app_public.processor_refunds_note(r app_public.processor_refunds) returns app_public.long_text

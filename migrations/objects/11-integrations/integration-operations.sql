@@ -484,15 +484,14 @@ comment on function app_public.update_user_integration is
   'credentials What the application lets you in by: take the place of the former ones.\n\nChanges an integration '
   'of the viewer. New config or credentials count once the application lets it in with them; else nothing changes.';
 comment on function app_public.disable_organization_integration is
-  E'@arg reason Why; shown as statusReason.\n\nSwitches an integration of an organization off; a refresh switches it '
-  'on again. Takes the permission org.admin.';
+  E'@arg reason Why; shown as statusReason.\n\nDisables an integration of an organization. '
+  '`refreshOrganizationIntegration` enables it again. Requires the permission org.admin.';
 comment on function app_public.disable_user_integration is
-  E'@arg reason Why; shown as statusReason.\n\nSwitches an integration of the viewer off; a refresh switches it on '
-  'again.';
+  E'@arg reason Why; shown as statusReason.\n\nDisables an integration of the viewer. `refreshUserIntegration` '
+  'enables it again.';
 comment on function app_public.delete_organization_integration is
-  'Deletes an integration of an organization, with what it is let in by. Takes the permission org.admin.';
-comment on function app_public.delete_user_integration is
-  'Deletes an integration of the viewer, with what it is let in by.';
+  'Deletes an integration of an organization and its credentials. Requires the permission org.admin.';
+comment on function app_public.delete_user_integration is 'Deletes an integration of the viewer and its credentials.';
 
 create function app_hidden.answered(integration anyelement, attempt jsonb) returns anyelement
 language sql stable as $$

@@ -240,10 +240,9 @@ begin
 end $$;
 grant execute on function app_public.export_custom_report to plat_user, plat_anonymous;
 comment on function app_public.export_custom_report is
-  E'@arg id The report.\n'
-  '@arg format The kind of file; CSV where omitted.\n\n'
-  'Makes a file of what a report shows, its figures or its rows, as the viewer may see them. It is written in the '
-  'background: `url` of the export is there once it is COMPLETED.';
+  E'@arg id The report.\n@arg format The kind of file; CSV where omitted.\n\nExports the rows of a report, as far '
+  'as the viewer may see them, to a file. The file is written in the background: `url` of the export is set once '
+  'its status is COMPLETED.';
 
 create function app_public.export_floor_plans(project_id app_public.id_or_slug,
   format app_public.export_format default null, floor_plan_ids uuid[] default null)
@@ -524,24 +523,22 @@ comment on function app_public.exports_allowed_transitions is
   E'@notNull\n\nStatus transitions that the viewer can make; others happen automatically.';
 
 comment on function app_public.run_custom_export is
-  E'@arg id The custom export.\n\nHas a file written; it is ready when its status is COMPLETED. Takes the permission '
-  'report.run. The file holds what the viewer may see.';
+  E'@arg id The custom export.\n\nRuns a custom export. The file is ready when the status of the export is '
+  'COMPLETED; it contains what the viewer may see. Requires the permission report.run.';
 comment on function app_public.export_floor_plans is
-  E'@arg project_id The project.\n'
-  '@arg format The kind of file: PDF where omitted, with a page for each plan and its pictures.\n'
-  '@arg floor_plan_ids These plans only.\n\n'
-  'Has the floor plans of a project written into a file; it is ready when its status is COMPLETED. Takes the '
-  'permission report.run.';
+  E'@arg project_id The project.\n@arg format The kind of file: PDF where omitted, with a page for each plan and '
+  'its pictures.\n@arg floor_plan_ids These plans only.\n\nExports the floor plans of a project to a file. The '
+  'file is ready when the status of the export is COMPLETED. Requires the permission report.run.';
 comment on function app_public.export_plans is $$
 @deprecated Use `exportFloorPlans`. Removed after 2028-01-01.
 @arg project_id The project.
 @arg format The kind of file: PDF where omitted, with a page for each plan and its pictures.
 @arg floor_plan_ids These plans only.
 
-Does what exportFloorPlans does.$$;
+Same as `exportFloorPlans`.$$;
 comment on function app_public.cancel_export is
-  E'@arg id The export.\n\nStops an export that is not ready: one of the viewer, or with the permission report.manage '
-  'any of the organization.';
+  E'@arg id The export.\n\nCancels an export that is not ready yet: the viewer''s own, or any of the organization '
+  'with the permission report.manage.';
 
 create function app_private.expire_before_export(id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
