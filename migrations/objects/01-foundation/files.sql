@@ -145,8 +145,8 @@ comment on column app_private.image_record.file is
 comment on column app_private.image_record.title is 'Caption.';
 comment on column app_private.image_record.alt is 'Alternative text for screen readers.';
 comment on column app_private.image_record.sequence is
-  E'@insertOptional\n\nPosition among the images of the record; 0 is the first and the cover. Appended at the end '
-  'if omitted.';
+  E'@insertOptional\n\n'
+  'Position among the images of the record; 0 is the first and the cover. Appended at the end if omitted.';
 comment on column app_private.image_record.filename is 'File name for downloads.';
 comment on column app_private.image_record.filemime is
   'Media type (MIME) detected from the content, such as application/pdf.';
@@ -413,7 +413,7 @@ begin
         ''thumbnail.webp'', true, false) end $f$',
       table_name || '_thumbnail_url', table_name);
     execute format('comment on function app_public.%I is %L', table_name || '_thumbnail_url',
-      'URL of a thumbnail, at most 480 pixels wide or high; expires like `url`.');
+      'URL of a thumbnail of at most 480 × 480 pixels; expires like `url`.');
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_thumbnail_url');
   end if;

@@ -15,11 +15,13 @@ comment on column app_public.access_ending.access_tokens is
 comment on column app_public.access_ending.integrations is
   E'@notNull\n\nNames of the user''s integrations that were revoked, such as calendar feeds.';
 comment on column app_public.access_ending.automations is
-  E'@notNull\n\nWebhooks, workflows and the like that acted on behalf of the user and were suspended. Owners of the '
+  E'@notNull\n\n'
+  'Webhooks, workflows and the like that acted on behalf of the user and were suspended. Owners of the '
   'organization can enable them again.';
 comment on column app_public.access_ending.memberships is
-  E'@notNull\n\nNames of the organizations that the user already belonged to. Check them after a first '
-  'verification: somebody else may have joined or created them with this address.';
+  E'@notNull\n\n'
+  'Names of the organizations that the user already belonged to. Check them after a first verification: somebody '
+  'else may have joined or created them with this address.';
 comment on column app_private.access_endings.ending is E'@impersonal\n\nWhat ended, by the names of things.';
 comment on table app_private.access_endings is 'What ended last of each account, as its user reads it.';
 

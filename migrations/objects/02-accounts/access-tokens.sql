@@ -43,8 +43,9 @@ comment on column app_public.access_tokens.token is
 comment on column app_public.access_tokens.prefix is
   E'@impersonal\n\nFirst characters of the token, to identify it in lists.';
 comment on column app_public.access_tokens.scopes is
-  E'@impersonal\n\nPermissions that the token is restricted to, such as lead.read or lead.*. Empty if it has all '
-  'permissions of its user.';
+  E'@impersonal\n\n'
+  'Permissions that the token is restricted to, such as lead.read or lead.*. Empty if it has all permissions of '
+  'its user.';
 comment on column app_public.access_tokens.audience is 'Endpoint that accepts the token.';
 comment on column app_public.access_tokens.read_only is 'Whether mutations are refused with this token.';
 comment on column app_public.access_tokens.expires_at is 'When the token expires; null if it does not expire.';
@@ -55,8 +56,8 @@ comment on constraint access_tokens_user_id_fkey on app_public.access_tokens is
   E'@foreignFieldName accessTokens\n@forwardBehavior -*\n@backwardDescription The access tokens; empty for everybody '
   'but the user.\n\nThe user.';
 comment on constraint access_tokens_organization_id_fkey on app_public.access_tokens is
-  E'@backwardBehavior -*\n\nThe only organization that the token gives access to; null if it covers all '
-  'organizations of its user.';
+  E'@backwardBehavior -*\n\n'
+  'The only organization that the token gives access to; null if it covers all organizations of its user.';
 comment on constraint access_tokens_token_is_not_kept on app_public.access_tokens is 'Tokens are not kept.';
 comment on constraint access_tokens_parent_id_fkey on app_public.access_tokens is
   E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe token that created it.';
@@ -217,11 +218,9 @@ begin
 end $$;
 comment on function app_public.create_access_token is $$
 @arg name Name that says what the token is for.
-@arg scopes Permissions to restrict the token to, such as lead.read or lead.*. It has all permissions of the user
-if omitted.
+@arg scopes Permissions that the token is restricted to, such as lead.*. All of the user if omitted.
 @arg read_only Whether mutations are refused with this token.
-@arg organization_id Id of the only organization that the token gives access to. It covers all organizations of the
-user if omitted.
+@arg organization_id The only organization that the token gives access to. All of the user if omitted.
 @arg expires_at When the token expires. It does not expire if omitted.
 @arg audience Endpoint that accepts the token; API if omitted. A token is never accepted at the other endpoint.
 

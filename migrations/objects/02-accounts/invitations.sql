@@ -110,10 +110,12 @@ begin
 end $$;
 grant execute on function app_public.create_organization_invite to plat_user, plat_anonymous;
 comment on function app_public.create_organization_invite is
-  E'@arg organization_id The organization to join.\n@arg email The address to invite; only an account with this '
-  'address can accept.\n@arg role What the new member may do; only an owner invites an owner.\n@arg message A few '
-  'words for the mail, 2,000 characters at most.\n\nInvites a person to the organization by email. If an '
-  'invitation to the address is pending, it is sent again with a new link. Requires the role OWNER or ADMIN.';
+  E'@arg organization_id The organization to join.\n'
+  '@arg email The address to invite; only an account with this address can accept.\n'
+  '@arg role What the new member may do; only an owner invites an owner.\n'
+  '@arg message A few words for the mail, 2,000 characters at most.\n\n'
+  'Invites a person to the organization by email. If an invitation to the address is pending, it is sent again '
+  'with a new link. Requires the role OWNER or ADMIN.';
 
 create function app_private.invite_lacks(i app_public.organization_invites) returns text
 language sql stable as $$
@@ -234,8 +236,9 @@ begin
 end $$;
 grant execute on function app_public.accept_organization_invite to plat_user, plat_anonymous;
 comment on function app_public.accept_organization_invite is
-  E'@arg token Token from the link in the email.\n\nJoins the organization that invited the viewer''s email '
-  'address, and marks that address as verified. A token works once, for seven days.';
+  E'@arg token Token from the link in the email.\n\n'
+  'Joins the organization that invited the viewer''s email address, and marks that address as verified. A token '
+  'works once, for seven days.';
 
 -- For the task that sends the mail. The token exists in that process and in the mail, nowhere else.
 create function app_private.issue_invite_token(invite_id uuid, send_count int) returns table (

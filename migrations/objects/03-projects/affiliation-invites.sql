@@ -379,12 +379,13 @@ begin
   return result;
 end $$;
 comment on function app_public.accept_project_organization_invite is
-  E'@arg id Id of the invitation, for administrators of the invited organization. Give either this or the '
-  'token.\n@arg token Token from the link in the email, for the owner of the invited address. Give either this or '
-  'the id.\n@arg organizationId Required with a token: an organization that the viewer administers, which joins '
-  'the project.\n\nAccepts an invitation to a project. From then on both organizations see each other''s name and, '
-  'if they sell together, the names of their people. Requires org.admin in the invited organization. A token works '
-  'once, for fourteen days, and marks the email address as verified.';
+  E'@arg id Id of the invitation, for administrators of the invited organization. Give either this or the token.\n'
+  '@arg token Token from the link in the email, for the owner of the invited address. Give either this or the id.\n'
+  '@arg organizationId Required with a token: an organization that the viewer administers, which joins the '
+  'project.\n\n'
+  'Accepts an invitation to a project. From then on both organizations see each other''s name and, if they sell '
+  'together, the names of their people. Requires org.admin in the invited organization. A token works once, for '
+  'fourteen days, and marks the email address as verified.';
 
 create function app_public.decline_project_organization_invite(id uuid default null, token text default null,
   reason text default null) returns app_public.project_organization_invites
@@ -406,10 +407,10 @@ begin
   return invite;
 end $$;
 comment on function app_public.decline_project_organization_invite is
-  E'@arg id Id of the invitation, for administrators of the invited organization. Give either this or the '
-  'token.\n@arg token Token from the link in the email, for the owner of the invited address. Give either this or '
-  'the id.\n@arg reason What whoever invited is to read about it, 2,000 characters at most.\n\nDeclines an '
-  'invitation to a project. The person who invited is notified by email.';
+  E'@arg id Id of the invitation, for administrators of the invited organization. Give either this or the token.\n'
+  '@arg token Token from the link in the email, for the owner of the invited address. Give either this or the id.\n'
+  '@arg reason What whoever invited is to read about it, 2,000 characters at most.\n\n'
+  'Declines an invitation to a project. The person who invited is notified by email.';
 grant execute on function app_public.accept_project_organization_invite,
   app_public.decline_project_organization_invite to plat_user, plat_anonymous;
 

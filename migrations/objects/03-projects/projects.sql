@@ -193,7 +193,7 @@ language sql stable as $$ select case when app_hidden.project_can(p.id, p.organi
   then p.metadata end $$;
 grant execute on function app_public.projects_metadata to plat_user, plat_anonymous;
 comment on function app_public.projects_metadata is
-  'Free data of the organization''s own programs; null for outsiders.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null for outsiders.';
 
 create function app_public.projects_allowed_transitions(p app_public.projects) returns app_public.transition[]
 language sql stable as $$

@@ -166,15 +166,16 @@ language sql stable as $$ select app_hidden.contains_words(concat_ws(' ', f.titl
 grant execute on function app_public.floor_plans_metadata, app_public.floor_plans_filter_bedrooms,
   app_public.floor_plans_filter_sqft, app_public.floor_plans_filter_query to plat_user, plat_anonymous;
 comment on function app_public.floor_plans_metadata is
-  'Free data of the organization''s own programs; null without the permission inventory.read.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission inventory.read.';
 comment on function app_public.floor_plans_filter_bedrooms is
   E'@filter bedrooms\n\nBedrooms: plans that come with such a number. Both ends included.';
 comment on function app_public.floor_plans_filter_sqft is
   E'@filter sqft\n\nSquare feet: plans that come in such a size. Both ends included.';
 comment on function app_public.floor_plans_filter_query is E'@filter query\n\nWords in title, subtitle or code.';
 comment on function app_public.floor_plans_events is
-  E'@permission audit.read\n@by subject_id\n\nEvents of the record, latest first; null without the permission '
-  'audit.read.';
+  E'@permission audit.read\n'
+  '@by subject_id\n\n'
+  'Events of the record, latest first; null without the permission audit.read.';
 
 create function app_private.tg_floor_plans__units() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -142,7 +142,7 @@ comment on function app_public.lots_price is
 comment on function app_public.lots_premium is
   'What the lot adds to the price of the home; outsiders see it while the lot is AVAILABLE.';
 comment on function app_public.lots_metadata is
-  'Free data of the organization''s own programs; null without the permission inventory.read.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission inventory.read.';
 comment on function app_public.lots_allowed_transitions is
   E'@notNull\n@reads price\n\nStatus transitions that the viewer can make; others follow from deals.';
 comment on function app_public.lots_filter_price is
@@ -150,8 +150,9 @@ comment on function app_public.lots_filter_price is
 comment on function app_public.lots_filter_phase is E'@filter phase\n\nAny of these phases.';
 comment on function app_public.lots_filter_query is E'@filter query\n\nWords in title, number, block or street.';
 comment on function app_public.lots_events is
-  E'@permission audit.read\n@by subject_id\n\nEvents of the record, latest first; null without the permission '
-  'audit.read.';
+  E'@permission audit.read\n'
+  '@by subject_id\n\n'
+  'Events of the record, latest first; null without the permission audit.read.';
 
 create trigger _310_claimed before update on app_public.lots for each row
   when (old.status is distinct from new.status or old.multi_unit is distinct from new.multi_unit)

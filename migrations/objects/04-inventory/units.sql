@@ -331,7 +331,7 @@ comment on function app_public.units_original_list_price is
   'The first price it was listed at; null without the permission inventory.read.';
 comment on function app_public.units_sold_price is 'What it was sold for; null without the permission sale.read.';
 comment on function app_public.units_metadata is
-  'Free data of the organization''s own programs; null without the permission inventory.read.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission inventory.read.';
 comment on function app_public.units_estimated_delivery_date is
   'When it is expected to be handed over; the first of the month for outsiders.';
 comment on function app_public.units_ppsf is E'@reads price\n\nPrice per square foot.';

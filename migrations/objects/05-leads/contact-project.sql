@@ -244,9 +244,9 @@ begin
   return app_private.accept_message(message.id);
 end $$;
 comment on function app_public.accept_contact_message is
-  E'@arg id The message.\n\nCopies details from a contact message into the lead where the lead has none: phone '
-  'number, company, address and agent. Consent to marketing email is not copied. Requires the permission '
-  'lead.write.';
+  E'@arg id The message.\n\n'
+  'Copies details from a contact message into the lead where the lead has none: phone number, company, address and '
+  'agent. Consent to marketing email is not copied. Requires the permission lead.write.';
 
 create function app_private.accept_message(id uuid) returns app_public.project_contact_messages
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -305,17 +305,25 @@ begin
 end $$;
 grant execute on function app_public.contact_project to plat_user, plat_anonymous;
 comment on function app_public.contact_project is
-  E'@arg projectId The project to write to.\n@arg name Full name.\n@arg email Where the answer goes; an existing '
-  'lead with it takes the message.\n@arg phone Where to call back.\n@arg text What they want to know, 20,000 '
-  'characters at most.\n@arg address Where they live.\n@arg sourceId Where they come from, as the project defines '
-  'it.\n@arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses '
-  'nobody: it is kept as given, in source of the lead and the message.\n@arg company Company.\n@arg agent The '
-  'agent who represents them.\n@arg follow Whether they want news by mail; they get a mail with a link that '
-  'confirms it.\n@arg isAgent Whether they are an agent.\n@arg isRepresented Whether an agent represents '
-  'them.\n@arg metadata Arbitrary JSON of the website that sends the form; not interpreted.\n\nContacts the sales '
-  'office of a project: makes a lead, or joins the one with the same email address, and tells the sales team. What '
-  'a visitor says of a lead that is known stays on the message until the owner of the address confirms it or the '
-  'team accepts it; news are sent once the owner of the address has confirmed that they want them.';
+  E'@arg projectId The project to write to.\n'
+  '@arg name Full name.\n'
+  '@arg email Where the answer goes; an existing lead with it takes the message.\n'
+  '@arg phone Where to call back.\n'
+  '@arg text What they want to know, 20,000 characters at most.\n'
+  '@arg address Where they live.\n'
+  '@arg sourceId Where they come from, as the project defines it.\n'
+  '@arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: '
+  'it is kept as given, in source of the lead and the message.\n'
+  '@arg company Company.\n'
+  '@arg agent The agent who represents them.\n'
+  '@arg follow Whether they want news by mail; they get a mail with a link that confirms it.\n'
+  '@arg isAgent Whether they are an agent.\n'
+  '@arg isRepresented Whether an agent represents them.\n'
+  '@arg metadata Arbitrary JSON of the website that sends the form; not interpreted.\n\n'
+  'Contacts the sales office of a project: makes a lead, or joins the one with the same email address, and tells '
+  'the sales team. What a visitor says of a lead that is known stays on the message until the owner of the address '
+  'confirms it or the team accepts it; news are sent once the owner of the address has confirmed that they want '
+  'them.';
 
 create function app_public.public_project(id app_public.id_or_slug) returns app_public.projects
 language sql stable as $$

@@ -162,7 +162,7 @@ begin
   return lead;
 end $$;
 comment on function app_public.update_lead is $$
-@arg agent The agent who brings the lead; null for none.
+@arg agent The agent who introduced the lead; null for none.
 
 Changes a lead. Whoever sees own leads only gives one back with the assigneeId null: it and its deals have nobody
 assigned then, those who see all leads are told, and it is answered here for the last time.$$;

@@ -125,8 +125,10 @@ comment on constraint leads_source_id_fkey on app_public.leads is
 comment on constraint leads_fallout_reason_id_fkey on app_public.leads is
   E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy the lead was lost.';
 comment on constraint leads_agent_id_fkey on app_public.leads is
-  E'@fieldName agent\n@foreignFieldName leads\n@backwardDescription Leads that the agent introduced.\n\nThe agent '
-  'who introduced the lead.';
+  E'@fieldName agent\n'
+  '@foreignFieldName leads\n'
+  '@backwardDescription Leads that the agent represents.\n\n'
+  'The agent who introduced the lead.';
 comment on constraint leads_assignee_id_fkey on app_public.leads is
   E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on the lead.';
 comment on constraint leads_subscription on app_public.leads is

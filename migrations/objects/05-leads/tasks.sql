@@ -47,13 +47,18 @@ comment on column app_public.tasks.organization_id is
   'is named.';
 comment on column app_public.tasks.workflow_execution_id is E'@behavior -*\n\nThe execution that created it.';
 comment on constraint tasks_organization_id_fkey on app_public.tasks is
-  E'@fieldName organization\n@foreignFieldName tasks\n@backwardPermission org.member\n@backwardDescription Tasks of '
-  'the organization, earliest due date first; null for outsiders.\n\nThe organization.';
+  E'@fieldName organization\n'
+  '@foreignFieldName tasks\n'
+  '@backwardPermission org.member\n'
+  '@backwardDescription Tasks of the organization, earliest due date first; null for outsiders.\n\n'
+  'The organization.';
 comment on constraint tasks_project_id_fkey on app_public.tasks is
   E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint tasks_lead_id_fkey on app_public.tasks is
-  E'@fieldName lead\n@foreignFieldName tasks\n@backwardDescription Tasks about the lead.\n\nThe lead that it is '
-  'about.';
+  E'@fieldName lead\n'
+  '@foreignFieldName tasks\n'
+  '@backwardDescription Tasks about the lead.\n\n'
+  'The lead that it is about.';
 comment on constraint tasks_assignee_id_fkey on app_public.tasks is
   E'@fieldName assignee\n@backwardBehavior -*\n\nWho does it.';
 comment on constraint tasks_created_by_id_fkey on app_public.tasks is

@@ -38,8 +38,8 @@ comment on policy writers_delete on app_public.agreement_files is
   '@perRow One file is deleted at a time, and the agreement says whose deal it is.';
 
 comment on table app_public.agreement_files is
-  E'@file Document\n\nA file of an agreement: a version of the document to sign, the signed document, or its '
-  'certificate.';
+  E'@file Document\n\n'
+  'A file of an agreement: a version of the document to sign, the signed document, or its certificate.';
 comment on column app_public.agreement_files.file is
   E'@personal contract\n@writeOnly\n@secret\n\nA PDF, 50 MB at most.';
 comment on column app_public.agreement_files.kind is 'Category of the document.';

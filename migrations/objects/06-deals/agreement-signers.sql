@@ -113,8 +113,10 @@ comment on column app_public.agreement_signers.agreement_id is 'The agreement.';
 comment on column app_public.agreement_signers.role is 'Role of the signer in the agreement.';
 comment on column app_public.agreement_signers.name is E'@personal contract\n\nFull name as printed on the agreement.';
 comment on column app_public.agreement_signers.email is
-  E'@personal contract\n@masked\n\nEmail address for the signing link and code. A user who is signed in with this '
-  'address can sign without the link.';
+  E'@personal contract\n'
+  '@masked\n\n'
+  'Email address for the signing link and code. A user who is signed in with this address can sign without the '
+  'link.';
 comment on column app_public.agreement_signers.phone is
   E'@personal contract\n@masked\n\nMobile number for the code, if the signer wants it by text message.';
 comment on column app_public.agreement_signers.sequence is
@@ -138,8 +140,11 @@ comment on constraint agreement_signers_sequence_range on app_public.agreement_s
 comment on constraint agreement_signers_signed_file on app_public.agreement_signers is
   'Who has signed, has signed a version.';
 comment on constraint agreement_signers_agreement_id_fkey on app_public.agreement_signers is
-  E'@parent\n@fieldName agreement\n@foreignFieldName signers\n@backwardDescription The signers, in signing '
-  'order.\n\nThe agreement.';
+  E'@parent\n'
+  '@fieldName agreement\n'
+  '@foreignFieldName signers\n'
+  '@backwardDescription The signers, in signing order.\n\n'
+  'The agreement.';
 comment on constraint agreement_signers_signed_file_id_fkey on app_public.agreement_signers is
   E'@fieldName signedFile\n@backwardBehavior -*\n\nThe version that the signer signed.';
 comment on constraint agreement_signers_project_id_fkey on app_public.agreement_signers is
@@ -168,8 +173,8 @@ grant execute on function app_public.agreement_signers_email, app_public.agreeme
 comment on function app_public.agreement_signers_email is
   'Where their link and code go; null for whoever has neither the permission buyer.read nor signs as them.';
 comment on function app_public.agreement_signers_phone is
-  'Where their code goes if they want it as a text message; null for whoever has neither the permission buyer.read nor '
-  'signs as them.';
+  'Mobile number for the code, if the signer wants it by text message; null for whoever has neither the permission '
+  'buyer.read nor signs as them.';
 comment on function app_public.agreement_signers_allowed_transitions is
   E'@notNull\n\nAlways empty: the status follows from what the signer does.';
 

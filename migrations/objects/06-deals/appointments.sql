@@ -162,8 +162,8 @@ create function app_public.appointments_allowed_transitions(a app_public.appoint
 language sql stable as $$ select app_hidden.transitions_from('appointment', jsonb_build_object('status', a.status)) $$;
 grant execute on function app_public.appointments_notes, app_public.appointments_outcome_note,
   app_public.appointments_sales_office, app_public.appointments_allowed_transitions to plat_user, plat_anonymous;
-comment on function app_public.appointments_notes is 'What the team should know; null for the buyer.';
-comment on function app_public.appointments_outcome_note is 'What came of it; null for the buyer.';
+comment on function app_public.appointments_notes is 'Internal notes for the team; null for the buyer.';
+comment on function app_public.appointments_outcome_note is 'Outcome, as noted by the team; null for the buyer.';
 comment on function app_public.appointments_sales_office is
   'The sales office, where the appointment takes place unless it has a `location` or is by phone or video.';
 comment on function app_public.appointments_allowed_transitions is

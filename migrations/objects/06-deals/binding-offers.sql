@@ -34,19 +34,29 @@ create view app_public.binding_offers with (security_invoker = true) as
 grant select on app_public.binding_offers to plat_user, plat_anonymous;
 
 comment on view app_public.binding_offers is
-  E'@primaryKey id\n@listName offers\n@implements OfferTerms\n@portfolio sale.read\n@ownFinder '
-  'viewer_purchase_offers\n@defaultOrder inserted_at desc, id desc\n@defaultFirst 1000\n@filterLists '
-  'status\n@foreignKey (id) references offers (id)|@fieldName offer|@forwardDescription The offer '
-  'itself.|@backwardBehavior -*\n@foreignKey (negotiation_id) references negotiations (id)|@fieldName '
-  'negotiation|@forwardDescription The negotiation.|@backwardBehavior -*\n@foreignKey (project_id) references '
-  'projects (id)|@fieldName project|@forwardDescription The project.|@foreignFieldName offers|@backwardPermission '
-  'sale.read|@backwardDescription The offers, newest first; null without the permission sale.read.\n@foreignKey '
-  '(unit_id) references units (id)|@fieldName unit|@forwardDescription The unit.|@backwardBehavior -*\n@foreignKey '
-  '(lead_id) references leads (id)|@fieldName lead|@forwardDescription The lead who buys.|@backwardBehavior '
-  '-*\n@foreignKey (buyer_id) references buyers (id)|@fieldName buyer|@forwardDescription The '
-  'purchase.|@backwardBehavior -*\n@foreignKey (reservation_id) references reservations (id)|@fieldName '
-  'reservation|@forwardDescription The reservation of the unit.|@backwardBehavior -*\n\nAn offer together with its '
-  'unit, buyer, deposits and total price.';
+  E'@primaryKey id\n'
+  '@listName offers\n'
+  '@implements OfferTerms\n'
+  '@portfolio sale.read\n'
+  '@ownFinder viewer_purchase_offers\n'
+  '@defaultOrder inserted_at desc, id desc\n'
+  '@defaultFirst 1000\n'
+  '@filterLists status\n'
+  '@foreignKey (id) references offers (id)|@fieldName offer|@forwardDescription The offer '
+  'itself.|@backwardBehavior -*\n'
+  '@foreignKey (negotiation_id) references negotiations (id)|@fieldName negotiation|@forwardDescription The '
+  'negotiation.|@backwardBehavior -*\n'
+  '@foreignKey (project_id) references projects (id)|@fieldName project|@forwardDescription The '
+  'project.|@foreignFieldName offers|@backwardPermission sale.read|@backwardDescription The offers, newest first; '
+  'null without the permission sale.read.\n'
+  '@foreignKey (unit_id) references units (id)|@fieldName unit|@forwardDescription The unit.|@backwardBehavior -*\n'
+  '@foreignKey (lead_id) references leads (id)|@fieldName lead|@forwardDescription The lead who '
+  'buys.|@backwardBehavior -*\n'
+  '@foreignKey (buyer_id) references buyers (id)|@fieldName buyer|@forwardDescription The '
+  'purchase.|@backwardBehavior -*\n'
+  '@foreignKey (reservation_id) references reservations (id)|@fieldName reservation|@forwardDescription The '
+  'reservation of the unit.|@backwardBehavior -*\n\n'
+  'An offer together with its unit, buyer, deposits and total price.';
 
 comment on column app_public.binding_offers.id is E'@notNull\n\nThe id of the offer; sorts by time of creation.';
 comment on column app_public.binding_offers.number is

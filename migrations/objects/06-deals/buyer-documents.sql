@@ -77,5 +77,5 @@ create function app_public.buyers_documents_on_file(b app_public.buyers) returns
 language sql stable as $$ select app_private.kinds_on_file(b.id)::app_public.document_category[] $$;
 grant execute on function app_public.buyers_documents_on_file to plat_user, plat_anonymous;
 comment on function app_public.buyers_documents_on_file is
-  E'@notNull\n\nCategories of the private documents on file. The documents themselves require the permission '
-  'buyer.pii.';
+  E'@notNull\n\n'
+  'Categories of the private documents on file. The documents themselves require the permission buyer.pii.';

@@ -160,8 +160,9 @@ begin
 end $$;
 grant execute on function app_public.accept_buyer_invite to plat_user, plat_anonymous;
 comment on function app_public.accept_buyer_invite is
-  E'@arg token Token from the link in the email.\n\nMakes the viewer the buyer of the purchase that the viewer''s '
-  'email address was invited to, and marks that address as verified. A token works once, for fourteen days.';
+  E'@arg token Token from the link in the email.\n\n'
+  'Makes the viewer the buyer of the purchase that the viewer''s email address was invited to, and marks that '
+  'address as verified. A token works once, for fourteen days.';
 
 -- For the task that sends the mail. The token exists in that process and in the mail, nowhere else.
 create function app_private.issue_buyer_invite_token(invite_id uuid, send_count int) returns table (

@@ -108,8 +108,10 @@ comment on constraint buyers_lead_id_fkey on app_public.buyers is
   E'@fieldName lead\n@foreignFieldName purchases\n@backwardDescription What the lead bought, cancelled purchases too, '
   'latest first.\n\nThe lead that became the buyer.';
 comment on constraint buyers_user_id_fkey on app_public.buyers is
-  E'@fieldName user\n@foreignFieldName purchases\n@backwardDescription What the user buys, as far as the viewer may '
-  'see it.\n\nUser account of the buyer; set when the buyer accepts the invitation.';
+  E'@fieldName user\n'
+  '@foreignFieldName purchases\n'
+  '@backwardDescription What the user buys, as far as the viewer may see it.\n\n'
+  'User account of the buyer; set when the buyer accepts the invitation.';
 comment on constraint buyers_unit_id_fkey on app_public.buyers is
   E'@fieldName unit\n@backwardBehavior -*\n\nThe unit that is bought.';
 comment on constraint buyers_lot_id_fkey on app_public.buyers is
@@ -554,11 +556,11 @@ comment on function app_public.buyers_filter_query is
   E'@filter query\n@finder matching_buyers\n\nFull-text search in name, email address, phone number and company.';
 comment on function app_public.buyers_full_name is
   E'@notNull\n\nFirst and last name; if unknown, the legal name, company or email address.';
-comment on function app_public.buyers_dob is 'Day of birth; null without the permission buyer.pii.';
+comment on function app_public.buyers_dob is 'Date of birth; null without the permission buyer.pii.';
 comment on function app_public.buyers_metadata is
-  'Free data of the organization''s own programs; null without the permission buyer.read.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission buyer.read.';
 comment on function app_public.buyers_cancellation_reason is
-  'Why it was cancelled, in words; null without the permission buyer.read.';
+  'Reason for the cancellation, in words; null without the permission buyer.read.';
 comment on function app_public.buyers_net_purchase_price is
   E'@notNull\n\n`price` plus the total of the personalization.';
 comment on function app_public.buyers_net_purchase_price_balance(app_public.buyers) is

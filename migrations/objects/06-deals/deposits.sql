@@ -374,7 +374,7 @@ create function app_public.deposits_allowed_transitions(d app_public.deposits) r
 language sql stable as $$ select app_hidden.transitions_from('deposit', jsonb_build_object('status', d.status)) $$;
 grant execute on function app_public.deposits_amount_due, app_hidden.project_today, app_public.deposits_is_overdue,
   app_public.deposits_notes, app_public.deposits_allowed_transitions to plat_user, plat_anonymous;
-comment on function app_public.deposits_notes is 'What the team should know; null for the buyer.';
+comment on function app_public.deposits_notes is 'Internal notes for the team; null for the buyer.';
 comment on function app_public.deposits_allowed_transitions is
   E'@notNull\n\nStatus transitions that the viewer can make.';
 

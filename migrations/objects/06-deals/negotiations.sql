@@ -262,8 +262,9 @@ comment on function app_public.negotiations_allowed_transitions is
   E'@notNull\n@reads cancellation_reason\n\nStatus transitions that the viewer can make; others follow from offers.';
 
 comment on function app_public.negotiations_events is
-  E'@permission sale.strategy\n@by subject_id\n\nEvents of the record, latest first; null without the permission '
-  'sale.strategy.';
+  E'@permission sale.strategy\n'
+  '@by subject_id\n\n'
+  'Events of the record, latest first; null without the permission sale.strategy.';
 
 create function app_private.tg_negotiations__parties_of_offers() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -302,4 +303,4 @@ language sql stable as $$
     and app_hidden.deal_can(n.organization_id, n.project_id, n.assignee_id, 'sale.read') then n.cancellation_reason end
 $$;
 comment on function app_public.negotiations_cancellation_reason is
-  'Why it was called off; null without the permission sale.read.';
+  'Reason for the cancellation; null without the permission sale.read.';

@@ -62,8 +62,10 @@ comment on constraint personalizations_lead_id_fkey on app_public.personalizatio
   E'@fieldName lead\n@foreignFieldName personalizations\n@backwardDescription The options that the lead chose, newest '
   'first.\n\nThe lead who chooses.';
 comment on constraint personalizations_buyer_id_fkey on app_public.personalizations is
-  E'@fieldName buyer\n@foreignFieldName personalizations\n@backwardDescription Personalizations of the purchase, '
-  'newest first.\n\nThe purchase that it belongs to.';
+  E'@fieldName buyer\n'
+  '@foreignFieldName personalizations\n'
+  '@backwardDescription Personalizations of the purchase, newest first.\n\n'
+  'The purchase that it belongs to.';
 comment on constraint personalizations_assignee_id_fkey on app_public.personalizations is
   E'@behavior -*\n\nThe member who works on the deal.';
 comment on constraint personalizations_approved_by_id_fkey on app_public.personalizations is

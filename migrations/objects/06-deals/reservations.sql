@@ -443,10 +443,11 @@ comment on function app_public.reservations_total_contract_price is E'@notNull\n
 comment on function app_public.reservations_ppsf is 'Price per square foot: of the home, or of the land for a lot.';
 comment on function app_public.reservations_notes is 'What the sales team noted; null for the buyer.';
 comment on function app_public.reservations_metadata is
-  'Free data of the organization''s own programs; null for the buyer.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null for the buyer.';
 comment on function app_public.reservations_allowed_transitions is
-  E'@notNull\n@reads cancellation_reason\n\nStatus transitions that the viewer can make; others happen '
-  'automatically.';
+  E'@notNull\n'
+  '@reads cancellation_reason\n\n'
+  'Status transitions that the viewer can make; others happen automatically.';
 
 create function app_public.reservations_negotiation(r app_public.reservations) returns setof app_public.negotiations
 language sql stable rows 1 as $$

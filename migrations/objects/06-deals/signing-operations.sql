@@ -16,7 +16,7 @@ declare
 begin
   for described in select * from (values
     ('agreement_id', E'@notNull\n\nThe agreement.'), ('signer_id', E'@notNull\n\nThe signer.'),
-    ('title', E'@notNull\n\nWhat it is called.'), ('type', E'@notNull\n\nKind of the agreement.'),
+    ('title', E'@notNull\n\nDisplay title.'), ('type', E'@notNull\n\nKind of the agreement.'),
     ('status', E'@notNull\n\nSigning status of the agreement.'),
     ('organization_name', E'@notNull\n\nWho asks.'),
     ('project_title', E'@notNull\n\nTitle of the project that the agreement is about.'),
@@ -285,10 +285,12 @@ begin
 end $$;
 grant execute on function app_public.decline_agreement to plat_user, plat_anonymous;
 comment on function app_public.decline_agreement(app_public.signing_code, app_public.long_text, uuid, text) is
-  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n@arg code The code '
-  'that requestSigningCode sent.\n@arg reason Why, for whoever sent it.\n@arg signerId The signer, for whoever is '
-  'signed in with their address, or as the buyer of the purchase.\n@arg token The token of the link in the mail, '
-  'for whoever has no account.\n\nDeclines to sign an agreement. This ends the agreement for all signers.';
+  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
+  '@arg code The code that requestSigningCode sent.\n'
+  '@arg reason Why, for whoever sent it.\n'
+  '@arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.\n'
+  '@arg token The token of the link in the mail, for whoever has no account.\n\n'
+  'Declines to sign an agreement. This ends the agreement for all signers.';
 
 create function app_public.remind_agreement_signer(id uuid) returns app_public.agreement_signers
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

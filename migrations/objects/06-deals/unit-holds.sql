@@ -380,8 +380,8 @@ begin
   return row(hold.id, true, hold.unit_id, hold.lot_id);
 end $$;
 comment on function app_public.delete_unit_hold is
-  E'@arg id The hold.\n\nReleases a hold: the unit or lot becomes AVAILABLE. Refused with CONFLICT if the hold has '
-  'already ended.';
+  E'@arg id The hold.\n\n'
+  'Releases a hold: the unit or lot becomes AVAILABLE. Refused with CONFLICT if the hold has already ended.';
 comment on type app_public.delete_unit_hold_payload is
   E'@foreignKey (unit_id) references units (id)|@fieldName unit\n'
   '@foreignKey (lot_id) references lots (id)|@fieldName lot\n\nWhat deleteUnitHold did.';

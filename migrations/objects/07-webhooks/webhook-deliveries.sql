@@ -422,9 +422,10 @@ begin
   return webhook;
 end $$;
 comment on function app_public.redeliver_events is
-  E'@arg from_sequence The sequence number of the first event.\n@arg to_sequence The sequence number of the last '
-  'event; omitted: the latest there is.\n\nRedelivers the events of a range of sequence numbers to a webhook, as '
-  'far as it subscribes to them. Events keep their ids. Requires the permission org.admin.';
+  E'@arg from_sequence The sequence number of the first event.\n'
+  '@arg to_sequence The sequence number of the last event; omitted: the latest there is.\n\n'
+  'Redelivers the events of a range of sequence numbers to a webhook, as far as it subscribes to them. Events keep '
+  'their ids. Requires the permission org.admin.';
 grant execute on function app_public.send_test_webhook, app_public.redeliver_events to plat_user, plat_anonymous;
 grant execute on function app_private.disabled_webhook, app_private.fan_out_webhooks,
   app_private.free_webhook_deliveries, app_private.refuse_webhook_secret, app_private.review_webhook,

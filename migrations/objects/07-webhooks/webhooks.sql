@@ -243,11 +243,13 @@ begin
   return result;
 end $$;
 comment on function app_public.create_webhook is
-  E'@arg organization_id The organization whose events are sent.\n@arg url Where to: https, a public address, port '
-  '443 or 8443.\n@arg events Event names such as lead.created, unit.* or *.\n@arg description Name that its user '
-  'gave it.\n\nCreates a webhook: events of an organization are sent to a URL from now on. Only this response '
-  'contains `secret`, with which requests are signed. Requires org.admin, and either audit.read or permission to '
-  'read all records that the events are about.';
+  E'@arg organization_id The organization whose events are sent.\n'
+  '@arg url Where to: https, a public address, port 443 or 8443.\n'
+  '@arg events Event names such as lead.created, unit.* or *.\n'
+  '@arg description Name that its user gave it.\n\n'
+  'Creates a webhook: events of an organization are sent to a URL from now on. Only this response contains '
+  '`secret`, with which requests are signed. Requires org.admin, and either audit.read or permission to read all '
+  'records that the events are about.';
 
 create function app_public.rotate_webhook_secret(id uuid, secret app_public.fresh_secret,
   grace_hours int default 24) returns app_public.webhooks

@@ -83,11 +83,15 @@ comment on column app_public.workflow_executions.error is E'@personal\n\nWhy it 
 comment on constraint workflow_executions_workflow_id_fkey on app_public.workflow_executions is
   E'@fieldName workflow\n@backwardBehavior -*\n\nThe workflow.';
 comment on constraint workflow_executions_lead_id_fkey on app_public.workflow_executions is
-  E'@fieldName lead\n@foreignFieldName workflowExecutions\n@backwardDescription Workflow executions about the lead '
-  'and its records, latest first.\n\nThe lead that it is about, or that its subject is of.';
+  E'@fieldName lead\n'
+  '@foreignFieldName workflowExecutions\n'
+  '@backwardDescription Workflow executions about the lead and its records, latest first.\n\n'
+  'The lead that it is about, or that its subject is of.';
 comment on constraint workflow_executions_buyer_id_fkey on app_public.workflow_executions is
-  E'@fieldName buyer\n@foreignFieldName workflowExecutions\n@backwardDescription Workflow executions about the '
-  'purchase, latest first.\n\nThe purchase that it is about, or that its subject is of.';
+  E'@fieldName buyer\n'
+  '@foreignFieldName workflowExecutions\n'
+  '@backwardDescription Workflow executions about the purchase, latest first.\n\n'
+  'The purchase that it is about, or that its subject is of.';
 comment on constraint workflow_executions_trigger_event_id_fkey on app_public.workflow_executions is
   E'@fieldName triggerEvent\n@backwardBehavior -*\n\nThe event that started it; null where something else did.';
 comment on constraint workflow_executions_started_by_id_fkey on app_public.workflow_executions is

@@ -227,9 +227,10 @@ begin
   return workflow;
 end $$;
 comment on function app_public.batch_workflow is
-  E'@arg id The workflow; it has to be ENABLED.\n@arg subject_ids The records that it is to work on, 500,000 at '
-  'most.\n@arg leads_filter The leads that it is to work on: those that match, as the viewer sees them.\n\nStarts '
-  'a workflow for many records at once. Records of other projects, and records that `reentry` excludes, are '
+  E'@arg id The workflow; it has to be ENABLED.\n'
+  '@arg subject_ids The records that it is to work on, 500,000 at most.\n'
+  '@arg leads_filter The leads that it is to work on: those that match, as the viewer sees them.\n\n'
+  'Starts a workflow for many records at once. Records of other projects, and records that `reentry` excludes, are '
   'skipped. Requires the permission workflow.run.';
 
 -- Pausing, resuming, cancelling. Whoever has the row of an execution has it between two steps. A step that calls
@@ -392,8 +393,9 @@ begin
   return app_private.resume_execution(resume_workflow_execution.id);
 end $$;
 comment on function app_public.resume_workflow_execution is
-  E'@arg id The execution; it has to be PAUSED.\n\nResumes a paused execution. Steps that became due meanwhile run '
-  'at once; a failed step is retried. Requires the permission workflow.run.';
+  E'@arg id The execution; it has to be PAUSED.\n\n'
+  'Resumes a paused execution. Steps that became due meanwhile run at once; a failed step is retried. Requires the '
+  'permission workflow.run.';
 
 create function app_public.cancel_workflow_execution(id uuid,
   reason text default null) returns app_public.workflow_executions
@@ -404,8 +406,10 @@ begin
     app_hidden.checked(nullif(btrim(reason), ''), 'app_public.long_text', 'reason'));
 end $$;
 comment on function app_public.cancel_workflow_execution is
-  E'@arg id The execution; it has to be PENDING, RUNNING or PAUSED.\n@arg reason Why.\n\nCancels an execution. When '
-  'the mutation returns, no step is running and no further step will start. Requires the permission workflow.run.';
+  E'@arg id The execution; it has to be PENDING, RUNNING or PAUSED.\n'
+  '@arg reason Why.\n\n'
+  'Cancels an execution. When the mutation returns, no step is running and no further step will start. Requires '
+  'the permission workflow.run.';
 
 comment on type app_public.cancel_workflow_executions_payload is
   E'@foreignKey (workflow_id) references workflows(id)|@fieldName workflow|@forwardDescription The workflow.\n\nWhat '
@@ -465,9 +469,10 @@ begin
   return row(workflow.id, amount, now());
 end $$;
 comment on function app_public.cancel_workflow_executions is
-  E'@arg workflow_id The workflow.\n@arg reason Why.\n\nCancels all executions of a workflow that are PENDING, '
-  'RUNNING or PAUSED. When the mutation returns, no step is running and no further step will start. Requires the '
-  'permission workflow.run.';
+  E'@arg workflow_id The workflow.\n'
+  '@arg reason Why.\n\n'
+  'Cancels all executions of a workflow that are PENDING, RUNNING or PAUSED. When the mutation returns, no step is '
+  'running and no further step will start. Requires the permission workflow.run.';
 grant execute on function app_public.create_workflow_execution, app_public.batch_workflow,
   app_public.pause_workflow_execution, app_public.resume_workflow_execution, app_public.cancel_workflow_execution,
   app_public.cancel_workflow_executions, app_public.cancel_workflow_executions_payload_executions to plat_user,

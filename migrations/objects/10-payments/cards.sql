@@ -147,10 +147,11 @@ language sql volatile as $$
   select c from app_public.processor_cards c where c.id = token::uuid
 $$;
 comment on function app_public.create_processor_card(app_public.card_token,text,boolean) is
-  E'@withoutViewer Its token is a card after app_hidden.begin_card has asked only.\n@arg token Single-use card '
-  'token made by the processor''s client library; never a card number.\n@arg holder_name Name on the card.\n@arg '
-  'make_default Whether it is charged where no other card is named; the first one is in any case.\n\nStores a '
-  'payment card for the viewer. Refused with BAD_USER_INPUT if the bank refuses the card.';
+  E'@withoutViewer Its token is a card after app_hidden.begin_card has asked only.\n'
+  '@arg token Single-use card token made by the processor''s client library; never a card number.\n'
+  '@arg holder_name Name on the card.\n'
+  '@arg make_default Whether it is charged where no other card is named; the first one is in any case.\n\n'
+  'Stores a payment card for the viewer. Refused with BAD_USER_INPUT if the bank refuses the card.';
 
 create function app_private.own_card(id uuid) returns app_public.processor_cards
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -197,7 +197,7 @@ comment on function app_public.processor_charges_fee is
   'What the processor keeps; null without the permission finance.read.';
 comment on function app_public.processor_charges_net is 'What is left of it; null without the permission finance.read.';
 comment on function app_public.processor_charges_metadata is
-  'Free data of the organization''s own programs; null without the permission finance.read.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission finance.read.';
 comment on function app_public.processor_charges_allowed_transitions is
   E'@notNull\n\nAlways empty: the status follows from payment and refunds.';
 

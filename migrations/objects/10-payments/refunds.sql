@@ -220,16 +220,18 @@ language sql volatile as $$
   select c.* from app_hidden.masked_processor_charges c where c.id = made::uuid
 $$;
 comment on function app_public.refund_processor_charge is
-  E'@arg charge_id The charge.\n@arg amount The whole refundable amount where omitted.\n@arg reason Why; '
-  'REQUESTED_BY_CUSTOMER where omitted.\n@arg note Internal notes for the team.\n\nRefunds all or part of a charge '
-  'to the card that was charged. The total of all refunds cannot exceed the charge. Requires the permission '
-  'finance.write.';
+  E'@arg charge_id The charge.\n'
+  '@arg amount The whole refundable amount where omitted.\n'
+  '@arg reason Why; REQUESTED_BY_CUSTOMER where omitted.\n'
+  '@arg note Internal notes for the team.\n\n'
+  'Refunds all or part of a charge to the card that was charged. The total of all refunds cannot exceed the '
+  'charge. Requires the permission finance.write.';
 
 create function app_public.processor_refunds_note(r app_public.processor_refunds) returns app_public.long_text
 language sql stable as $$ select case when r.note is not null and app_hidden.sees_finance(null, r.organization_id)
   then r.note end $$;
 comment on function app_public.processor_refunds_note is
-  'What the team should know; null without the permission finance.read.';
+  'Internal notes for the team; null without the permission finance.read.';
 grant execute on function app_private.note_refund, app_private.refund_to_make to plat_worker;
 
 create trigger _950_changes after insert or update or delete on app_public.processor_refunds

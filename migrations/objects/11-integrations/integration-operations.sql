@@ -475,20 +475,24 @@ comment on function app_public.refresh_user_integration is
   'that was disabled; where it does not, its state stays, lastError says why, and the operation is refused with '
   'PROVIDER_ERROR.';
 comment on function app_public.update_organization_integration is
-  E'@arg name Display title.\n@arg config How it is set up: takes the place of the whole former config.\n@arg '
-  'credentials What the application lets it in by: take the place of the former ones.\n\nChanges an integration of '
-  'an organization. New config or credentials count once the application lets it in with them; else nothing '
-  'changes. Takes the permission org.admin.';
+  E'@arg name Display title.\n'
+  '@arg config How it is set up: takes the place of the whole former config.\n'
+  '@arg credentials What the application lets it in by: take the place of the former ones.\n\n'
+  'Changes an integration of an organization. New config or credentials count once the application lets it in with '
+  'them; else nothing changes. Takes the permission org.admin.';
 comment on function app_public.update_user_integration is
-  E'@arg name Display title.\n@arg config How it is set up: takes the place of the whole former config.\n@arg '
-  'credentials What the application lets you in by: take the place of the former ones.\n\nChanges an integration '
-  'of the viewer. New config or credentials count once the application lets it in with them; else nothing changes.';
+  E'@arg name Display title.\n'
+  '@arg config How it is set up: takes the place of the whole former config.\n'
+  '@arg credentials What the application lets you in by: take the place of the former ones.\n\n'
+  'Changes an integration of the viewer. New config or credentials count once the application lets it in with '
+  'them; else nothing changes.';
 comment on function app_public.disable_organization_integration is
-  E'@arg reason Why; shown as statusReason.\n\nDisables an integration of an organization. '
-  '`refreshOrganizationIntegration` enables it again. Requires the permission org.admin.';
+  E'@arg reason Why; shown as statusReason.\n\n'
+  'Disables an integration of an organization. `refreshOrganizationIntegration` enables it again. Requires the '
+  'permission org.admin.';
 comment on function app_public.disable_user_integration is
-  E'@arg reason Why; shown as statusReason.\n\nDisables an integration of the viewer. `refreshUserIntegration` '
-  'enables it again.';
+  E'@arg reason Why; shown as statusReason.\n\n'
+  'Disables an integration of the viewer. `refreshUserIntegration` enables it again.';
 comment on function app_public.delete_organization_integration is
   'Deletes an integration of an organization and its credentials. Requires the permission org.admin.';
 comment on function app_public.delete_user_integration is 'Deletes an integration of the viewer and its credentials.';

@@ -152,8 +152,8 @@ begin
   foreach name in array array['organization_integrations', 'user_integrations'] loop
     execute format('
       comment on column app_public.%1$I.app_id is %2$L;
-      comment on column app_public.%1$I.name is E''@impersonal\n\nWhat it is called.'';
-      comment on column app_public.%1$I.status is ''Whether it works.'';
+      comment on column app_public.%1$I.name is E''@impersonal\n\nDisplay title.'';
+      comment on column app_public.%1$I.status is ''Whether it can still be used.'';
       comment on column app_public.%1$I.status_reason is E''@impersonal\n\nWhy it has this status.'';
       comment on column app_public.%1$I.config is %3$L;
       comment on column app_public.%1$I.external_account is

@@ -240,9 +240,10 @@ begin
 end $$;
 grant execute on function app_public.export_custom_report to plat_user, plat_anonymous;
 comment on function app_public.export_custom_report is
-  E'@arg id The report.\n@arg format The kind of file; CSV where omitted.\n\nExports the rows of a report, as far '
-  'as the viewer may see them, to a file. The file is written in the background: `url` of the export is set once '
-  'its status is COMPLETED.';
+  E'@arg id The report.\n'
+  '@arg format The kind of file; CSV where omitted.\n\n'
+  'Exports the rows of a report, as far as the viewer may see them, to a file. The file is written in the '
+  'background: `url` of the export is set once its status is COMPLETED.';
 
 create function app_public.export_floor_plans(project_id app_public.id_or_slug,
   format app_public.export_format default null, floor_plan_ids uuid[] default null)
@@ -523,12 +524,15 @@ comment on function app_public.exports_allowed_transitions is
   E'@notNull\n\nStatus transitions that the viewer can make; others happen automatically.';
 
 comment on function app_public.run_custom_export is
-  E'@arg id The custom export.\n\nRuns a custom export. The file is ready when the status of the export is '
-  'COMPLETED; it contains what the viewer may see. Requires the permission report.run.';
+  E'@arg id The custom export.\n\n'
+  'Runs a custom export. The file is ready when the status of the export is COMPLETED; it contains what the viewer '
+  'may see. Requires the permission report.run.';
 comment on function app_public.export_floor_plans is
-  E'@arg project_id The project.\n@arg format The kind of file: PDF where omitted, with a page for each plan and '
-  'its pictures.\n@arg floor_plan_ids These plans only.\n\nExports the floor plans of a project to a file. The '
-  'file is ready when the status of the export is COMPLETED. Requires the permission report.run.';
+  E'@arg project_id The project.\n'
+  '@arg format The kind of file: PDF where omitted, with a page for each plan and its pictures.\n'
+  '@arg floor_plan_ids These plans only.\n\n'
+  'Exports the floor plans of a project to a file. The file is ready when the status of the export is COMPLETED. '
+  'Requires the permission report.run.';
 comment on function app_public.export_plans is $$
 @deprecated Use `exportFloorPlans`. Removed after 2028-01-01.
 @arg project_id The project.
@@ -537,8 +541,9 @@ comment on function app_public.export_plans is $$
 
 Same as `exportFloorPlans`.$$;
 comment on function app_public.cancel_export is
-  E'@arg id The export.\n\nCancels an export that is not ready yet: the viewer''s own, or any of the organization '
-  'with the permission report.manage.';
+  E'@arg id The export.\n\n'
+  'Cancels an export that is not ready yet: the viewer''s own, or any of the organization with the permission '
+  'report.manage.';
 
 create function app_private.expire_before_export(id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

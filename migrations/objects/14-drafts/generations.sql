@@ -168,10 +168,13 @@ begin
   return generation;
 end $$;
 comment on function app_public.accept_generation is
-  E'@arg id Id of the draft; its status has to be COMPLETED.\n@arg subject Edited subject; the subject of the draft '
-  'is used if omitted.\n@arg body Edited text; the text of the draft is used if omitted.\n@arg expectedVersion The '
-  'version that the caller has read; another present version is refused with VERSION_MISMATCH.\n\nAccepts a draft, '
-  'unchanged or edited. Nothing is sent. Refused with CONFLICT if the lead has asked not to be contacted.';
+  E'@arg id Id of the draft; its status has to be COMPLETED.\n'
+  '@arg subject Edited subject; the subject of the draft is used if omitted.\n'
+  '@arg body Edited text; the text of the draft is used if omitted.\n'
+  '@arg expectedVersion The version that the caller has read; another present version is refused with '
+  'VERSION_MISMATCH.\n\n'
+  'Accepts a draft, unchanged or edited. Nothing is sent. Refused with CONFLICT if the lead has asked not to be '
+  'contacted.';
 
 create function app_public.discard_generation(id uuid,
   expected_version int default null) returns app_public.service_intelligence_generations

@@ -293,28 +293,41 @@ comment on function app_public.jobs is
 comment on function app_public.job_tasks is
   E'@notNull\n\nThe kinds of background work, with how much of each waits. For operators of the service.';
 comment on function app_public.retry_jobs is
-  E'@arg ids These jobs; 1,000 at most.\n@arg task Of this task only.\n@arg state In this state only.\n@arg '
-  'created_before Queued before then.\n@arg arguments Jobs whose arguments have these members.\n@arg '
-  'organization_id Of this organization only; owners have to name theirs.\n\nRuns failed or scheduled jobs now, '
-  'and resets their attempts. For operators of the service, and for owners of the organization (permission '
-  'org.owner).';
+  E'@arg ids These jobs; 1,000 at most.\n'
+  '@arg task Of this task only.\n'
+  '@arg state In this state only.\n'
+  '@arg created_before Queued before then.\n'
+  '@arg arguments Jobs whose arguments have these members.\n'
+  '@arg organization_id Of this organization only; owners have to name theirs.\n\n'
+  'Runs failed or scheduled jobs now, and resets their attempts. For operators of the service, and for owners of '
+  'the organization (permission org.owner).';
 comment on function app_public.discard_jobs is
-  E'@arg ids These jobs; 1,000 at most.\n@arg task Of this task only.\n@arg state In this state only.\n@arg '
-  'created_before Queued before then.\n@arg arguments Jobs whose arguments have these members.\n@arg '
-  'organization_id Of this organization only; owners have to name theirs.\n\nDeletes jobs that are not running; '
-  'their work is not done. For operators of the service, and for owners of the organization (permission org.owner).';
+  E'@arg ids These jobs; 1,000 at most.\n'
+  '@arg task Of this task only.\n'
+  '@arg state In this state only.\n'
+  '@arg created_before Queued before then.\n'
+  '@arg arguments Jobs whose arguments have these members.\n'
+  '@arg organization_id Of this organization only; owners have to name theirs.\n\n'
+  'Deletes jobs that are not running; their work is not done. For operators of the service, and for owners of the '
+  'organization (permission org.owner).';
 comment on function app_public.reschedule_jobs is
-  E'@arg run_at When they run.\n@arg ids These jobs; 1,000 at most.\n@arg task Of this task only.\n@arg state In '
-  'this state only.\n@arg created_before Queued before then.\n@arg arguments Jobs whose arguments have these '
-  'members.\n@arg organization_id Of this organization only; owners have to name theirs.\n\nReschedules jobs that '
-  'are not running, and resets their attempts. For operators of the service, and for owners of the organization '
-  '(permission org.owner).';
+  E'@arg run_at When they run.\n'
+  '@arg ids These jobs; 1,000 at most.\n'
+  '@arg task Of this task only.\n'
+  '@arg state In this state only.\n'
+  '@arg created_before Queued before then.\n'
+  '@arg arguments Jobs whose arguments have these members.\n'
+  '@arg organization_id Of this organization only; owners have to name theirs.\n\n'
+  'Reschedules jobs that are not running, and resets their attempts. For operators of the service, and for owners '
+  'of the organization (permission org.owner).';
 comment on function app_public.pause_task is
-  E'@arg task The name of the task.\n@arg reason Why, for others who look after the service.\n\nPauses a task: '
-  'workers start no further jobs of it until it is resumed. Running jobs continue. For operators of the service.';
+  E'@arg task The name of the task.\n'
+  '@arg reason Why, for others who look after the service.\n\n'
+  'Pauses a task: workers start no further jobs of it until it is resumed. Running jobs continue. For operators of '
+  'the service.';
 comment on function app_public.resume_task is
-  E'@arg task The name of the task.\n\nResumes a paused task: workers start its jobs again. For operators of the '
-  'service.';
+  E'@arg task The name of the task.\n\n'
+  'Resumes a paused task: workers start its jobs again. For operators of the service.';
 grant execute on function app_public.jobs, app_public.job_tasks to plat_user;
 grant execute on function app_public.retry_jobs, app_public.discard_jobs, app_public.reschedule_jobs,
   app_public.pause_task, app_public.resume_task to plat_user, plat_anonymous;
