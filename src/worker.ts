@@ -53,6 +53,9 @@ export interface Worker {
 
 const giveUpAfterMs = 15_000;
 
+/** How long it is tried to begin anew, unless said otherwise. */
+const FAIL_AFTER_MS = 120_000;
+
 /** The job runner's own exit code where the database has become too new for it. */
 const TOO_OLD = 57;
 
@@ -62,35 +65,90 @@ const TOO_OLD = 57;
  * @throws where the database cannot be reached, or the jobs cannot be begun.
  */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { connectionString, concurrency, log, presets = [], onFailure = () => {} } = options;
-  const { connections = concurrency + 3 } = options;
-  const { taskDirectory = join(import.meta.dirname, "tasks"), lookEveryMs, failAfterMs = 120_000 } = options;
-  const liveness = await watchWorkers({
-    connectionString,
-    listenConnection: options.listenConnection,
-    log,
-    ...(lookEveryMs !== undefined && { lookEveryMs }),
-  });
-  const pgPool = new RunnerPool({
-    connectionString,
-    max: connections,
-    log,
-    pausedTasks: liveness.pausedTasks,
-    noted: (ids) => ids.forEach((id) => liveness.held.delete(id)),
-  });
-  const stopping = new AbortController();
-  let runner: Runner | undefined;
+  const liveness = await watchWorkers(options);
+  const worker = new JobWorker(options, liveness);
+  await worker.start();
+  return worker;
+}
 
-  const begin = () => {
+class JobWorker implements Worker {
+  readonly #options: WorkerOptions;
+  readonly #liveness: Liveness;
+  readonly #pool: RunnerPool;
+  readonly #stopping = new AbortController();
+  #runner: Runner | undefined;
+  #ended: Promise<void> | undefined;
+  /** Since when it was tried in vain to begin another runner, while the database was there. */
+  #downSince: number | undefined;
+
+  constructor(options: WorkerOptions, liveness: Liveness) {
+    const { connectionString, concurrency, connections = concurrency + 3, log } = options;
+    this.#options = options;
+    this.#liveness = liveness;
+    this.#pool = new RunnerPool({
+      connectionString,
+      max: connections,
+      log,
+      pausedTasks: () => liveness.pausedTasks(),
+      noted: (ids) => ids.forEach((id) => liveness.held.delete(id)),
+    });
+  }
+
+  /** Ends what it has opened where the jobs cannot be begun. */
+  async start(): Promise<void> {
+    const end = async () => {
+      await this.#liveness.end();
+      await this.#pool.end();
+    };
+    try {
+      this.#runner = await this.#begin();
+    } catch (error) {
+      await end();
+      throw error;
+    }
+    this.#ended = this.#goOn().finally(end);
+  }
+
+  isRunning(): boolean {
+    return this.#runner !== undefined;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#pool.hurry();
+    const giveUp = setTimeout(() => {
+      this.#runner?.kill("a job did not end in time").catch(() => {});
+    }, giveUpAfterMs);
+    await this.#runner
+      ?.stop()
+      .catch((error: unknown) =>
+        this.#options.log.debug(
+          { event: "service.stopped", err: error },
+          "The job runner had already stopped.",
+        ),
+      );
+    await this.#ended;
+    clearTimeout(giveUp);
+  }
+
+  /** Begins a job runner. */
+  #begin(): Promise<Runner> {
+    const {
+      concurrency,
+      log,
+      presets = [],
+      taskDirectory = join(import.meta.dirname, "tasks"),
+    } = this.#options;
+    const liveness = this.#liveness;
     const events: WorkerEvents = new EventEmitter();
     events.on("pool:create", ({ workerPool }) => liveness.begin(workerPool.id));
     events.on("job:start", ({ job }) => void liveness.held.add(String(job.id)));
     events.on("worker:getJob:error", () => liveness.noteLostAnswer());
-    options.listen?.(events);
+    this.#options.listen?.(events);
     return run({
       noHandleSignals: true,
       events,
-      pgPool,
+      pgPool: this.#pool,
       preset: {
         extends: [WorkerPreset, ...presets, setAsidePreset(liveness, log), requestPreset],
         worker: {
@@ -107,73 +165,53 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         },
       },
     });
-  };
+  }
 
   /** Runs one job runner after the other, until it is stopped or there is no use in it. */
-  async function goOn(first: Runner): Promise<void> {
+  async #goOn(): Promise<void> {
+    const { onFailure = () => {} } = this.#options;
     const pauses = backoff(200, 10_000);
-    let downSince: number | undefined;
-    const isTooOld = () => {
-      if (process.exitCode !== TOO_OLD) return false;
-      onFailure(new Error("The tables of the job runner have become too new for this process."));
-      return true;
-    };
-    runner = first;
-    while (!stopping.signal.aborted) {
-      let canWait = false;
-      try {
-        runner ??= await begin();
-        const begun = performance.now();
-        await runner.promise;
-        if (stopping.signal.aborted) return;
-        if (isTooOld()) return;
-        if (performance.now() - begun > failAfterMs) {
-          pauses.reset();
-          downSince = undefined;
-        }
-        log.error({ event: "worker.ended" }, "The job runner ended; starting another one.");
-      } catch (error) {
-        if (stopping.signal.aborted || isTooOld()) return;
-        canWait = refusesChanges(error);
-        log.error({ event: "worker.ended", err: error }, "The job runner failed; starting another one.");
-      }
-      runner = undefined;
-      // Without a database, or while that takes no changes, it waits, however long that takes: another process could do no more.
-      if (canWait || !liveness.isConnected()) downSince = undefined;
-      else downSince ??= performance.now();
-      if (downSince !== undefined && performance.now() - downSince > failAfterMs) {
-        onFailure(new Error("The job runner could not be begun anew."));
-        return;
-      }
-      await pause(pauses.pause(), undefined, { signal: stopping.signal }).catch(() => {});
+    while (!this.#stopping.signal.aborted) {
+      const ended = await this.#runOne();
+      if (ended === "stopped") return;
+      if (ended === "too old")
+        return onFailure(new Error("The tables of the job runner have become too new for this process."));
+      if (ended === "ran long") pauses.reset();
+      this.#runner = undefined;
+      if (this.#isDownTooLong(ended)) return onFailure(new Error("The job runner could not be begun anew."));
+      await pause(pauses.pause(), undefined, { signal: this.#stopping.signal }).catch(() => {});
     }
   }
 
-  const first = await begin().catch(async (error: unknown) => {
-    await liveness.end();
-    await pgPool.end();
-    throw error;
-  });
-  const ended = goOn(first)
-    .finally(() => liveness.end())
-    .finally(() => pgPool.end());
-  return {
-    isRunning: () => runner !== undefined,
-    stop: async () => {
-      stopping.abort();
-      pgPool.hurry();
-      const giveUp = setTimeout(() => {
-        runner?.kill("a job did not end in time").catch(() => {});
-      }, giveUpAfterMs);
-      await runner
-        ?.stop()
-        .catch((error: unknown) =>
-          log.debug({ event: "service.stopped", err: error }, "The job runner had already stopped."),
-        );
-      await ended;
-      clearTimeout(giveUp);
-    },
-  };
+  /** Runs the job runner that there is, or another one, to its end; gives why it ended. */
+  async #runOne(): Promise<"stopped" | "too old" | "ran long" | "refused" | "ended"> {
+    const { log, failAfterMs = FAIL_AFTER_MS } = this.#options;
+    const { signal } = this.#stopping;
+    const isTooOld = () => process.exitCode === TOO_OLD;
+    try {
+      this.#runner ??= await this.#begin();
+      const begun = performance.now();
+      await this.#runner.promise;
+      if (signal.aborted) return "stopped";
+      if (isTooOld()) return "too old";
+      log.error({ event: "worker.ended" }, "The job runner ended; starting another one.");
+      return performance.now() - begun > failAfterMs ? "ran long" : "ended";
+    } catch (error) {
+      if (signal.aborted) return "stopped";
+      if (isTooOld()) return "too old";
+      log.error({ event: "worker.ended", err: error }, "The job runner failed; starting another one.");
+      return refusesChanges(error) ? "refused" : "ended";
+    }
+  }
+
+  /** Without a database, or while that takes no changes, it waits, however long that takes: another process could do no more. */
+  #isDownTooLong(ended: "ran long" | "refused" | "ended"): boolean {
+    const { failAfterMs = FAIL_AFTER_MS } = this.#options;
+    if (ended === "ran long") this.#downSince = undefined;
+    if (ended === "refused" || !this.#liveness.isConnected()) this.#downSince = undefined;
+    else this.#downSince ??= performance.now();
+    return this.#downSince !== undefined && performance.now() - this.#downSince > failAfterMs;
+  }
 }
 
 /** What add_job of the database puts into a payload of whoever has asked for the job. */
@@ -215,7 +253,7 @@ export const requestPreset: GraphileConfig.Preset = {
 };
 
 /** Leaves alone what is set aside, also where the clock has added it again. */
-function setAsidePreset({ suspicion }: Liveness, log: Logger): GraphileConfig.Preset {
+function setAsidePreset(liveness: Liveness, log: Logger): GraphileConfig.Preset {
   return {
     plugins: [
       {
@@ -229,7 +267,7 @@ function setAsidePreset({ suspicion }: Liveness, log: Logger): GraphileConfig.Pr
               if (!task) return;
               event.handler = async (payload, helpers) => {
                 const { key, task_identifier } = helpers.job;
-                const suspect = key === null ? undefined : suspicion(key);
+                const suspect = key === null ? undefined : liveness.suspicion(key);
                 if (suspect?.ticket) {
                   const { ticket } = suspect;
                   log.warn(
@@ -255,7 +293,9 @@ function workerLog(log: Logger): WorkerLogger {
   return new WorkerLogger((scope) => (level, message, meta) => {
     // What the runner says of a job names the job beside the message.
     const job = meta?.["job"] as Job | undefined;
-    log[levels[level]](
+    // That there are fewer connections than jobs is meant so: see src/service/background.ts.
+    const isMeant = meta !== undefined && "max" in meta && "concurrency" in meta;
+    log[isMeant ? "debug" : levels[level]](
       {
         event: (meta?.["event"] as LogEvent | undefined) ?? "job.log",
         component: "worker",

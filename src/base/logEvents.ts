@@ -73,6 +73,8 @@ export const logEvents = {
   "webhook.dispatch_failed": "The dispatcher failed; retried with back-off.",
   "webhook.record_failed":
     "Outcomes of deliveries were not recorded together, or not at all; they are retried.",
+  "worker.clock_set_back":
+    "The clock of the database was set back; jobs that were queued before were moved to now.",
   "worker.died": "Another worker died; its jobs are free again.",
   "worker.ended": "The job runner ended; another one starts with back-off.",
   "worker.failed": "Jobs cannot be run in this process; it ends with exit code 69.",

@@ -16,7 +16,7 @@ interface Layer {
 export const layers: readonly Layer[] = [
   {
     name: "composition root",
-    folders: ["cli", "dev", "explain", "docs", "doctor", ".", "demo", "checks", "service"],
+    folders: ["cli", "dev", "explain", "docs", "doctor", ".", "service", "demo", "checks"],
   },
   { name: "transport", folders: ["http"] },
   { name: "GraphQL", folders: ["plugins", "lists", "compiled", "limits", "operations", "schema"] },

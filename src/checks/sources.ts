@@ -26,7 +26,7 @@ export interface SourceWords {
 /** What runs with the rights of the owner, or does not run. */
 const notOfService = /^src\/(checks|cli|demo|docs|doctor)\//;
 
-/** What src/server.ts starts with the connection of background work, tasks apart; and what these import. */
+/** What src/startBackground.ts starts with the connection of background work, tasks apart; and what these import. */
 const workerParts = [
   "src/worker.ts",
   "src/live/commits.ts",

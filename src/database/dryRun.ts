@@ -34,7 +34,9 @@ export interface DryRunFindings {
 const mostEvents = 200;
 
 /** The events that the open transaction has written, as its viewer reads them. */
-export async function heldEvents(session: Session): Promise<Pick<DryRunFindings, "events" | "moreEvents">> {
+export async function heldEvents(
+  session: Session,
+): Promise<Pick<DryRunFindings, "events" | "moreEvents"> & { seen: string[] }> {
   const text = "select app_hidden.dry_run_events($1)";
   return one(session, [{ text, values: [mostEvents] }]);
 }
@@ -50,13 +52,13 @@ export class DryRun extends HeldRun<DryRunFindings> {
   override readonly isDry = true;
 
   protected override async finish(session: Session): Promise<DryRunFindings> {
-    const seen = await heldEvents(session);
+    const { seen, ...told } = await heldEvents(session);
     // The rest is for the service, which tells of it what the viewer may know.
     const asService = { text: "select pg_catalog.set_config('role', 'none', true)" };
     const rest = await one<Omit<DryRunFindings, "events" | "moreEvents">>(session, [
       asService,
-      { text: "select app_private.dry_run_effects()" },
+      { text: "select app_private.dry_run_effects($1)", values: [JSON.stringify(seen)] },
     ]);
-    return { ...seen, ...rest };
+    return { ...told, ...rest };
   }
 }

@@ -8,7 +8,7 @@ import { migrateOn } from "../database/onConnection.ts";
 import { authenticatorUrl as authenticatorUrlOf } from "../database/roles.ts";
 import { readObjects, type ObjectFile } from "../database/objects.ts";
 import { ownerUrl } from "../database/roles.ts";
-import type { Follow } from "../server.ts";
+import type { Follow } from "../service/startApi.ts";
 import { editOf } from "./editCurrent.ts";
 import { startSchemaThread } from "./schemaThread.ts";
 import { applyChanges, changesApi, textsOf, type ChangedFile } from "./quickApply.ts";

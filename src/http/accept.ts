@@ -1,6 +1,7 @@
+import { parse, type ContentType } from "content-type";
 import type { RequestHandler } from "express";
 import { CodedError } from "../base/errors.ts";
-import { parseMediaType } from "./mediaType.ts";
+import { isUtf8 } from "./mediaType.ts";
 import { requestState } from "./requestState.ts";
 
 const GRAPHQL = "application/graphql-response+json";
@@ -13,24 +14,30 @@ function fit(range: string, type: string): number {
   return range === "*/*" ? 1 : 0;
 }
 
+function* mediaRanges(header: string): Generator<ContentType> {
+  for (let start = 0; start < header.length;) {
+    const range = parse(header, { comma: true, start });
+    yield range;
+    start = range.index + 1;
+  }
+}
+
 /**
  * The answer's media type for an `Accept` header, undefined when the caller takes neither. Without a header, and where
  * only a wildcard fits, it is `application/json`: such callers are the ones that expect HTTP 200. Ranges that cannot be
- * read are skipped, as if they were not there.
+ * read are skipped, as if they were not there. The package accepts takes `application/json; charset=utf-8`, which clients of GraphQL
+ * send, for another type than `application/json`.
  */
 export function negotiate(header: string | undefined): string | undefined {
   if (header === undefined || header.trim() === "") return JSON_TYPE;
   // PERF: what most callers send.
   if (header === JSON_TYPE || header === GRAPHQL) return header;
   const best = new Map<string, { fit: number; q: number }>();
-  for (const part of header.split(",")) {
-    const range = parseMediaType(part);
-    if (!range) continue;
-    const charset = range.parameters.get("charset") ?? "utf-8";
-    const q = Number(range.parameters.get("q") ?? "1");
-    if ((charset !== "utf-8" && charset !== "utf8") || !(q >= 0 && q <= 1)) continue;
+  for (const { type: range, parameters } of mediaRanges(header)) {
+    const q = Number(parameters.q ?? "1");
+    if (!isUtf8(parameters) || !(q >= 0 && q <= 1)) continue;
     for (const type of [GRAPHQL, JSON_TYPE]) {
-      const found = fit(range.type, type);
+      const found = fit(range, type);
       if (found > (best.get(type)?.fit ?? 0)) best.set(type, { fit: found, q });
     }
   }

@@ -7,6 +7,7 @@ import type { Compute } from "../compute/pool.ts";
 import { CodedError } from "../base/errors.ts";
 import type { Appointment } from "../compute/calendarText.ts";
 import { sha256 } from "../integrations/integrations.ts";
+import { hasCurrent } from "./entityTags.ts";
 import { requestState } from "./requestState.ts";
 
 /**
@@ -35,8 +36,7 @@ export function calendars(
     response.setHeader("ETag", etag);
     response.setHeader("Cache-Control", "private, no-cache");
     response.setHeader("Referrer-Policy", "no-referrer");
-    if (request.headers["if-none-match"]?.split(/\s*,\s*/).some((tag) => tag.replace(/^W\//, "") === etag))
-      return void response.status(304).end();
+    if (hasCurrent(request, etag)) return void response.status(304).end();
     const [computed] = await compute.run(feed.user_id, "calendar", null, [calendar]);
     if ("over" in computed!) throw new Error(computed.over);
     response.setHeader("Content-Disposition", 'inline; filename="appointments.ics"');

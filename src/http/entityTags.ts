@@ -1,5 +1,6 @@
 /** Answers that need not be sent again, since the client has them: docs/caching.md. */
 import type { Request, Response } from "express";
+import fresh from "fresh";
 import { POSITION_HEADER, parseLsn, type Positions } from "../database/position.ts";
 import { requestState } from "./requestState.ts";
 
@@ -18,10 +19,9 @@ export type TagOf = (request: Request) => Promise<Tag | undefined>;
 export const wantsTag = (request: Request): boolean =>
   request.method === "GET" || request.headers["if-none-match"] !== undefined;
 
-const strong = (text: string) => text.trim().replace(/^W\//, "");
-
-const has = (header: string | undefined, { text }: Tag): boolean =>
-  header !== undefined && header.split(",").some((one) => strong(one) === strong(text));
+/** Whether the client says that it has what the tag stands for. */
+export const hasCurrent = (request: Request, etag: string): boolean =>
+  fresh({ "if-none-match": request.headers["if-none-match"] }, { etag });
 
 /** Says how an answer can be kept: by the client alone, and asked about each time; by anybody where no token was sent. */
 export function tellTag(request: Request, response: Response, { text }: Tag): void {
@@ -42,7 +42,7 @@ export function answerUnchanged(
   tag: Tag,
   { positions, notBefore }: { positions: Positions | undefined; notBefore: string | undefined },
 ): boolean {
-  if (!has(request.headers["if-none-match"], tag)) return false;
+  if (!hasCurrent(request, tag.text)) return false;
   if (notBefore !== undefined && parseLsn(notBefore) > tag.reached) return false;
   tellTag(request, response, tag);
   if (positions) response.setHeader(POSITION_HEADER, positions.write(tag.reached));

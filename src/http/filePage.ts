@@ -1,4 +1,5 @@
 /** Contents of files at their signed addresses. The database decided when it made the address; this only serves. */
+import { create as contentDisposition } from "content-disposition";
 import type { Request, RequestHandler, Response } from "express";
 import { pipeline } from "node:stream/promises";
 import type { Pool } from "pg";
@@ -7,6 +8,7 @@ import type { FileAddresses, OpenedAddress } from "../files/addresses.ts";
 import { unread } from "../files/files.ts";
 import { typeOfName } from "../files/fileName.ts";
 import type { ByteRange, FileStore } from "../providers/files/index.ts";
+import { hasCurrent } from "./entityTags.ts";
 import { pageTurn } from "./inTurn.ts";
 
 export interface FilePageDeps {
@@ -36,7 +38,10 @@ async function isPublic(pool: Pool, { record = "", key }: OpenedAddress): Promis
   }
 }
 
-/** One range; several of them, or another unit, are answered with the whole, as RFC 9110 lets. */
+/**
+ * One range; several of them, or another unit, are answered with the whole, as RFC 9110 lets. The package range-parser refuses a suffix
+ * that is longer than the file, which is answered with the whole.
+ */
 function parseRange(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? "");
   if (!match || (match[1] === "" && match[2] === "")) return undefined;
@@ -44,15 +49,6 @@ function parseRange(header: string | undefined, size: number): ByteRange | "unsa
   const end = match[1] === "" || match[2] === "" ? size - 1 : Math.min(Number(match[2]), size - 1);
   if (match[1] !== "" && match[2] !== "" && Number(match[1]) > Number(match[2])) return undefined;
   return start > end || start >= size ? "unsatisfiable" : { start, end };
-}
-
-function disposition({ attachment, name }: OpenedAddress): string {
-  const ascii = name.replace(/[^\x20-\x7e]|["\\]/g, "_");
-  const encoded = encodeURIComponent(name).replace(
-    /['()*]/g,
-    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-  return `${attachment ? "attachment" : "inline"}; filename="${ascii}"; filename*=UTF-8''${encoded}`;
 }
 
 const refused = () =>
@@ -81,10 +77,6 @@ async function cacheControl(
   return `public, max-age=${publicAge}`;
 }
 
-const matches = (header: string | undefined, etag: string): boolean =>
-  header !== undefined &&
-  (header.trim() === "*" || header.split(",").some((part) => part.trim().replace(/^W\//, "") === etag));
-
 /** `GET /files/<key>/<name>?…`. A store that fails is told as PROVIDER_ERROR, 502; in the middle of a content, the connection is cut. */
 export function filePage(deps: FilePageDeps): RequestHandler {
   const { store, addresses } = deps;
@@ -107,7 +99,7 @@ export function filePage(deps: FilePageDeps): RequestHandler {
     // The address is what lets in, so pages of any origin may use it.
     response.setHeader("Access-Control-Allow-Origin", "*");
     response.setHeader("Cross-Origin-Resource-Policy", "cross-origin");
-    if (matches(request.headers["if-none-match"], etag)) return void response.status(304).end();
+    if (hasCurrent(request, etag)) return void response.status(304).end();
 
     const ifRange = request.headers["if-range"];
     const range =
@@ -117,7 +109,13 @@ export function filePage(deps: FilePageDeps): RequestHandler {
       throw new CodedError("BAD_USER_INPUT", "The file does not have these bytes.", {}, { status: 416 });
     }
     response.setHeader("Content-Type", type.startsWith("text/") ? `${type}; charset=utf-8` : type);
-    response.setHeader("Content-Disposition", disposition(address));
+    response.setHeader(
+      "Content-Disposition",
+      contentDisposition(address.name, {
+        type: address.attachment ? "attachment" : "inline",
+        fallback: address.name.replace(/[^\x20-\x7e]/g, "_"),
+      }),
+    );
     response.setHeader("Content-Length", range ? range.end - range.start + 1 : size);
     if (range) response.setHeader("Content-Range", `bytes ${range.start}-${range.end}/${size}`);
     response.status(range ? 206 : 200);

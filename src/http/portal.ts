@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { Router, type Request, type RequestHandler, type Response } from "express";
+import { hasCurrent } from "./entityTags.ts";
 import { inTurn } from "./inTurn.ts";
 import { onlyMethods } from "./onlyMethods.ts";
 import { guidePage } from "./portal/documents.ts";
@@ -68,7 +69,7 @@ function send(request: Request, response: Response, { type, etag, plain, compres
   response.setHeader("Cache-Control", "no-cache");
   response.setHeader("ETag", etag);
   response.vary("Accept-Encoding");
-  if (request.headers["if-none-match"] === etag) return void response.status(304).end();
+  if (hasCurrent(request, etag)) return void response.status(304).end();
   response.setHeader("Content-Type", `${type}; charset=utf-8`);
   const isCompressed = request.acceptsEncodings("gzip") === "gzip";
   if (isCompressed) response.setHeader("Content-Encoding", "gzip");

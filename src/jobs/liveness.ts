@@ -4,7 +4,7 @@
  * that broke is made anew at once, and others wait a while for it. A job during which its process died twice is set aside before
  * anybody takes it again: it would end the next process as well.
  */
-import { openListener, type Line, type ListenConnection } from "../database/listener.ts";
+import { openListener, type Line, type ListenConnection, type Listener } from "../database/listener.ts";
 import type { Logger } from "../base/log.ts";
 import { coalesceCalls } from "../base/coalesceCalls.ts";
 
@@ -47,136 +47,192 @@ interface Held {
   ticket: string | null;
 }
 
+/** Milliseconds by which the clock of the database has to go back until that counts: clocks are corrected by less all the time. */
+const setBackMs = 60_000;
+
 /** Milliseconds for which it is looked for jobs of lost answers: as long as the database takes to notice, and two looks. */
 const LOST_MS = 120_000;
 
 /** Frees what dead workers left, and goes on doing so; throws where the database cannot be reached. */
 export async function watchWorkers(options: LivenessOptions): Promise<Liveness> {
-  const { connectionString, listenConnection, log, lookEveryMs = 10_000 } = options;
-  let workerId: string | undefined;
-  let ended = false;
+  const liveness = new WorkerLiveness(options.log);
+  await liveness.start(options);
+  return liveness;
+}
 
-  let deadly = new Map<string, string | null>();
-  let paused: ReadonlySet<number> = new Set();
-
-  const held = new Set<string>();
+class WorkerLiveness implements Liveness {
+  readonly held = new Set<string>();
+  readonly #log: Logger;
+  readonly #looker = coalesceCalls(
+    () => this.#look(),
+    (error) => {
+      if (!this.#isEnded)
+        this.#log.warn(
+          { event: "worker.look_failed", err: error },
+          "Looking for dead workers failed; retrying.",
+        );
+    },
+  );
+  #listener: Listener | undefined;
+  #workerId: string | undefined;
+  #isEnded = false;
+  #deadly: ReadonlyMap<string, string | null> = new Map();
+  #paused: ReadonlySet<number> = new Set();
   /** Until when it is looked whether there are jobs of lost answers. */
-  let lostUntil = 0;
+  #lostUntil = 0;
+  /** Runners of this process that have stopped, until the database has heard of it. */
+  readonly #stopped = new Set<string>();
+  #begun: Promise<void> | undefined;
+  /** Milliseconds from the clock of this process that only goes forward to that of the database, when it was looked at last. */
+  #clockOffset: number | undefined;
 
-  async function freeLost({ query }: Pick<Line, "query">): Promise<void> {
-    if (!workerId || performance.now() > lostUntil) return;
-    const { rows } = await query<{ amount: number }>("select app_private.free_lost_jobs($1, $2) as amount", [
-      workerId,
-      [...held],
-    ]);
-    if (rows[0]!.amount > 0)
-      log.warn(
-        { event: "worker.jobs_lost", jobs: rows[0]!.amount },
-        "Jobs were locked and never started; released.",
-      );
+  constructor(log: Logger) {
+    this.#log = log;
   }
 
-  /** Runners of this process that have stopped, until the database has heard of it. */
-  const stopped = new Set<string>();
+  async start({ connectionString, listenConnection, lookEveryMs = 10_000 }: LivenessOptions): Promise<void> {
+    const own = { connectionString, applicationName: "plat-worker-line", log: this.#log };
+    this.#listener = await openListener(listenConnection, own, {
+      // Jobs are held by the id of the job runner.
+      listensOnly: true,
+      listen: { channel: "plat_paused_tasks", called: this.#looker.call },
+      connected: (line) => this.#connected(line),
+    });
+    this.#listener.keep(this.#looker.call, lookEveryMs);
+  }
 
-  async function free({ query }: Pick<Line, "query">, everywhere: boolean): Promise<void> {
+  suspicion(key: string): { ticket: string | null } | undefined {
+    return this.#deadly.has(key) ? { ticket: this.#deadly.get(key)! } : undefined;
+  }
+
+  begin(id: string): void {
+    if (this.#workerId) this.#stopped.add(this.#workerId);
+    this.#workerId = id;
+    // Those of the runner before are free with it; one that it never noted would be taken for under way for ever.
+    this.held.clear();
+    this.#begun = this.#say(async (line) => {
+      await line.query("select app_private.worker_begins($1)", [id]);
+      await this.#sayStopped(line);
+    });
+  }
+
+  noteLostAnswer(): void {
+    this.#lostUntil = performance.now() + LOST_MS;
+  }
+
+  pausedTasks(): ReadonlySet<number> {
+    return this.#paused;
+  }
+
+  isConnected(): boolean {
+    return this.#listener?.current() !== undefined;
+  }
+
+  async end(): Promise<void> {
+    this.#isEnded = true;
+    this.#listener?.rest();
+    await this.#looker.idle();
+    await this.#begun;
+    if (this.#workerId) this.#stopped.add(this.#workerId);
+    await this.#say((line) => this.#sayStopped(line));
+    await this.#listener?.end();
+  }
+
+  /** Says on a new connection which worker lives. */
+  async #connected(line: Pick<Line, "query">): Promise<void> {
+    await this.#lookForPaused(line);
+    // A runner that begins meanwhile finds no line to say so on.
+    for (let said: string | undefined | null = null; said !== this.#workerId;) {
+      said = this.#workerId;
+      if (said) await line.query("select app_private.worker_begins($1)", [said]);
+      else await this.#free(line, true);
+      await this.#sayStopped(line);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const line = this.#listener?.current();
+    if (!line) return;
+    await this.#lookForPaused(line);
+    await this.#followClock(line);
+    await this.#free(line, false);
+    await this.#freeLost(line);
+  }
+
+  async #lookForPaused({ query }: Pick<Line, "query">): Promise<void> {
+    const { rows } = await query<{ ids: number[] }>("select app_private.paused_task_ids() as ids");
+    this.#paused = new Set(rows[0]!.ids);
+  }
+
+  async #followClock({ query }: Pick<Line, "query">): Promise<void> {
+    const { rows } = await query<{ now: number }>(
+      "select extract(epoch from clock_timestamp())::float8 * 1000 as now",
+    );
+    const offset = rows[0]!.now - performance.now();
+    if (this.#clockOffset === undefined || offset < this.#clockOffset - setBackMs) {
+      const { rows: moved } = await query<{ jobs: number }>("select app_private.follow_clock() as jobs");
+      if (moved[0]!.jobs > 0)
+        this.#log.warn(
+          { event: "worker.clock_set_back", jobs: moved[0]!.jobs },
+          "The clock of the database was set back; jobs of later times were moved to now.",
+        );
+    }
+    this.#clockOffset = offset;
+  }
+
+  async #free({ query }: Pick<Line, "query">, everywhere: boolean): Promise<void> {
     const { rows: found } = await query<Held & Record<string, unknown>>(
       "select * from app_private.free_jobs_of_dead_workers($1)",
       [everywhere],
     );
     const freed = found.filter(({ ticket }) => ticket === null).length;
-    if (freed > 0) log.warn({ event: "worker.died", jobs: freed }, "A worker died; its jobs were released.");
-    for (const { ticket, job_id, task, organization_id, deaths } of found)
-      if (ticket !== null)
-        log.error(
-          {
-            event: "job.set_aside",
-            code: "JOB_SET_ASIDE",
-            ticket,
-            task,
-            job: job_id,
-            organization: organization_id,
-            deaths,
-          },
-          "Processes died twice during this job, which is set aside: find the cause, then release it with app_private.release_job.",
-        );
+    if (freed > 0)
+      this.#log.warn({ event: "worker.died", jobs: freed }, "A worker died; its jobs were released.");
+    for (const job of found) if (job.ticket !== null) this.#tellSetAside(job);
     const { rows } = await query<{ key: string; ticket: string | null }>(
       "select * from app_private.deadly_keys()",
     );
-    deadly = new Map(rows.map(({ key, ticket }) => [key, ticket]));
+    this.#deadly = new Map(rows.map(({ key, ticket }) => [key, ticket]));
   }
 
-  async function lookForPaused({ query }: Pick<Line, "query">): Promise<void> {
-    const { rows } = await query<{ ids: number[] }>("select app_private.paused_task_ids() as ids");
-    paused = new Set(rows[0]!.ids);
+  #tellSetAside({ ticket, job_id, task, organization_id, deaths }: Held): void {
+    this.#log.error(
+      {
+        event: "job.set_aside",
+        code: "JOB_SET_ASIDE",
+        ticket,
+        task,
+        job: job_id,
+        organization: organization_id,
+        deaths,
+      },
+      "Processes died twice during this job, which is set aside: find the cause, then release it with app_private.release_job.",
+    );
   }
 
-  const own = { connectionString, applicationName: "plat-worker-line", log };
-  const line = await openListener(listenConnection, own, {
-    // Jobs are held by the id of the job runner.
-    listensOnly: true,
-    listen: { channel: "plat_paused_tasks", called: () => looker.call() },
-    async connected(made) {
-      await lookForPaused(made);
-      // A runner that begins meanwhile finds no line to say so on.
-      for (let said: string | undefined | null = null; said !== workerId;) {
-        said = workerId;
-        if (said) await made.query("select app_private.worker_begins($1)", [said]);
-        else await free(made, true);
-        await sayStopped(made);
-      }
-    },
-  });
-  const looker = coalesceCalls(
-    async () => {
-      const current = line.current();
-      if (!current) return;
-      await lookForPaused(current);
-      await free(current, false);
-      await freeLost(current);
-    },
-    (error) => {
-      if (!ended)
-        log.warn({ event: "worker.look_failed", err: error }, "Looking for dead workers failed; retrying.");
-    },
-  );
-  line.keep(looker.call, lookEveryMs);
-  let begun: Promise<void> | undefined;
-  async function sayStopped({ query }: Pick<Line, "query">): Promise<void> {
-    for (const id of stopped) {
+  async #freeLost({ query }: Pick<Line, "query">): Promise<void> {
+    if (!this.#workerId || performance.now() > this.#lostUntil) return;
+    const { rows } = await query<{ amount: number }>("select app_private.free_lost_jobs($1, $2) as amount", [
+      this.#workerId,
+      [...this.held],
+    ]);
+    if (rows[0]!.amount > 0)
+      this.#log.warn(
+        { event: "worker.jobs_lost", jobs: rows[0]!.amount },
+        "Jobs were locked and never started; released.",
+      );
+  }
+
+  async #sayStopped({ query }: Pick<Line, "query">): Promise<void> {
+    for (const id of this.#stopped) {
       await query("select app_private.worker_ends($1)", [id]);
-      stopped.delete(id);
+      this.#stopped.delete(id);
     }
   }
-  // Where the line is broken, the next one says it.
-  const say = async (said: (line: Line) => Promise<unknown>) => {
-    const current = line.current();
-    if (current) await said(current).catch(() => {});
-  };
-  return {
-    suspicion: (key) => (deadly.has(key) ? { ticket: deadly.get(key)! } : undefined),
-    begin(id) {
-      if (workerId) stopped.add(workerId);
-      workerId = id;
-      // Those of the runner before are free with it; one that it never noted would be taken for under way for ever.
-      held.clear();
-      begun = say(async (current) => {
-        await current.query("select app_private.worker_begins($1)", [id]);
-        await sayStopped(current);
-      });
-    },
-    held,
-    noteLostAnswer: () => void (lostUntil = performance.now() + LOST_MS),
-    pausedTasks: () => paused,
-    isConnected: () => line.current() !== undefined,
-    async end() {
-      ended = true;
-      line.rest();
-      await looker.idle();
-      await begun;
-      if (workerId) stopped.add(workerId);
-      await say(sayStopped);
-      await line.end();
-    },
-  };
+
+  /** Where the connection is broken, the next one says it. */
+  async #say(said: (line: Line) => Promise<unknown>): Promise<void> {
+    const line = this.#listener?.current();
+    if (line) await said(line).catch(() => {});
+  }
 }

@@ -1,5 +1,5 @@
-import type { FieldArgs } from "postgraphile/grafast";
 /** The arguments of lists and connections that PostGraphile makes, in place of its own. */
+import type { FieldArgs } from "postgraphile/grafast";
 import { context as contextStep, lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
@@ -16,6 +16,115 @@ function tableOf(build: GraphileBuild.Build, codec: PgCodec): AnyResource | null
   return (build.pgTableResource(codec as AnyType) as AnyResource | null) ?? null;
 }
 
+/** What the arguments of one field are made from. */
+interface ListField {
+  build: GraphileBuild.Build;
+  resource: AnyResource;
+  /** The table of the records; the function itself where they are of none. */
+  table: AnyResource;
+  codec: PgCodec;
+  /** The step that selects the rows. */
+  select: ($field: AnyStep) => AnyStep;
+  isPortfolio: boolean;
+  /** Whether the field says itself where its rows are from, as a list on a project does. */
+  isOfProject: boolean;
+}
+
+/** `filter`; undefined where there is nothing to filter by. */
+function filterArgument({ build, resource, table, codec, select, isPortfolio, isOfProject }: ListField) {
+  const members = filterMembers(build, codec);
+  if (members.length === 0 && !codec.attributes?.deleted_at) return undefined;
+  const type = build.getTypeByName(filterTypeName(build, codec));
+  if (!type) return undefined;
+  const hasDeleted = Boolean(codec.attributes?.deleted_at) && !resource.parameters;
+  return {
+    description: "Only records that match all fields of the filter.",
+    type,
+    applyPlan(_: unknown, $field: unknown, arg: FieldArgs) {
+      if (isPortfolio) return; // PortfolioConnectionsPlugin does it
+      const $filter = arg.getRaw();
+      const $select = select($field);
+      $select.apply(
+        lambda($filter, (filter) => (qb: AnyQueryBuilder) => {
+          for (const condition of conditions(members, filter as AnyType, qb.alias, "record"))
+            qb.where(sql`${condition} ${plannedForValues}`);
+        }),
+      );
+      if (hasDeleted && !isOfProject) {
+        const of = { name: tableName(table), source: sourceName(table) };
+        const rows = sql.identifier(...of.source);
+        ($select as AnyType).from = $select.deferredSQL(
+          lambda($filter, (filter: AnyInput) => (filter?.includeDeleted === true ? withDeleted(of) : rows)),
+        );
+      }
+    },
+  };
+}
+
+/** `first` of lists and connections. */
+const firstArgument = ({ build }: ListField) => ({
+  description: `How many records at most; 100 where omitted, ${MAX_FIRST} at most.`,
+  type: build.graphql.GraphQLInt,
+  defaultValue: 100,
+  applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
+    $field.setFirst(lambda(arg.getRaw(), (first) => pageSize(first, 100)));
+  },
+});
+
+/** `offset` of lists. */
+const offsetArgument = ({ build }: ListField) => ({
+  description: "How many records to skip.",
+  type: build.graphql.GraphQLInt,
+  applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
+    $field.setOffset(lambda(arg.getRaw(), skip));
+  },
+});
+
+/** `orderBy`; undefined where the records have no order of their own. */
+function orderByArgument({ build, resource, table, codec, select }: ListField) {
+  const { GraphQLList, GraphQLNonNull } = build.graphql;
+  const orderType = build.getTypeByName(orderTypeName(build, codec));
+  if (!orderType || (table as AnyType).isVirtual) return undefined;
+  return {
+    description: "The order; the default of the list where omitted.",
+    type: new GraphQLList(new GraphQLNonNull(orderType as AnyType)),
+    defaultValue: [],
+    applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
+      applyOrder(
+        select($field),
+        lambda(arg.getRaw(), (orderBy) =>
+          (Array.isArray(orderBy) && orderBy.length > 0) || !resource.parameters
+            ? chosenOrder(table, orderBy, null)
+            : null,
+        ),
+        codec,
+      );
+    },
+  };
+}
+
+/** `sort` of functions; undefined for those that say the order themselves, by the tag @ordered. */
+function sortArgument({ build, resource, table, codec, select }: ListField) {
+  const sortType = build.getTypeByName(sortTypeName(build, codec));
+  if (!sortType || !resource.parameters || resource.extensions?.tags?.ordered !== undefined) return undefined;
+  const fallback = defaultSort(resource, table);
+  return {
+    description: "The order by name; orderBy comes first where both are given.",
+    type: sortType,
+    defaultValue: fallback,
+    applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
+      applyOrder(
+        select($field),
+        lambda([arg.getRaw(), contextStep()] as AnyType, ([sort, viewer]: AnyInput) => {
+          const order = chosenOrder(table, null, sort ?? fallback);
+          return placed(order, () => viewer.viewerPlace?.(viewer.ip)) as AnyType;
+        }),
+        codec,
+      );
+    },
+  };
+}
+
 /** The arguments of a list or connection, with plans that act on its select. */
 export function listArguments(
   build: GraphileBuild.Build,
@@ -23,24 +132,17 @@ export function listArguments(
   isConnection: boolean,
   args: Record<string, unknown>,
   isRoot: boolean,
-  /** Whether the field says itself where its rows are from, as a list on a project does. */
   isOfProject = false,
 ): Record<string, AnyType> {
-  const { GraphQLInt, GraphQLList, GraphQLNonNull } = build.graphql;
-  const table = tableOf(build, resource.codec as PgCodec) ?? resource;
   const codec = resource.codec as PgCodec;
-  const select = ($field: AnyStep) => (isConnection ? $field.getSubplan() : $field);
-  delete args.condition;
-  const members = filterMembers(build, codec);
-  const hasDeleted = Boolean(codec.attributes?.deleted_at) && !resource.parameters;
-  const filterType =
-    members.length > 0 || codec.attributes?.deleted_at
-      ? build.getTypeByName(filterTypeName(build, codec))
-      : undefined;
-  const orderType = build.getTypeByName(orderTypeName(build, codec));
-  const sortType = build.getTypeByName(sortTypeName(build, codec));
+  const table = tableOf(build, codec) ?? resource;
   const isPortfolio = isRoot && isConnection && typeof table.extensions?.tags?.portfolio === "string";
+  const select = ($field: AnyStep) => (isConnection ? $field.getSubplan() : $field);
+  const field: ListField = { build, resource, table, codec, select, isPortfolio, isOfProject };
+
+  delete args.condition;
   const result: Record<string, unknown> = { ...args };
+<<<<<<< HEAD
   if (filterType) {
     result.filter = {
       description: "Returns only the records that match all fields of the filter.",
@@ -75,11 +177,19 @@ export function listArguments(
       $field.setFirst(lambda(arg.getRaw(), (first) => pageSize(first, 100)));
     },
   };
+=======
+  const filter = filterArgument(field);
+  if (filter) result.filter = filter;
+  const member = isPortfolio && connectionArgument(build, table);
+  if (member) result[member.name] = { description: member.description, type: member.type() };
+  result.first = firstArgument(field);
+>>>>>>> main
   if (isConnection) {
     delete result.last;
     delete result.before;
     delete result.offset;
   } else {
+<<<<<<< HEAD
     result.offset = {
       description: "Number of records to skip.",
       type: GraphQLInt,
@@ -127,6 +237,17 @@ export function listArguments(
       },
     };
   }
+=======
+    result.offset = offsetArgument(field);
+  }
+  const orderBy = orderByArgument(field);
+  if (orderBy) {
+    result.orderBy = orderBy;
+    delete result.sort;
+  }
+  const sort = sortArgument(field);
+  if (sort) result.sort = sort;
+>>>>>>> main
   return result;
 }
 

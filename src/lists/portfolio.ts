@@ -57,142 +57,201 @@ function among(id: SQL, set: SQL | null): SQL {
   return set ? sql`${id} = any ((select ${set})::uuid[])` : sql`false`;
 }
 
+/** Whether the rows can be taken along an index of each scope, in the order of the list. */
+function goesAlongIndexes(
+  { columns, indexedOrder }: PortfolioTable,
+  { filter, order, after }: PortfolioRequest,
+) {
+  return (
+    !(filter?.includeDeleted === true && columns.has("deleted_at")) &&
+    columns.has("organization_id") &&
+    columns.has("project_id") &&
+    JSON.stringify(order) === JSON.stringify(indexedOrder) &&
+    (!after || isUniform(order))
+  );
+}
+
 /** `(select …)` for the FROM of a list; the rows come in order, already cut. */
 export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): SQL {
-  const limit = request.first + request.offset;
-  const rows = sql.identifier("t");
-  const name = sql.identifier(...table.source);
-  const page = sql`order by ${orderSql(request.order, sql.identifier("u"))} limit ${sql.literal(request.first)} offset ${sql.literal(request.offset)}`;
-  const includeDeleted = request.filter?.includeDeleted === true && table.columns.has("deleted_at");
-  const along =
-    !includeDeleted &&
-    table.columns.has("organization_id") &&
-    table.columns.has("project_id") &&
-    JSON.stringify(request.order) === JSON.stringify(table.indexedOrder) &&
-    (!request.after || isUniform(request.order));
-
-  if (!along) {
-    const source = includeDeleted ? withDeleted(table) : name;
-    const where = [
-      scope(table, rows, request.filter),
-      ...conditions(table.members, request.filter, rows, within(table, request.filter)),
-    ];
-    const mark = where.length > 1 || request.after ? plannedForValues : sql.blank;
-    const all = sql`select ${mark} t.* from ${source} t where ${sql.join(where, " and ")}`;
+  const { order, first, offset } = request;
+  const page = sql`order by ${orderSql(order, sql.identifier("u"))} limit ${sql.literal(first)} offset ${sql.literal(offset)}`;
+  if (!goesAlongIndexes(table, request)) {
+    const all = wholeScope(table, request);
     return request.after === undefined ? sql`(select u.* from (${all}) u ${page})` : sql`(${all})`;
   }
+  const filter = splitFilter(table, request.filter);
+  const branches = scopeBranches(table, request, filter);
+  const mark = filter.rest.length > 0 || request.after ? plannedForValues : sql.blank;
+  return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${page})`;
+}
 
-  const given = table.members.filter((m) => request.filter?.[m.name] != null);
-  const listed = given.filter((m) => m.column && table.listColumns.includes(m.column));
-  // What a member means of such a column, where no member names its values.
+/** All rows of the portfolio that match the filter, in no order. */
+function wholeScope(table: PortfolioTable, { filter, after }: PortfolioRequest): SQL {
+  const rows = sql.identifier("t");
+  const includeDeleted = filter?.includeDeleted === true && table.columns.has("deleted_at");
+  const source = includeDeleted ? withDeleted(table) : sql.identifier(...table.source);
+  const where = [
+    scope(table, rows, filter),
+    ...conditions(table.members, filter, rows, within(table, filter)),
+  ];
+  const mark = where.length > 1 || after ? plannedForValues : sql.blank;
+  return sql`select ${mark} t.* from ${source} t where ${sql.join(where, " and ")}`;
+}
+
+/** The fields of a filter that were given, by what they do to the branches. */
+interface SplitFilter {
+  /** The one that says the projects. */
+  projects: FilterMember | undefined;
+  /** Those about columns that stand between scope and order in an index. */
+  listed: FilterMember[];
+  /** What a field means of such a column, where no field names its values. */
+  implied: FilterMember["implies"];
+  /** All others, which are conditions. */
+  rest: FilterMember[];
+}
+
+function splitFilter(
+  { members, listColumns }: PortfolioTable,
+  filter: PortfolioRequest["filter"],
+): SplitFilter {
+  const given = members.filter((m) => filter?.[m.name] != null);
+  const listed = given.filter((m) => m.column && listColumns.includes(m.column));
   const implied = given.find(
     (m) =>
       m.implies &&
-      request.filter![m.name] === true &&
-      table.listColumns.includes(m.implies.column) &&
+      filter![m.name] === true &&
+      listColumns.includes(m.implies.column) &&
       !listed.some(({ column }) => column === m.implies!.column),
   )?.implies;
-  const projectMember = given.find((m) => m.column === "project_id");
-  const others = given.filter((m) => m !== projectMember);
-  const live = table.columns.has("deleted_at") ? [sql`t.deleted_at is null`] : [];
-  const parts = request.after ? follows(table.attributes, request.order, request.after) : [sql`true`];
+  const projects = given.find((m) => m.column === "project_id");
+  return { projects, listed, implied, rest: given.filter((m) => m !== projects && !listed.includes(m)) };
+}
+
+const liveRows = ({ columns }: PortfolioTable) =>
+  columns.has("deleted_at") ? [sql`t.deleted_at is null`] : [];
+
+/** The rows behind the cursor, in parts that an index holds each; one that is true of all without a cursor. */
+const cursorParts = ({ attributes }: PortfolioTable, { order, after }: PortfolioRequest): SQL[] =>
+  after ? follows(attributes, order, after) : [sql`true`];
+
+/**
+ * The first rows of each of the scopes `s`.
+ * @param split where an index holds the listed columns: one look-up per value.
+ * @param many whether there may be hundreds of scopes.
+ */
+type Branch = (scopes: SQL, where: SQL[], how?: { split?: boolean; many?: boolean }) => SQL;
+
+function branchOf(
+  table: PortfolioTable,
+  request: PortfolioRequest,
+  { listed, implied, rest }: SplitFilter,
+): Branch {
+  const { filter, order } = request;
+  const limit = request.first + request.offset;
+  const rows = sql.identifier("t");
+  const common = [...liveRows(table), ...conditions(rest, filter, rows, within(table, filter))];
   const lists = [
-    ...listed.map((m) => ({ column: m.column!, values: request.filter![m.name] as string[] })),
+    ...listed.map((m) => ({ column: m.column!, values: filter![m.name] as string[] })),
     ...(implied ? [implied] : []),
   ].map(({ column, values }, i) => ({
     from: sql`unnest(${sql.value([...new Set(values)])}::text[]) ${sql.identifier(`v${i}`)} (${sql.identifier(`v${i}`)})`,
     where: sql`t.${sql.identifier(column)} = s.${sql.identifier(`v${i}`)}`,
   }));
-  const rest = others.filter((m) => !listed.includes(m));
-  /**
-   * The first rows of each of the scopes `s`.
-   * @param split where an index holds the listed columns: one look-up per value.
-   * @param many whether there may be hundreds of scopes.
-   */
-  const branch = (scopes: SQL, where: SQL[], { split = false, many = false }) => {
-    const all = [...where, ...live, ...conditions(rest, request.filter, rows, within(table, request.filter))];
+  return (scopes, where, { split = false, many = false } = {}) => {
+    const all = [...where, ...common];
     if (split) all.push(...lists.map((l) => l.where));
     // PERF: in the text, so that a plan for any values of the parameters knows how many rows have them.
-    else all.push(...listed.map((m) => oneOf(m.column!, request.filter![m.name] as string[])));
+    else all.push(...listed.map((m) => oneOf(m.column!, filter![m.name] as string[])));
     const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
     const source = sql`(select * from ${sql.join(sources, " cross join ")})`;
     const firstRows: FirstRows = (columns, further, cut) =>
-      sql`(select ${columns} from ${name} t where ${sql.join([...all, ...further], " and ")} order by ${orderSql(request.order, rows)} ${cut})`;
+      sql`(select ${columns} from ${sql.identifier(...table.source)} t where ${sql.join([...all, ...further], " and ")} order by ${orderSql(order, rows)} ${cut})`;
     return sql.join(
-      parts.map((part) => {
+      cursorParts(table, request).map((part) => {
         const ofPart: FirstRows = (columns, further, cut) => firstRows(columns, [part, ...further], cut);
         return (
-          (many ? bounded(table, request.order, source, ofPart, limit) : undefined) ??
+          (many ? bounded(table, order, source, ofPart, limit) : undefined) ??
           sql`select b.* from ${source} s cross join lateral ${ofPart(sql`t.*`, [], sql`limit ${sql.literal(limit)}`)} b`
         );
       }),
       " union all ",
     );
   };
+}
 
+/** One branch for each reason why the viewer sees rows; no row is in two of them. */
+function scopeBranches(table: PortfolioTable, request: PortfolioRequest, filter: SplitFilter): SQL[] {
+  const branch = branchOf(table, request, filter);
   const ownProjects = table.columns.has("assignee_id")
     ? setOf("viewer_own_projects", table.permission)
     : null;
-  const branches: SQL[] = [];
-  let own = ownProjects;
-  if (projectMember) {
-    const values = [request.filter![projectMember.name]].flat() as string[];
-    const chosen = sql`(select app_hidden.record_id('projects', i.id, ${sql.literal(projectMember.name)}) as id from unnest(${sql.value([...new Set(values)])}::text[]) i (id))`;
+  const chosen = filter.projects && chosenProjects(filter.projects, request.filter);
+  const branches = chosen
+    ? [
+        branch(
+          ownProjects
+            ? sql`(${chosen} except select unnest(${ownProjects}))`
+            : sql`(select distinct c.id from ${chosen} c)`,
+          [sql`t.project_id = s.id`],
+          { split: true, many: true },
+        ),
+      ]
+    : [
+        branch(
+          sql`unnest(${setOf("viewer_organizations", table.permission)})`,
+          [sql`t.organization_id = s.id`],
+          { split: true },
+        ),
+        branch(sql`unnest(${setOf("viewer_projects", table.permission)})`, [sql`t.project_id = s.id`], {
+          split: true,
+          many: true,
+        }),
+      ];
+  if (ownProjects && !table.also) {
     branches.push(
       branch(
-        ownProjects
-          ? sql`(${chosen} except select unnest(${ownProjects}))`
-          : sql`(select distinct c.id from ${chosen} c)`,
-        [sql`t.project_id = s.id`],
-        { split: true, many: true },
-      ),
-    );
-    own = ownProjects && sql`(${chosen} intersect select unnest(${ownProjects}))`;
-  } else {
-    branches.push(
-      branch(
-        sql`unnest(${setOf("viewer_organizations", table.permission)})`,
-        [sql`t.organization_id = s.id`],
-        { split: true },
-      ),
-      branch(sql`unnest(${setOf("viewer_projects", table.permission)})`, [sql`t.project_id = s.id`], {
-        split: true,
-        many: true,
-      }),
-    );
-  }
-  if (own && !table.also) {
-    branches.push(
-      branch(
-        projectMember ? own : sql`unnest(${own})`,
+        chosen ? sql`(${chosen} intersect select unnest(${ownProjects}))` : sql`unnest(${ownProjects})`,
         [sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = s.id`],
-        {},
       ),
     );
   }
-  const common = [...live, sql`(${sql.join(parts, " or ")})`];
-  if (table.also) {
-    const { permission: other, nullColumns } = table.also;
-    const inOwn = among(sql`t.project_id`, ownProjects);
-    branches.push(
-      branch(
-        sql`(select unnest(${setOf("viewer_organizations", other)}) as id except select unnest(${setOf("viewer_organizations", table.permission)}))`,
-        [
-          sql`t.organization_id = s.id`,
-          ...nullColumns.map((column) => sql`t.${sql.identifier(column)} is null`),
-          // As far as no other branch has them.
-          projectMember
-            ? inOwn
-            : sql`(${among(sql`t.project_id`, setOf("viewer_projects", table.permission))}) is not true`,
-          ...(projectMember ? conditions([projectMember], request.filter, rows, "portfolio") : []),
-        ],
-        {},
-      ),
-    );
+  if (table.also) branches.push(alsoBranch(table, table.also, request, { branch, ownProjects, filter }));
+  if (table.ownFinder !== undefined) {
+    const common = [...liveRows(table), sql`(${sql.join(cursorParts(table, request), " or ")})`];
+    branches.push(ownRows(table, ownProjects, common, request.filter));
   }
-  if (table.ownFinder !== undefined) branches.push(ownRows(table, ownProjects, common, request.filter));
-  const mark = rest.length > 0 || request.after ? plannedForValues : sql.blank;
-  return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${page})`;
+  return branches;
+}
+
+/** The ids of the projects that a filter names, by id or slug. */
+function chosenProjects({ name }: FilterMember, filter: PortfolioRequest["filter"]): SQL {
+  const values = [filter![name]].flat() as string[];
+  return sql`(select app_hidden.record_id('projects', i.id, ${sql.literal(name)}) as id from unnest(${sql.value([...new Set(values)])}::text[]) i (id))`;
+}
+
+/** The rows that another permission shows, as far as no other branch has them. */
+function alsoBranch(
+  { permission }: PortfolioTable,
+  { permission: other, nullColumns }: NonNullable<PortfolioTable["also"]>,
+  request: PortfolioRequest,
+  {
+    branch,
+    ownProjects,
+    filter: { projects },
+  }: { branch: Branch; ownProjects: SQL | null; filter: SplitFilter },
+): SQL {
+  const project = sql`t.project_id`;
+  return branch(
+    sql`(select unnest(${setOf("viewer_organizations", other)}) as id except select unnest(${setOf("viewer_organizations", permission)}))`,
+    [
+      sql`t.organization_id = s.id`,
+      ...nullColumns.map((column) => sql`t.${sql.identifier(column)} is null`),
+      projects
+        ? among(project, ownProjects)
+        : sql`(${among(project, setOf("viewer_projects", permission))}) is not true`,
+      ...(projects ? conditions([projects], request.filter, sql.identifier("t"), "portfolio") : []),
+    ],
+  );
 }
 
 /** `(select columns … where further … order by … cut)` of one scope `s`. */

@@ -34,113 +34,141 @@ const subscribeTo = (kind: "events" | "changed", args: Record<string, Executable
   return listen(context().get("live") as never, $topic as never);
 };
 
+const organizationIdOf = ($update: ExecutableStep) =>
+  lambda($update, (update) => (update as Update).organizationId);
+
+const upToSequenceOf = ($update: ExecutableStep) =>
+  lambda($update, (update) => String((update as Update).upTo));
+
+/** The events of an update, read with the rights of the viewer. */
+function eventsOf(resource: AnyResource, $update: ExecutableStep) {
+  const $organizationId = organizationIdOf($update);
+  const $sequences = lambda($update, (update) =>
+    (update as Update).events.map(({ sequence }) => String(sequence)),
+  );
+  const $select = pgSelect({ resource, identifiers: [], mode: "normal" });
+  const { alias } = $select;
+  const organizationId = $select.placeholder($organizationId, TYPES.uuid);
+  const sequences = $select.placeholder($sequences, listOfCodec(TYPES.bigint));
+  $select.where(sql`${alias}.organization_id = ${organizationId}`);
+  $select.where(sql`${alias}.sequence = any (${sequences})`);
+  $select.orderBy({
+    fragment: sql`${$select.alias}.sequence`,
+    codec: resource.codec.attributes.sequence!.codec,
+    direction: "ASC",
+  });
+  return $select;
+}
+
+const typeDefs = gql`
+  """
+  Which events a subscription is about: those that match all that is given.
+  """
+  input EventSubscriptionFilter {
+    """
+    Names such as lead.created, lead.* or *.
+    """
+    names: [String!]
+
+    """
+    The organization whose events they are, by id or slug.
+    """
+    organizationId: ID!
+
+    """
+    The project of the record, by id or slug.
+    """
+    projectId: ID
+
+    """
+    The record that changed.
+    """
+    subjectId: ID
+
+    """
+    The kind of record that changed, such as lead.
+    """
+    subjectType: String
+  }
+
+  """
+  Events that were committed since the update before.
+  """
+  type EventsUpdate {
+    """
+    The events, in the order of their sequence; empty where there are none up to the sequence.
+    """
+    events: [Event!]!
+
+    """
+    The organization.
+    """
+    organizationId: ID!
+
+    """
+    All events that were asked for up to this sequence have been told: subscribe after it to go on.
+    """
+    upToSequence: String!
+  }
+
+  """
+  Records that have changed since the update before.
+  """
+  type ChangedUpdate {
+    """
+    The records, as far as the viewer may see their events.
+    """
+    ids: [ID!]!
+
+    """
+    The organization.
+    """
+    organizationId: ID!
+
+    """
+    What is read from now on has all changes up to this sequence.
+    """
+    upToSequence: String!
+  }
+
+  extend type Subscription {
+    """
+    Which of some records have changed, so that a program reads them again; 100 records of one organization at most.
+    """
+    changed(
+      """
+      The records.
+      """
+      ids: [ID!]!
+
+      """
+      The organization, by id or slug.
+      """
+      organizationId: ID!
+    ): ChangedUpdate!
+
+    """
+    Events of an organization as they are committed, each once, in the order of their sequence.
+    """
+    events(
+      """
+      Only events behind this sequence; those from now on where omitted.
+      """
+      afterSequence: String
+
+      """
+      Only events that match all fields of the filter.
+      """
+      filter: EventSubscriptionFilter!
+    ): EventsUpdate!
+  }
+`;
+
 export const SubscriptionsPlugin: GraphileConfig.Plugin = {
   ...extendSchema((build) => {
     const events = build.pgResources.events as unknown as AnyResource;
     return {
-      typeDefs: gql`
-        """
-        Which events a subscription is about: those that match all that is given.
-        """
-        input EventSubscriptionFilter {
-          """
-          Names such as lead.created, lead.* or *.
-          """
-          names: [String!]
-
-          """
-          The organization whose events they are, by id or slug.
-          """
-          organizationId: ID!
-
-          """
-          The project of the record, by id or slug.
-          """
-          projectId: ID
-
-          """
-          The record that changed.
-          """
-          subjectId: ID
-
-          """
-          The kind of record that changed, such as lead.
-          """
-          subjectType: String
-        }
-
-        """
-        Events that were committed since the update before.
-        """
-        type EventsUpdate {
-          """
-          The events, in the order of their sequence; empty where there are none up to the sequence.
-          """
-          events: [Event!]!
-
-          """
-          The organization.
-          """
-          organizationId: ID!
-
-          """
-          All events that were asked for up to this sequence have been told: subscribe after it to go on.
-          """
-          upToSequence: String!
-        }
-
-        """
-        Records that have changed since the update before.
-        """
-        type ChangedUpdate {
-          """
-          The records, as far as the viewer may see their events.
-          """
-          ids: [ID!]!
-
-          """
-          The organization.
-          """
-          organizationId: ID!
-
-          """
-          What is read from now on has all changes up to this sequence.
-          """
-          upToSequence: String!
-        }
-
-        extend type Subscription {
-          """
-          Which of some records have changed, so that a program reads them again; 100 records of one organization at most.
-          """
-          changed(
-            """
-            The records.
-            """
-            ids: [ID!]!
-
-            """
-            The organization, by id or slug.
-            """
-            organizationId: ID!
-          ): ChangedUpdate!
-
-          """
-          Events of an organization as they are committed, each once, in the order of their sequence.
-          """
-          events(
-            """
-            Only events behind this sequence; those from now on where omitted.
-            """
-            afterSequence: String
-
-            """
-            Only events that match all fields of the filter.
-            """
-            filter: EventSubscriptionFilter!
-          ): EventsUpdate!
-        }
-      `,
+      typeDefs,
       objects: {
         Subscription: {
           plans: {
@@ -164,36 +192,15 @@ export const SubscriptionsPlugin: GraphileConfig.Plugin = {
         },
         EventsUpdate: {
           plans: {
-            organizationId: ($update: ExecutableStep) =>
-              lambda($update, (update) => (update as Update).organizationId),
-            upToSequence: ($update: ExecutableStep) =>
-              lambda($update, (update) => String((update as Update).upTo)),
-            events($update: ExecutableStep) {
-              const $organizationId = lambda($update, (update) => (update as Update).organizationId);
-              const $sequences = lambda($update, (update) =>
-                (update as Update).events.map(({ sequence }) => String(sequence)),
-              );
-              const $select = pgSelect({ resource: events, identifiers: [], mode: "normal" });
-              const { alias } = $select;
-              const organizationId = $select.placeholder($organizationId, TYPES.uuid);
-              const sequences = $select.placeholder($sequences, listOfCodec(TYPES.bigint));
-              $select.where(sql`${alias}.organization_id = ${organizationId}`);
-              $select.where(sql`${alias}.sequence = any (${sequences})`);
-              $select.orderBy({
-                fragment: sql`${$select.alias}.sequence`,
-                codec: events.codec.attributes.sequence!.codec,
-                direction: "ASC",
-              });
-              return $select;
-            },
+            organizationId: organizationIdOf,
+            upToSequence: upToSequenceOf,
+            events: ($update: ExecutableStep) => eventsOf(events, $update),
           },
         },
         ChangedUpdate: {
           plans: {
-            organizationId: ($update: ExecutableStep) =>
-              lambda($update, (update) => (update as Update).organizationId),
-            upToSequence: ($update: ExecutableStep) =>
-              lambda($update, (update) => String((update as Update).upTo)),
+            organizationId: organizationIdOf,
+            upToSequence: upToSequenceOf,
             ids: ($update: ExecutableStep) =>
               lambda($update, (update) => [
                 ...new Set((update as Update).events.map(({ subjectId }) => subjectId)),

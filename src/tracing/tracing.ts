@@ -12,6 +12,7 @@ import {
   SpanStatusCode,
   trace,
   TraceFlags,
+  type Tracer,
 } from "@opentelemetry/api";
 import { parseTraceParent } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
@@ -42,12 +43,8 @@ const kinds = { client: SpanKind.CLIENT, consumer: SpanKind.CONSUMER };
 /** Milliseconds that sending what is left may take at a stop. */
 const FLUSH_MS = 3_000;
 
-/** Makes spans from now on, until `stop`, which sends those that are left. */
-export function startTracing({ endpoint, headers = {}, ratio, mode }: TracingOptions): {
-  stop(): Promise<void>;
-} {
-  const byRatio = new TraceIdRatioBasedSampler(ratio);
-  const provider = new TracerProvider({
+function createProvider({ endpoint, headers = {}, mode }: TracingOptions): TracerProvider {
+  return new TracerProvider({
     resource: resourceFromAttributes({ "service.name": "plat", "plat.mode": mode }),
     // PERF: what is not recorded makes no span at all, see rootOf.
     sampler: new AlwaysOnSampler(),
@@ -61,11 +58,12 @@ export function startTracing({ endpoint, headers = {}, ratio, mode }: TracingOpt
       }),
     ],
   });
-  const tracer = provider.getTracer("plat");
-  const active = new AsyncLocalStorage<Context>();
+}
 
-  /** Below what something begins that was asked for here or elsewhere; undefined where its trace is not recorded. */
-  const rootOf = (parent: string | undefined): Context | undefined => {
+/** @returns the context below which a trace begins that was asked for here or by `parent`; undefined where it is not recorded */
+function rootsBy(ratio: number): (parent: string | undefined) => Context | undefined {
+  const byRatio = new TraceIdRatioBasedSampler(ratio);
+  return (parent) => {
     const remote = parent === undefined ? null : parseTraceParent(parent);
     if (!remote) return Math.random() < ratio ? ROOT_CONTEXT : undefined;
     if (!(remote.traceFlags & TraceFlags.SAMPLED)) return undefined;
@@ -73,6 +71,18 @@ export function startTracing({ endpoint, headers = {}, ratio, mode }: TracingOpt
     if (decision !== SamplingDecision.RECORD_AND_SAMPLED) return undefined;
     return trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true });
   };
+}
+
+function fail(span: Span, error: unknown): void {
+  // Of messages nobody knows what they quote.
+  const { name, code } = (error ?? {}) as { name?: string; code?: string };
+  span.setStatus({ code: SpanStatusCode.ERROR });
+  span.setAttribute("error.type", code ?? name ?? "Error");
+}
+
+/** Makes the spans of a process, each below the one that is active where it begins. */
+function createSpanMaker(tracer: Tracer, rootOf: ReturnType<typeof rootsBy>): SpanMaker {
+  const active = new AsyncLocalStorage<Context>();
   const begin = (
     above: Context,
     { name, kind, attributes = {} }: SpanOptions,
@@ -87,14 +97,7 @@ export function startTracing({ endpoint, headers = {}, ratio, mode }: TracingOpt
     if (requestId !== undefined) span.setAttribute("plat.request_id", requestId);
     return { span, context: trace.setSpan(above, span) };
   };
-  const fail = (span: Span, error: unknown) => {
-    // Of messages nobody knows what they quote.
-    const { name, code } = (error ?? {}) as { name?: string; code?: string };
-    span.setStatus({ code: SpanStatusCode.ERROR });
-    span.setAttribute("error.type", code ?? name ?? "Error");
-  };
-
-  const maker: SpanMaker = {
+  return {
     async run(options, work) {
       // What was asked for earlier goes on with its trace, or begins one; all else is a part of what runs.
       const above = options.kind === "consumer" ? rootOf(options.parent) : active.getStore();
@@ -145,7 +148,12 @@ export function startTracing({ endpoint, headers = {}, ratio, mode }: TracingOpt
       return `00-${traceId}-${spanId}-01`;
     },
   };
-  makeSpansBy(maker);
+}
+
+/** Makes spans from now on, until `stop`, which sends those that are left. */
+export function startTracing(options: TracingOptions): { stop(): Promise<void> } {
+  const provider = createProvider(options);
+  makeSpansBy(createSpanMaker(provider.getTracer("plat"), rootsBy(options.ratio)));
   return {
     async stop() {
       makeSpansBy(undefined);

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { parse } from "content-disposition";
 import readSheets from "read-excel-file/node";
 import { extractText, getDocumentProxy } from "unpdf";
 import { workbook } from "../../src/exports/workbook.ts";
@@ -129,7 +130,7 @@ async function file(
   const found = await read(id, person);
   if (found.status !== "COMPLETED") throw new Error(`${found.status}: ${found.error}`);
   const { body, type, disposition } = await download(found.url);
-  expect(disposition).toContain(`attachment; filename="${found.filename}"`);
+  expect(parse(disposition!)).toEqual({ type: "attachment", parameters: { filename: found.filename } });
   expect(body.length).toBe(found.filesize);
   expect(createHash("sha256").update(body).digest("hex")).toBe(found.checksum);
   return { id, body, type };

@@ -64,7 +64,7 @@ test(
     });
     if (process.env.FUZZ_TELL)
       process.stderr.write(
-        `${working.size} mutations were tried; not ${missing.join(", ")}\n${differences.join("\n")}\n`,
+        `${working.size} mutations were tried, ${dryRuns.size} dry; not ${missing.join(", ")}\n${differences.join("\n")}\n`,
       );
     if (process.env.FUZZ_WRITE) writeTakes(takesOf);
     expect(process.env.FUZZ_WRITE ? [] : differences).toEqual([]);

@@ -6,7 +6,6 @@ import { CodedError, internalError } from "../../src/base/errors.ts";
 import { executionError, validationError, withoutNames } from "../../src/http/graphqlErrors.ts";
 import { inputMember } from "../../src/http/inputMember.ts";
 import { literalPath } from "../../src/http/literalPath.ts";
-import { parseMediaType } from "../../src/http/mediaType.ts";
 import type { RequestState } from "../../src/http/requestState.ts";
 import { retryAfter } from "../../src/http/retryAfter.ts";
 import { describeForLog, toCodedError } from "../../src/http/toCodedError.ts";
@@ -401,25 +400,6 @@ describe("anything that was thrown", () => {
     expect(describeForLog({ message: 7 })).toEqual({ message: "[object Object]" });
     expect(describeForLog(undefined)).toEqual({ message: "undefined" });
   });
-});
-
-test.each([
-  ["application/json", "application/json", {}],
-  [" Application/JSON ; Charset=UTF-8 ", "application/json", { charset: "utf-8" }],
-  ['text/x; a="B c" ;; d=e', "text/x", { a: "b c", d: "e" }],
-  ["a/b;c=", undefined, {}],
-  ["a/b;c", undefined, {}],
-  ["a/b;c=d e", undefined, {}],
-  ["a/b;=d", undefined, {}],
-  ["a", undefined, {}],
-  ["a/", undefined, {}],
-  ["/b", undefined, {}],
-  ["a/b c", undefined, {}],
-  ["x a/b", undefined, {}],
-  ["", undefined, {}],
-])("the media type %j", (header, type, parameters) => {
-  const parsed = parseMediaType(header);
-  expect([parsed?.type, Object.fromEntries(parsed?.parameters ?? [])]).toEqual([type, parameters]);
 });
 
 test.each([

@@ -116,7 +116,6 @@ test.each([
   "application/x-www-form-urlencoded",
   "application/json; charset=utf-16",
   "application/json; charset=iso-8859-1",
-  "application/json; charset",
   "application/jsonp",
   "application/json, text/plain",
   "/",

@@ -33,6 +33,23 @@ test("the connection of a worker is not taken for a process of the server, by wh
   await worker.query("select app_private.connection_ends($1)", [rows[0].id]);
 });
 
+test("what was queued, or noted as gone, before the clock was set back does not wait until the clock comes there again", async () => {
+  await owner.query(`
+    select graphile_worker.add_job('files__sweep', job_key => 'now');
+    select graphile_worker.add_job('files__sweep', job_key => 'later', run_at => now() + interval '3 hours');
+    select graphile_worker.add_job('files__sweep', job_key => 'untouched', run_at => now() + interval '5 hours');
+    update graphile_worker._private_jobs set run_at = run_at + interval '2 hours', created_at = created_at + interval '2 hours',
+      updated_at = updated_at + interval '2 hours' where key in ('now', 'later');
+    insert into app_private.workers (id, gone_at) values ('dead', now() + interval '2 hours')`);
+  expect((await worker.query("select app_private.follow_clock() as jobs")).rows).toEqual([{ jobs: 2 }]);
+  expect((await worker.query("select app_private.follow_clock() as jobs")).rows).toEqual([{ jobs: 0 }]);
+  const due =
+    "select key || ' ' || round(extract(epoch from run_at - now()) / 3600) from graphile_worker._private_jobs where key is not null order by key";
+  expect(await column(due)).toEqual(["later 3", "now 0", "untouched 5"]);
+  await worker.query("select * from app_private.free_jobs_of_dead_workers(false)");
+  expect(await column("select count(*) from app_private.workers where gone_at > now()")).toEqual(["0"]);
+});
+
 /** The first column of each row, as the owner reads it. */
 async function column(query: string): Promise<string[]> {
   const { rows } = await owner.query({ text: query, rowMode: "array" });

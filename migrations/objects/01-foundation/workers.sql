@@ -197,6 +197,26 @@ comment on function app_private.free_lost_jobs(text, bigint[]) is
   'Frees the jobs that a living worker was given and never heard of, as its connection broke before the answer: those '
   'that it holds and does not know of. Returns how many.';
 
+create function app_private.follow_clock() returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  -- Servers that agree to the second do not differ by more.
+  latest constant timestamptz := now() + interval '1 minute';
+  amount int;
+begin
+  update graphile_worker._private_jobs j set run_at = now() + greatest(interval '0', j.run_at - q.at),
+      created_at = least(j.created_at, now()), updated_at = now()
+    from (select j.id, greatest(j.created_at, j.updated_at) as at from graphile_worker._private_jobs j) q
+    where q.id = j.id and q.at > latest and j.locked_at is null;
+  get diagnostics amount = row_count;
+  update app_private.webhook_queue q set due_at = now() from app_public.webhook_deliveries d
+    where d.id = q.delivery_id and d.inserted_at > latest and q.due_at > latest and not q.leased;
+  return amount;
+end $$;
+comment on function app_private.follow_clock() is
+  'Has jobs and deliveries that were queued before the clock was set back wait for as long as they would have, rather '
+  'than until the clock comes there again. Reads all jobs; returns how many it moved.';
+
 create function app_private.deadly_keys() returns table (key text, ticket uuid)
 language sql stable rows 10 security definer set search_path = pg_catalog, pg_temp as $$
   select d.key, case when d.set_aside_at is not null then d.id end from app_private.job_deaths d
@@ -232,5 +252,6 @@ comment on table app_private.job_deaths is
   'Jobs during which their process died: how often, and since when they are set aside. The id is the ticket that the '
   'log tells.';
 grant execute on function app_private.connection_begins, app_private.connection_ends, app_private.deadly_keys,
-  app_private.free_jobs_of_dead_workers, app_private.free_lost_jobs, app_private.note_gone_connections,
+  app_private.follow_clock, app_private.free_jobs_of_dead_workers, app_private.free_lost_jobs,
+  app_private.note_gone_connections,
   app_private.note_job_done, app_private.worker_begins, app_private.worker_ends to plat_worker;

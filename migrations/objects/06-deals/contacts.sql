@@ -109,8 +109,10 @@ begin
     E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer; null where it is of a lead.');
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
     E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.');
-  execute format('comment on column app_public.%I.lead_id is %L', table_name, 'Id of the lead. Set either this or `buyerId`.');
-  execute format('comment on column app_public.%I.buyer_id is %L', table_name, 'Id of the buyer. Set either this or `leadId`.');
+  execute format('comment on column app_public.%I.lead_id is %L', table_name,
+    'Id of the lead. Set either this or `buyerId`.');
+  execute format('comment on column app_public.%I.buyer_id is %L', table_name,
+    'Id of the buyer. Set either this or `leadId`.');
   execute format('create policy sellers on app_public.%I for select to plat_user using (deleted_at is null and (%s))',
     table_name, readers);
   execute format('create policy sellers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,

@@ -23,16 +23,18 @@ language sql stable as $$
     'events', coalesce(jsonb_agg(jsonb_build_object('name', e.name, 'subjectType', e.subject_type,
       'subjectId', e.subject_id, 'organizationId', e.organization_id, 'projectId', e.project_id,
       'changes', e.changes, 'data', e.data) order by e.place) filter (where e.place <= most), '[]'),
+    'seen', coalesce(jsonb_agg(e.id) filter (where e.place <= most), '[]'),
     'moreEvents', count(*) filter (where e.place > most))
   from (
     select m.*, row_number() over (order by m.id) as place from app_hidden.masked_events m
     where m.id >= app_hidden.first_id_of(now()) and m.transaction_id = pg_current_xact_id()::text::bigint) e
 $$;
 comment on function app_hidden.dry_run_events(int) is
-  'The events that this transaction has written, as the viewer reads them: at most so many, and how many more.';
+  'The events that this transaction has written, as the viewer reads them: at most so many, with their ids, and how '
+  'many more.';
 grant execute on function app_hidden.dry_run_events to plat_user;
 
-create function app_private.dry_run_workflows(organization_ids uuid[]) returns jsonb
+create function app_private.dry_run_workflows(organization_ids uuid[], seen jsonb) returns jsonb
 language plpgsql volatile as $$
 declare
   workflow app_public.workflows;
@@ -57,16 +59,16 @@ begin
       result := result || coalesce((
         select jsonb_agg(c || jsonb_build_object('organizationId', range.organization_id, 'name', workflow.name,
           'event', (select e.name from app_public.events e where e.id = (c ->> 'eventId')::uuid)))
-        from jsonb_array_elements(wanted) c), '[]');
+        from jsonb_array_elements(wanted) c where seen ? (c ->> 'eventId')), '[]');
     end loop;
   end loop;
   return result;
 end $$;
-comment on function app_private.dry_run_workflows(uuid[]) is
+comment on function app_private.dry_run_workflows(uuid[], jsonb) is
   'The workflows of these organizations that the events of this transaction would start: id, name, event, subject, and '
   'the condition that is still to be evaluated, with its data.';
 
-create function app_private.dry_run_effects() returns jsonb
+create function app_private.dry_run_effects(seen jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
@@ -94,7 +96,7 @@ begin
       perform app_private.make_deliveries(webhook, range.first - 1, range.last);
     end loop;
   end loop;
-  workflows := app_private.dry_run_workflows(runner_of);
+  workflows := app_private.dry_run_workflows(runner_of, seen);
   perform app_private.set_claims(before);
   return jsonb_build_object(
     'jobs', (select coalesce(jsonb_agg(jsonb_strip_nulls(j - 'organizationId')), '[]')
@@ -115,7 +117,7 @@ begin
         join app_public.webhooks w on w.id = d.webhook_id group by d.webhook_id, w.url) d),
     'workflows', workflows);
 end $$;
-comment on function app_private.dry_run_effects() is
+comment on function app_private.dry_run_effects(jsonb) is
   'What would follow the events of this transaction, and the jobs that it would enqueue, as far as they are of '
   'organizations in which the viewer may know of them. Fans out webhooks and notifications to tell: only for a '
   'transaction that is rolled back.';

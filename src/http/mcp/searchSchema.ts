@@ -25,6 +25,9 @@ const MOST_FOUND = 12;
 const wordsOf = (text: string): string[] =>
   (text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? []).map((word) => word.toLowerCase().replace(/s$/, ""));
 
+/** What words of one kind begin with: reserve, reservation. */
+const stemOf = (word: string): string => (word.length > 5 ? word.slice(0, -1) : word);
+
 function signature({ name, args, type, description }: GraphQLField<unknown, unknown>): string {
   const given = args.map((arg) => `${arg.name}: ${arg.type}`).join(", ");
   return `"""${description ?? ""}"""\n${name}${given ? `(${given})` : ""}: ${type}`;
@@ -85,7 +88,7 @@ export function searchSchema(
     words.reduce(
       (sum, word) =>
         sum +
-        (own.has(word) ? 10 : [...own].some((one) => one.startsWith(word)) ? 4 : 0) +
+        (own.has(word) ? 10 : [...own].some((one) => one.startsWith(stemOf(word))) ? 4 : 0) +
         (description.includes(word) ? 1 : 0),
       0,
     ) -

@@ -1,0 +1,189 @@
+/** Looks tokens up in the database, and remembers those that it found for a minute. */
+import type { Pool } from "pg";
+import { partyOf } from "../admission/party.ts";
+import { authentications } from "../admission/semaphores.ts";
+import { CodedError, internalError } from "../base/errors.ts";
+import type { Claims } from "../database/claims.ts";
+import { DatabaseConnectionError, LOCK_NOT_AVAILABLE } from "../database/databaseErrors.ts";
+import { fromSqlError, isSqlError } from "../database/sqlErrors.ts";
+import type { Access, TokenFacts } from "../database/tokenCheck.ts";
+import { accessTokenPrefix, accessTokenSha256, isAccessToken } from "./accessToken.ts";
+import { KnownTokens, type KnownToken } from "./knownTokens.ts";
+import { createLoginTokens, type LoginTokenKey } from "./loginToken.ts";
+
+/** Row of app_private.authenticate_session and app_private.authenticate_access_token. */
+interface AuthenticatedRow {
+  viewer_id: string;
+  token_id: string | null;
+  read_only: boolean;
+  organization_id: string | null;
+  scopes: string[] | null;
+  second_factor_withholds: "SOME" | "ALL" | null;
+}
+
+const bySession = {
+  name: "authenticate_session",
+  text: "select * from app_private.authenticate_session($1, $2, $3, $4, $5, to_timestamp($6))",
+};
+const byAccessToken = {
+  name: "authenticate_access_token",
+  text: "select * from app_private.authenticate_access_token($1)",
+};
+/** Of tokens that agents use. */
+const byAgentToken = {
+  name: "authenticate_agent_token",
+  text: "select * from app_private.authenticate_access_token($1, 'MCP')",
+};
+const accessOf = {
+  name: "access_of",
+  text: "select access, classes, parties, version from app_private.access_of($1, $2, $3)",
+};
+
+/** Row of app_private.access_of. */
+interface AccessRow {
+  access: string | null;
+  classes: string[] | null;
+  parties: string[];
+  version: string;
+}
+
+const NOTHING = "{}|{}|{}|{}|{}";
+
+/** Settings for app_hidden.handed_access; null where there is too much to hand on. */
+function toAccess({ access, classes, parties, version }: AccessRow): Access | null {
+  if (access === null) return null;
+  const settings: Record<string, string> = { "plat.access": access, "plat.access_": NOTHING };
+  for (const [index, sets] of (classes ?? []).entries()) settings[`plat.access_${index + 1}`] = sets;
+  return { settings, parties, version };
+}
+
+/** A token that was looked up: what it stands for, and what it is looked up by again without its text. */
+export interface Bearer {
+  readonly claims: Claims;
+  readonly facts: TokenFacts;
+  /** When it expires by itself, in seconds since 1970; undefined: the database knows. */
+  readonly expiresAt: number | undefined;
+}
+
+/** What a token stands for. */
+const claimsOf = (row: AuthenticatedRow, sessionId: string | undefined, isAgent: boolean): Claims => ({
+  userId: row.viewer_id,
+  readOnly: row.read_only,
+  ...(sessionId !== undefined && { sessionId }),
+  ...(row.token_id !== null && { tokenId: row.token_id }),
+  ...(row.organization_id !== null && { organizationId: row.organization_id }),
+  ...(row.scopes !== null && { scopes: row.scopes }),
+  ...(row.second_factor_withholds && { secondFactorWithholds: row.second_factor_withholds }),
+  ...(isAgent && { isAgent: true }),
+});
+
+export interface TokenLookUpOptions {
+  /** Connections of plat_authenticator. */
+  pool: Pick<Pool, "query">;
+  /** Those of login tokens; the first one signs. */
+  keys: readonly LoginTokenKey[];
+  /** Where the tokens are taken that it knows: by the API where omitted, which takes login tokens too. */
+  audience?: "API" | "MCP";
+}
+
+/** The tokens of one audience. Its methods throw CodedError UNAUTHENTICATED for a bad token, UNAVAILABLE or INTERNAL when the look-up fails. */
+export class TokenLookUp {
+  /** By a hash of their text. */
+  readonly known = new KnownTokens();
+  readonly #pool: Pick<Pool, "query">;
+  readonly #ofAgents: boolean;
+  readonly #loginTokens: ReturnType<typeof createLoginTokens>;
+
+  constructor({ pool, keys, audience = "API" }: TokenLookUpOptions) {
+    this.#pool = pool;
+    this.#ofAgents = audience === "MCP";
+    this.#loginTokens = createLoginTokens(keys);
+  }
+
+  async #bearer(
+    ip: string | undefined,
+    query: typeof bySession,
+    values: unknown[],
+    key: string,
+    { sessionId, expiresAt }: { sessionId?: string | undefined; expiresAt?: number | undefined } = {},
+  ): Promise<Bearer> {
+    const { rows } = await authentications
+      .run(partyOf(null, ip), () => this.#pool.query<AuthenticatedRow>({ ...query, values }))
+      .catch(lookUpFailed);
+    const [row] = rows;
+    if (!row) {
+      this.known.forget(key);
+      throw refusal("The token has ended: it is unknown, expired or revoked. Sign in again.");
+    }
+    const claims = claimsOf(row, sessionId, this.#ofAgents);
+    const tokenSha256 = row.token_id === null ? null : (values[0] as Buffer);
+    const facts = { userId: row.viewer_id, sessionId: sessionId ?? null, tokenSha256 };
+    // Without a row of its own a session cannot be asked about; and what is withheld ends at any moment.
+    const isCheckable = (sessionId ?? tokenSha256) !== null && !row.second_factor_withholds;
+    if (isCheckable) this.known.keep(key, { claims, facts, expiresAt });
+    else this.known.forget(key);
+    return { claims, facts, expiresAt };
+  }
+
+  /** Has the access of a token found that is used again, while nobody waits for it. */
+  findAccess(key: string, known: KnownToken): void {
+    const { userId, organizationId, scopes } = known.claims;
+    this.known.keepAccess(key, known, null);
+    authentications
+      .run(partyOf(userId, undefined), () =>
+        this.#pool.query<AccessRow>({
+          ...accessOf,
+          values: [userId, organizationId ?? null, scopes ?? null],
+        }),
+      )
+      .then(({ rows }) => this.known.keepAccess(key, known, toAccess(rows[0]!)))
+      // Without it, each statement finds what it needs by itself.
+      .catch(() => this.known.keepAccess(key, known, undefined));
+  }
+
+  /** @param key what the token is known by */
+  async find(token: string, key: string, ip: string | undefined): Promise<Bearer> {
+    if (this.#ofAgents && !token.startsWith(accessTokenPrefix))
+      throw refusal(
+        "Agents take an access token that was made for them: createAccessToken with audience: MCP.",
+      );
+    if (!token.startsWith(accessTokenPrefix)) {
+      const { sub, epoch, sid, jti, exp } = this.#loginTokens.verify(token);
+      const sessionId = sid ?? jti;
+      const values = [sub, epoch, sessionId ?? null, sid !== undefined, ip ?? null, exp];
+      return this.#bearer(ip, bySession, values, key, { sessionId, expiresAt: exp });
+    }
+    if (!isAccessToken(token)) throw refusal("This access token is mistyped or incomplete.");
+    return this.#bearer(ip, this.#ofAgents ? byAgentToken : byAccessToken, [accessTokenSha256(token)], key);
+  }
+
+  /** Looks a token up that was looked up before. */
+  async findAgain({ userId, sessionId, tokenSha256 }: TokenFacts, ip?: string): Promise<Claims> {
+    // By no key that a header has: what is known of those stays.
+    const found = tokenSha256
+      ? await this.#bearer(ip, byAccessToken, [tokenSha256], "")
+      : await this.#bearer(ip, bySession, [userId, 0, sessionId, true, ip ?? null, null], "", {
+          sessionId: sessionId ?? undefined,
+        });
+    this.known.forget("");
+    return found.claims;
+  }
+}
+
+/** Whatever the database refuses here, the caller did nothing wrong: an error of ours, UNAVAILABLE where it cannot be reached or takes too long. */
+function lookUpFailed(error: unknown): never {
+  if (error instanceof CodedError) throw error;
+  // The driver's own errors, of a connection that is lost or cannot be made, have no code.
+  const known = isSqlError(error) ? error : new DatabaseConnectionError("08006", error);
+  const coded = fromSqlError(known, new Map(), { signedIn: true });
+  if (coded.code === "UNAVAILABLE") throw coded;
+  // It took too long, as where the server stands still: the same as one that does not answer.
+  if (["57014", LOCK_NOT_AVAILABLE].includes(known.code))
+    throw fromSqlError(new DatabaseConnectionError("08006", error), new Map(), { signedIn: true });
+  throw internalError(error);
+}
+
+/** Says that a token is no longer, or never was, one of the service. */
+export function refusal(message: string): CodedError {
+  return new CodedError("UNAUTHENTICATED", message);
+}

@@ -1,0 +1,95 @@
+/** The database and the store of files as a process needs them: migrated, with the demo where it is wanted, and watched. */
+import { setTimeout as pause } from "node:timers/promises";
+import { exitCodes } from "../base/exitCodes.ts";
+import { migrate } from "../database/migrate.ts";
+import { openDatabase, requireMigrated, type Database } from "../database/open.ts";
+import { requireOwnSessions } from "../database/ownSessions.ts";
+import { requireLimited } from "../database/roles.ts";
+import { loadDemo } from "../demo/index.ts";
+import { requireAddress } from "../http/serve.ts";
+import { readWork } from "../monitoring/readWork.ts";
+import { createFileStore, type FileStore } from "../providers/files/index.ts";
+import { incomingFolder } from "../providers/files/incoming.ts";
+import { removeLeftoversOfDead } from "../providers/files/leftovers.ts";
+import type { Start } from "./start.ts";
+
+/** Of what a look at the readiness may take: a database that takes longer to answer says nothing new. */
+const answerWithinMs = 1_500;
+
+export interface Data {
+  database: Database;
+  fileStore: FileStore;
+  demo: Awaited<ReturnType<typeof loadDemo>>;
+}
+
+/** Starts the database, or connects to it; ends with the process where that ends. */
+export async function startDatabase({ config, part, log, shutdown, fail }: Start): Promise<Database> {
+  const database = await openDatabase(config, log);
+  shutdown.add("database", () => database.end());
+  database.exited.then(() => fail("the embedded database ended", exitCodes.failed)).catch(() => {});
+  if (!part && (config.mode === "all" || config.mode === "api")) await requireAddress(config);
+  return database;
+}
+
+/**
+ * Brings the database to this version where that is for this process to do, and opens the store of files.
+ * @param current whether the migration that is being written is applied as well
+ */
+export async function prepareData(
+  { config, log, shutdown }: Start,
+  database: Database,
+  current: boolean,
+): Promise<Data> {
+  const isFirst = config.mode === "all" || config.mode === "migrate";
+  if (config.databaseUrl) await requireOwnSessions("DATABASE_URL", config.databaseUrl);
+  const { authenticatorUrl } = database;
+  if (isFirst)
+    await migrate(database.loginUrl, {
+      authenticatorUrl,
+      workerUrl: database.workerUrl,
+      logger: log,
+      current,
+    });
+  const fileStore = createFileStore({
+    s3: config.s3,
+    dataDir: config.dataDir,
+    archive: config.archive?.folder,
+  });
+  shutdown.add("files", fileStore.close);
+  const incoming = incomingFolder(config.dataDir);
+  await removeLeftoversOfDead(incoming);
+  const demo =
+    config.demo && isFirst
+      ? await loadDemo(database.ownerUrl, { store: fileStore, incomingFolder: incoming })
+      : "absent";
+  if (demo === "loaded") log.info({ event: "demo.loaded" }, "The demo organization is loaded.");
+  return { database, fileStore, demo };
+}
+
+/** @throws Error with a sentence for the user where the database lacks something, or a login may do too much */
+export async function requireUsable({ config }: Start, database: Database): Promise<void> {
+  await requireMigrated(database);
+  if (config.authenticatorUrl) await requireLimited("AUTHENTICATOR_URL", config.authenticatorUrl);
+  if (!config.workerUrl) return;
+  await requireLimited("WORKER_URL", config.workerUrl);
+  await requireOwnSessions("WORKER_URL", config.workerUrl);
+}
+
+/** Has the readiness and the metrics of the process tell of the database. */
+export function watchDatabase({ part, log, shutdown, readiness, metrics }: Start, database: Database): void {
+  let isMigrated = true;
+  readiness.add("migrated", async () => {
+    // A database that cannot be asked is not one that lacks something: the checks beside this one tell.
+    const asked = database.missing().then(
+      (missing) => (isMigrated = missing.length === 0),
+      () => isMigrated,
+    );
+    const late = pause(answerWithinMs).then(() => isMigrated);
+    return await Promise.race([asked, late]);
+  });
+  readiness.add("writes", () => database.takesChanges());
+  const work = readWork(database.authenticatorUrl, log);
+  shutdown.add("numbers of work", work.end);
+  // Once for all processes of the API.
+  if (!part) metrics.watchWork(work.read, log);
+}

@@ -1,0 +1,55 @@
+/** What every part of a start works with, and what a process does with failures that nobody has caught. */
+import { exitCodes } from "../base/exitCodes.ts";
+import type { ServiceConfig } from "../http/address.ts";
+import { createLog, type Logger } from "../base/log.ts";
+import { logSlowStatements } from "../database/slowStatements.ts";
+import type { takePart } from "../http/apiProcesses.ts";
+import type { Metrics } from "../http/metrics.ts";
+import { Readiness } from "../monitoring/readiness.ts";
+import { orderedShutdown, type Shutdown } from "./shutdown.ts";
+
+export interface Start {
+  readonly config: ServiceConfig;
+  /** Where this process is one of several that serve the API for the first one. */
+  readonly part: Awaited<ReturnType<typeof takePart>>;
+  readonly log: Logger;
+  /** What is added last is stopped first. */
+  readonly shutdown: Shutdown;
+  readonly readiness: Readiness;
+  readonly metrics: Metrics;
+  /** Stops everything, for a reason and with a code. */
+  fail(reason: string, exitCode: number): void;
+}
+
+/** Begins a start: from here on the process stops in order, whatever happens. */
+export async function beginStart(config: ServiceConfig, part: Start["part"]): Promise<Start> {
+  const log = createLog(config.logLevel);
+  const shutdown = orderedShutdown(log, config.stopDelayMs + config.stopTimeoutMs);
+  if (config.tracing) {
+    // PERF: nobody else pays for loading it.
+    const { startTracing } = await import("../tracing/tracing.ts");
+    shutdown.add("traces", startTracing({ ...config.tracing, mode: config.mode }).stop);
+  }
+  if (config.slowStatementMs > 0) logSlowStatements(log, config.slowStatementMs);
+  const { createMetrics } = await import("../http/metrics.ts");
+  const metrics = createMetrics();
+  const fail = (reason: string, exitCode: number) =>
+    void shutdown.begin(reason, exitCode).catch(() => process.exit(exitCode));
+  const start = { config, part, log, shutdown, readiness: new Readiness(), metrics, fail };
+  catchFailures(start);
+  return start;
+}
+
+function catchFailures({ log, metrics, fail }: Start): void {
+  process.on("uncaughtException", (error) => {
+    log.fatal({ event: "process.exception", err: error }, "An unexpected failure.");
+    fail("failure", exitCodes.failed);
+  });
+  // What nobody waits for any more, such as a part of a job that has failed already: nothing else has to end for it.
+  process.on("unhandledRejection", (error) => {
+    metrics.strayRejections.inc();
+    log.error({ event: "process.stray_rejection", err: error }, "A rejection was not handled.");
+  });
+  // Whoever has read the output may be gone, which is no reason to stop.
+  for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
+}

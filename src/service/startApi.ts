@@ -1,0 +1,158 @@
+/** The API of a process: served by itself, or by several processes that it starts. */
+import { setTimeout as pause } from "node:timers/promises";
+import type { GraphQLSchema } from "postgraphile/graphql";
+import { loadJwtKeys } from "../auth/keys.ts";
+import { exitCodes } from "../base/exitCodes.ts";
+import type { Logger } from "../base/log.ts";
+import type { ListenConnection } from "../database/listener.ts";
+import { demoSignIn } from "../demo/index.ts";
+import { startApiProcesses } from "../http/apiProcesses.ts";
+import { healthz, readyz } from "../http/health.ts";
+import { serve } from "../http/serve.ts";
+import { loadCertificate } from "../http/tlsCertificate.ts";
+import { createLocationProvider } from "../providers/location/index.ts";
+import type { Data } from "./data.ts";
+import type { Providers } from "./providers.ts";
+import { reloadableApi, type ReloadableApi } from "./reloadableApi.ts";
+import type { Start } from "./start.ts";
+import type { GraphqlOptions } from "./startGraphql.ts";
+
+/** Of what a stop may take: requests have less than half of it, so that jobs have the rest. */
+const requestsShare = 0.4;
+
+/** What follows the files of the schema while the service runs: in development. */
+export type Follow = (running: {
+  loginUrl: string;
+  authenticatorUrl: string;
+  log: Logger;
+  /**
+   * Has the API serve what the database holds now.
+   * @param schema that of GraphQL, where it was built from another database that holds the same.
+   */
+  reload(schema?: Promise<GraphQLSchema>): Promise<void>;
+  /** Builds the schema of GraphQL from a database. */
+  buildSchema(authenticatorUrl: string): Promise<GraphQLSchema>;
+}) => Promise<{ stop(): Promise<void> }>;
+
+interface Given {
+  data: Data;
+  providers: Providers;
+  /** The connection of the process that listens, where it has one. */
+  listenConnection: ListenConnection | undefined;
+}
+
+/** Serves the API by several processes, which are told of what is made once. */
+export async function startParts(
+  { config, log, shutdown, readiness, metrics }: Start,
+  { database, demo }: Data,
+  entry: string,
+): Promise<void> {
+  // They find what is made once: the keys that are kept in the data folder, and the certificate.
+  await Promise.all([loadJwtKeys(config), loadCertificate(config)]);
+  const api = await startApiProcesses({
+    entry,
+    config: {
+      ...config,
+      mode: "api",
+      apiProcesses: 1,
+      demo: demo !== "absent",
+      monitoring: "off",
+      databaseUrl: database.loginUrl,
+      authenticatorUrl: database.authenticatorUrl,
+      workerUrl: config.workerUrl,
+    },
+    processes: config.apiProcesses,
+    log,
+  });
+  shutdown.add("API processes", api.stop);
+  readiness.add("API processes", api.isWhole);
+  metrics.gather(api.metrics);
+}
+
+/** Serves the API in this process. */
+export async function startApi(start: Start, given: Given, follow: Follow | undefined): Promise<void> {
+  const { config, log, shutdown, readiness } = start;
+  const options = await graphqlOptions(start, given);
+  const { signs, buildSchema, makeApi } = await loadApi();
+  const api = await reloadableApi(makeApi(start, given.data, options));
+  shutdown.add("GraphQL", api.release);
+  readiness.add("database", api.isReachable);
+  await listen(start, api);
+  if (!follow) return;
+  const { loginUrl, authenticatorUrl } = given.data.database;
+  const following = await follow({
+    loginUrl,
+    authenticatorUrl,
+    log,
+    reload: api.reload,
+    buildSchema: (url) => buildSchema(url, signs({ jwtKeys: options.jwtKeys, baseUrl: config.baseUrl })),
+  });
+  shutdown.add("following the schema", following.stop);
+}
+
+async function graphqlOptions(
+  { config, log }: Start,
+  { data, providers, listenConnection }: Given,
+): Promise<GraphqlOptions> {
+  return {
+    authenticatorUrl: data.database.authenticatorUrl,
+    listenConnection,
+    poolSize: config.poolSize,
+    documentBytes: config.documentBytes,
+    streamLimits: config.streamLimits,
+    jwtKeys: await loadJwtKeys(config),
+    trustedDocumentsOnly: config.trustedDocumentsOnly,
+    loopbackWebhooks: config.loopbackWebhooks,
+    oauth: config.oauth,
+    fileStore: data.fileStore,
+    dataDir: config.dataDir,
+    fileQuota: config.fileQuota,
+    baseUrl: config.baseUrl,
+    location: createLocationProvider(config),
+    log,
+    ...providers,
+  };
+}
+
+/** PERF: half of all that is loaded; workers, migrations and refused starts do without. */
+async function loadApi() {
+  const { signs, startGraphql } = await import("./startGraphql.ts");
+  const { createApp } = await import("../http/app.ts");
+  const { buildSchema, serving } = await import("./schemaAlone.ts");
+  const makeApi =
+    ({ config, part, log, readiness, metrics }: Start, { demo }: Data, options: GraphqlOptions) =>
+    async (schema?: Promise<GraphQLSchema>) => {
+      const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
+      const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
+      // A part is told what the first process found.
+      const hasDemo = demo !== "absent" || (part !== undefined && config.demo);
+      const portal = hasDemo ? { demo: demoSignIn } : {};
+      return {
+        graphql,
+        app: createApp({ config, log, pages, metrics, ...portal, ...graphql.transport }),
+      };
+    };
+  return { signs, buildSchema, makeApi };
+}
+
+/** Takes connections, and goes on with what has begun when the process stops. */
+async function listen(
+  { config, part, log, shutdown, readiness, metrics }: Start,
+  api: ReloadableApi<Promise<GraphQLSchema>>,
+): Promise<void> {
+  let isCertificateRead = true;
+  readiness.warn("certificate cannot be read", () => !isCertificateRead);
+  const reloaded = (expiresAt: number | undefined) => {
+    isCertificateRead = expiresAt !== undefined;
+    metrics.certificate(expiresAt);
+  };
+  const listener = await serve(api.handler, config, { log, part, reloaded });
+  shutdown.add("HTTP", () => listener.close(config.stopTimeoutMs * requestsShare));
+  // Their clients make them anew elsewhere, or here once the service is back.
+  shutdown.add("event streams", api.drain);
+  // Whoever sends requests here sees that the process is not ready any more, and has time to.
+  shutdown.add("new requests", async ({ exitCode }) => {
+    listener.drain();
+    if (exitCode === exitCodes.stopped) await pause(config.stopDelayMs);
+  });
+}
