@@ -27,7 +27,7 @@ comment on column app_public.organization_invites.sent_at is
 comment on column app_public.organization_invites.send_count is 'How often it was sent.';
 comment on column app_public.organization_invites.expires_at is 'Until when it can be accepted.';
 comment on column app_public.organization_invites.accepted_at is 'When the invited joined.';
-comment on column app_public.organization_invites.revoked_at is 'When it was taken back.';
+comment on column app_public.organization_invites.revoked_at is 'When it was withdrawn.';
 comment on column app_public.organization_invites.revoked_reason is
   E'@impersonal\n\nWhy the service took it back; null where somebody did.';
 comment on constraint organization_invites_organization_id_fkey on app_public.organization_invites is

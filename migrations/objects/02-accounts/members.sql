@@ -32,7 +32,7 @@ comment on function app_public.create_organization is $$
 @arg name Name of the company.
 @arg slug Readable name in addresses; made from the name where omitted.
 @arg kind What the company does; a developer where omitted.
-@arg description What the public reads about it.
+@arg description Description for the public page.
 @arg email Email address for enquiries.
 @arg phone Phone number, with its country code.
 @arg website_url Address of its website.

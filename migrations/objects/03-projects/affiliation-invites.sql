@@ -36,7 +36,7 @@ comment on column app_public.project_organization_invites.answered_at is 'When i
 comment on column app_public.project_organization_invites.answered_by_id is 'Who accepted or declined.';
 comment on column app_public.project_organization_invites.decline_reason is
   E'@personal\n\nWhat whoever declined said about it; null where they said nothing.';
-comment on column app_public.project_organization_invites.revoked_at is 'When it was taken back.';
+comment on column app_public.project_organization_invites.revoked_at is 'When it was withdrawn.';
 comment on column app_public.project_organization_invites.revoked_reason is
   E'@impersonal\n\nWhy the service took it back; null where somebody did.';
 comment on constraint project_organization_invites_project_id_fkey on app_public.project_organization_invites is

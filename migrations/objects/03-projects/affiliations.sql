@@ -562,9 +562,9 @@ $$;
 grant execute on function app_public.leads_assignee_organization, app_public.buyers_assignee_organization to plat_user,
   plat_anonymous;
 comment on function app_public.leads_assignee_organization is
-  'The organization for which the assignee works in the project; null where nobody is assigned.';
+  'The organization that the assignee belongs to in the project; null if the lead is unassigned.';
 comment on function app_public.buyers_assignee_organization is
-  'The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.';
+  'The organization that the assignee belongs to in the project; null if unassigned, and for the buyer.';
 
 create trigger _950_changes after insert or update or delete on app_private.former_affiliates
   for each row execute function app_private.tg__count_change('owner_id');

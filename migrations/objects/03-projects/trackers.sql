@@ -98,7 +98,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.trackers_hit_count, app_public.trackers_last_hit_at, app_public.trackers_lead_count
   to plat_user, plat_anonymous;
-comment on function app_public.trackers_hit_count is E'@notNull\n\nHow often it was used.';
+comment on function app_public.trackers_hit_count is E'@notNull\n\nNumber of times it was used.';
 comment on function app_public.trackers_last_hit_at is 'When it was last used.';
 comment on function app_public.trackers_lead_count is
   E'@notNull\n\nHow many leads of the project came with its key as their source.';

@@ -37,16 +37,18 @@ comment on column app_public.lots.block is 'Block of the plan of subdivision tha
 comment on column app_public.lots.phase is 'Phase of the project.';
 comment on column app_public.lots.status is E'@filter\n\nSales status.';
 comment on column app_public.lots.status_changed_at is 'When the status last changed.';
-comment on column app_public.lots.price is E'@masked\n\nPrice of the land; null when it is sold with a home only.';
-comment on column app_public.lots.premium is E'@masked\n\nWhat the lot adds to the price of the home.';
+comment on column app_public.lots.price is
+  E'@masked\n\nPrice of the land; null if it is sold only together with a home.';
+comment on column app_public.lots.premium is
+  E'@masked\n\nLot premium: amount that the lot adds to the price of the home.';
 comment on column app_public.lots.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.lots.address is 'Postal address.';
 comment on column app_public.lots.area_sqft is E'@filter\n\nArea in square feet.';
-comment on column app_public.lots.orientation is 'The side that it looks to.';
-comment on column app_public.lots.features is E'@filter\n\nWhat it is like.';
-comment on column app_public.lots.parcel_number is 'Number in the land register.';
+comment on column app_public.lots.orientation is 'Compass direction that it faces.';
+comment on column app_public.lots.features is E'@filter\n\nFeatures of the lot.';
+comment on column app_public.lots.parcel_number is 'Parcel number in the land register.';
 comment on column app_public.lots.multi_unit is
-  'Whether several units stand on it; then a claim on a unit does not claim the lot.';
+  'Whether several units stand on the lot. If so, reserving or selling a unit does not claim the lot.';
 comment on column app_public.lots.metadata is
   E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on constraint lots_area_sqft_range on app_public.lots is 'Give 1 to 2,000,000,000 square feet.';

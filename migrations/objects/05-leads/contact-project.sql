@@ -52,8 +52,10 @@ comment on constraint project_contact_messages_metadata_size on app_public.proje
 comment on constraint project_contact_messages_project_id_fkey on app_public.project_contact_messages is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint project_contact_messages_lead_id_fkey on app_public.project_contact_messages is
-  E'@fieldName lead\n@foreignFieldName messages\n@backwardDescription What the lead wrote over the contact form, '
-  'latest first.\n\nThe lead; null for those who may not see it.';
+  E'@fieldName lead\n'
+  '@foreignFieldName messages\n'
+  '@backwardDescription Messages that the lead sent with the contact form, latest first.\n\n'
+  'The lead; null for those who may not see it.';
 comment on constraint project_contact_messages_user_id_fkey on app_public.project_contact_messages is
   E'@behavior -*\n\nThe signed-in visitor.';
 

@@ -67,7 +67,7 @@ comment on table app_public.leads is $$
 @defaultOrder registered_at desc
 @filterLists status
 
-A person who may buy.$$;
+A person who is interested in a project.$$;
 comment on column app_public.leads.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.leads.name is E'@personal\n\nFull name as given.';
 comment on column app_public.leads.first_name is
@@ -83,7 +83,7 @@ comment on column app_public.leads.preferred_language is 'Preferred language of 
 comment on column app_public.leads.status is E'@filter\n\nStage of the lead in the sales process.';
 comment on column app_public.leads.status_changed_at is 'When the status last changed.';
 comment on column app_public.leads.tags is E'@personal\n@filter\n\nFree-form tags.';
-comment on column app_public.leads.origin is E'@filter\n\nThe technical way in; API where a program does not say.';
+comment on column app_public.leads.origin is E'@filter\n\nChannel through which the lead was created. Default: API.';
 comment on column app_public.leads.source is
   E'@impersonal\n\nCode of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code '
   'or the name of a '
@@ -92,19 +92,20 @@ comment on column app_public.leads.source is
 comment on column app_public.leads.source_id is E'@filter leadSourceIds\n\nThe lead source.';
 comment on column app_public.leads.is_agent is E'@filter\n\nWhether the lead is an agent.';
 comment on column app_public.leads.is_represented is 'Whether an agent represents the lead.';
-comment on column app_public.leads.assignee_id is E'@filter assigneeIds\n\nThe member who works on the lead.';
+comment on column app_public.leads.assignee_id is E'@filter assigneeIds\n\nThe team member assigned to the lead.';
 comment on column app_public.leads.agent_id is 'The agent who introduced the lead.';
 comment on column app_public.leads.fallout_reason_id is 'Why the lead was lost; required for the status LOST.';
-comment on column app_public.leads.subscribed is 'Whether the lead follows marketing mail.';
+comment on column app_public.leads.subscribed is 'Whether the lead is subscribed to marketing email.';
 comment on column app_public.leads.do_not_contact is 'Whether the lead asked not to be contacted.';
 comment on column app_public.leads.registered_at is
-  E'@filter\n\nWhen the lead registered; the order of leads. May precede insertedAt.';
+  E'@filter\n\nWhen the lead registered; may be earlier than `insertedAt`. Lists are sorted by it, latest first.';
 comment on column app_public.leads.updated_at is E'@filter\n\nWhen the record was last changed.';
-comment on column app_public.leads.first_response_at is 'The first contact by the sales team.';
-comment on column app_public.leads.last_interaction_at is E'@filter\n\nThe last message, call or appointment.';
-comment on column app_public.leads.budget_min is 'Lowest budget.';
-comment on column app_public.leads.budget_max is 'Highest budget.';
-comment on column app_public.leads.preapproved is 'Whether a lender approved the lead.';
+comment on column app_public.leads.first_response_at is 'When the sales team first contacted the lead.';
+comment on column app_public.leads.last_interaction_at is
+  E'@filter\n\nWhen the last message, call or appointment took place.';
+comment on column app_public.leads.budget_min is 'Lower limit of the budget.';
+comment on column app_public.leads.budget_max is 'Upper limit of the budget.';
+comment on column app_public.leads.preapproved is 'Whether a lender has pre-approved the lead.';
 comment on column app_public.leads.fallout_note is E'@personal\n\nWhy the lead was lost, in words.';
 comment on column app_public.leads.lost_at is 'When the lead was lost.';
 comment on column app_public.leads.converted_at is 'When the lead became a buyer.';
@@ -114,8 +115,8 @@ comment on column app_public.leads.search_text is E'@secret\n@behavior -*\n\nFor
 comment on column app_public.leads.status_before_deal is
   E'@secret\n@behavior -*\n\nThe status before the reservation or negotiation that it has now.';
 comment on column app_public.leads.unsubscribed_at is
-  'When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it '
-  'again, and for those who never did either.';
+  'When the lead unsubscribed from marketing email, by link or through the team; null if they did not, or '
+  'subscribed again.';
 comment on constraint leads_budget_order on app_public.leads is 'The highest budget is below the lowest.';
 comment on constraint leads_project_id_fkey on app_public.leads is
   E'@parent\n@fieldName project\n@foreignFieldName leads\n@backwardPermission lead.read\n@backwardDescription The '
@@ -130,7 +131,7 @@ comment on constraint leads_agent_id_fkey on app_public.leads is
   '@backwardDescription Leads that the agent represents.\n\n'
   'The agent who introduced the lead.';
 comment on constraint leads_assignee_id_fkey on app_public.leads is
-  E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on the lead.';
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe team member assigned to the lead.';
 comment on constraint leads_subscription on app_public.leads is
   'A lead follows marketing mail or has unsubscribed from it.';
 comment on index app_public.leads_open_email is
@@ -272,9 +273,9 @@ comment on column app_public.delete_lead_source_payload.id is E'@notNull\n\nThe 
 comment on column app_public.delete_lead_source_payload.deleted is E'@notNull\n\nWhether it is deleted.';
 comment on column app_public.delete_lead_source_payload.project_id is E'@behavior -*\n\nIts project.';
 comment on column app_public.delete_lead_source_payload.reassigned_buyers is
-  E'@notNull\n\nHow many buyers moved to the other source.';
+  E'@notNull\n\nNumber of buyers moved to the other source.';
 comment on column app_public.delete_lead_source_payload.reassigned_leads is
-  E'@notNull\n\nHow many leads moved to the other source.';
+  E'@notNull\n\nNumber of leads moved to the other source.';
 
 create function app_public.leads_filter_query(l app_public.leads, value text) returns boolean
 language sql stable as $$ select l.id = any (array(select app_hidden.matching_leads(value))) $$;
@@ -292,10 +293,10 @@ grant execute on function app_public.leads_filter_query, app_public.leads_filter
 comment on function app_public.leads_filter_query is
   E'@filter query\n@finder matching_leads\n\nFull-text search in name, email address, phone number and company.';
 comment on function app_public.leads_filter_unassigned is
-  E'@filter unassigned\n\nOnly leads that nobody works on, or only the others.';
-comment on function app_public.leads_filter_email is E'@filter email\n\nThe email address, whatever the case.';
+  E'@filter unassigned\n\nTrue: only unassigned leads. False: only assigned leads.';
+comment on function app_public.leads_filter_email is E'@filter email\n\nEmail address, compared case-insensitively.';
 comment on function app_public.leads_filter_phone is
-  E'@filter phone\n@finder leads_with_phone\n\nThe phone number, or its last digits.';
+  E'@filter phone\n@finder leads_with_phone\n\nPhone number or its last digits.';
 
 create function app_public.leads_allowed_transitions(l app_public.leads) returns app_public.transition[]
 language plpgsql stable as $$
@@ -321,7 +322,7 @@ language sql stable as $$
     where t.lead_id = l.id and t.deleted_at is null and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')) = value
 $$;
 comment on function app_public.leads_filter_has_open_task is
-  E'@filter hasOpenTask\n\nOnly leads with something to do, or only the others.';
+  E'@filter hasOpenTask\n\nTrue: only leads with an open task. False: only leads without one.';
 
 -- PERF: for all leads of a statement at once; the tables of deals have triggers that run for each statement.
 create function app_private.tg_leads__hand_over() returns trigger
@@ -375,7 +376,7 @@ language sql stable rows 1 as $$
     order by b.id desc limit 1
 $$;
 comment on function app_public.leads_buyer is
-  'The purchase in force that the lead became, the latest of several; purchases has them all.';
+  'Purchase that the lead was converted into; the latest one if there are several. `purchases` contains all.';
 
 -- Whoever writes it, a converted lead has a purchase in force when the transaction ends.
 create function app_private.tg_leads__has_purchase() returns trigger

@@ -91,7 +91,7 @@ comment on column app_public.binding_offers.comments is 'Comments for the other 
 comment on column app_public.binding_offers.expires_at is 'When the offer expires.';
 comment on column app_public.binding_offers.manual is
   E'@notNull\n@filter\n\nWhether the team entered the offer on behalf of the buyer.';
-comment on column app_public.binding_offers.inserted_at is E'@notNull\n@indexed\n@filter\n\nWhen it was made.';
+comment on column app_public.binding_offers.inserted_at is E'@notNull\n@indexed\n@filter\n\nWhen it was created.';
 comment on column app_public.binding_offers.updated_at is E'@notNull\n\nWhen it was last changed.';
 
 create function app_hidden.viewer_purchase_offers() returns setof uuid

@@ -62,7 +62,7 @@ comment on column app_public.buyers.user_id is 'User account of the buyer; set w
 comment on column app_public.buyers.unit_id is E'@filter unitIds\n\nThe unit that is bought.';
 comment on column app_public.buyers.lot_id is 'The lot, if the buyer buys land without a home.';
 comment on column app_public.buyers.reservation_id is 'The reservation that became the purchase.';
-comment on column app_public.buyers.assignee_id is E'@filter assigneeIds\n\nThe member who works on the purchase.';
+comment on column app_public.buyers.assignee_id is E'@filter assigneeIds\n\nThe team member assigned to the purchase.';
 comment on column app_public.buyers.agent_id is 'The agent who represents the buyer.';
 comment on column app_public.buyers.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.buyers.last_name is E'@personal contract\n\nFamily name.';
@@ -105,8 +105,10 @@ comment on constraint buyers_one_thing on app_public.buyers is 'Name the unit or
 comment on constraint buyers_closing_order on app_public.buyers is 'A purchase closes after it was signed.';
 comment on constraint buyers_reason on app_public.buyers is 'A purchase that is cancelled needs a fallout reason.';
 comment on constraint buyers_lead_id_fkey on app_public.buyers is
-  E'@fieldName lead\n@foreignFieldName purchases\n@backwardDescription What the lead bought, cancelled purchases too, '
-  'latest first.\n\nThe lead that became the buyer.';
+  E'@fieldName lead\n'
+  '@foreignFieldName purchases\n'
+  '@backwardDescription Purchases of the lead, latest first, including cancelled ones.\n\n'
+  'The lead that became the buyer.';
 comment on constraint buyers_user_id_fkey on app_public.buyers is
   E'@fieldName user\n'
   '@foreignFieldName purchases\n'
@@ -119,7 +121,7 @@ comment on constraint buyers_lot_id_fkey on app_public.buyers is
 comment on constraint buyers_reservation_id_fkey on app_public.buyers is
   E'@fieldName reservation\n@backwardBehavior -*\n\nThe reservation that became the purchase.';
 comment on constraint buyers_assignee_id_fkey on app_public.buyers is
-  E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on the purchase.';
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe team member assigned to the purchase.';
 comment on constraint buyers_agent_id_fkey on app_public.buyers is
   E'@fieldName agent\n@backwardBehavior -*\n\nThe agent who represents the buyer.';
 comment on constraint buyers_source_id_fkey on app_public.buyers is

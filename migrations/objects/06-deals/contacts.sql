@@ -174,8 +174,8 @@ grant insert (lead_id, buyer_id, role, name, first_name, last_name, legal_name, 
   company, is_signer, ownership_percent, notes), delete on app_public.contacts to plat_user;
 
 comment on table app_public.contacts is
-  'Somebody who has to do with a lead or buyer: who buys too, signs, lends or advises.';
-comment on column app_public.contacts.role is 'What they are to the lead or buyer.';
+  'A person related to a lead or buyer, such as a co-buyer, guarantor, lender or lawyer.';
+comment on column app_public.contacts.role is 'Role of the contact.';
 comment on column app_public.contacts.name is E'@personal contract\n\nFull name as given.';
 comment on column app_public.contacts.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.contacts.last_name is E'@personal contract\n\nFamily name.';
@@ -184,8 +184,8 @@ comment on column app_public.contacts.email is E'@personal\n\nEmail address.';
 comment on column app_public.contacts.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.contacts.address is E'@personal contract\n\nPostal address.';
 comment on column app_public.contacts.company is E'@personal\n\nCompany that the person works or buys for.';
-comment on column app_public.contacts.is_signer is 'Whether they sign the contract.';
-comment on column app_public.contacts.ownership_percent is 'Their share of the home, in percent.';
+comment on column app_public.contacts.is_signer is 'Whether the contact signs the contract.';
+comment on column app_public.contacts.ownership_percent is 'Share of the ownership, in percent.';
 comment on column app_public.contacts.notes is E'@personal\n\nInternal notes for the team.';
 comment on constraint contacts_ownership_percent_range on app_public.contacts is
   'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';

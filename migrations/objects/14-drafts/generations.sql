@@ -14,7 +14,7 @@
 
 comment on type app_public.generation_fact is 'A fact that a draft uses, and where it comes from.';
 
-comment on column app_public.generation_fact.statement is E'@notNull\n\nWhat it says.';
+comment on column app_public.generation_fact.statement is E'@notNull\n\nText of the note.';
 comment on column app_public.generation_fact.subject_type is
   E'@notNull\n\nThe kind of record it comes from, such as unit.';
 comment on column app_public.generation_fact.subject_id is E'@notNull\n\nThe record it comes from.';
@@ -68,8 +68,11 @@ comment on constraint generations_text on app_public.service_intelligence_genera
 comment on constraint service_intelligence_generations_project_id_fkey on app_public.service_intelligence_generations is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint service_intelligence_generations_lead_id_fkey on app_public.service_intelligence_generations is
-  E'@parent\n@fieldName lead\n@foreignFieldName generations\n@backwardDescription What was drafted for the lead, '
-  'newest first.\n\nThe lead that it is for.';
+  E'@parent\n'
+  '@fieldName lead\n'
+  '@foreignFieldName generations\n'
+  '@backwardDescription Drafts written for the lead, newest first.\n\n'
+  'The lead that it is for.';
 comment on constraint service_intelligence_generations_requested_by_id_fkey
   on app_public.service_intelligence_generations is
   E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it; null where a workflow did.';
