@@ -10,7 +10,7 @@ export const aNoun = (typeName: string): string => {
   return `${/^(?:[aeio]|u(?!ser|ni))/.test(noun) ? "an" : "a"} ${noun}`;
 };
 
-/** The first sentence of a comment, to go on with after a colon: `A person who is interested in a project.` → `a person who may buy`. */
+/** The first sentence of a comment, to go on with after a colon: `A home for sale.` → `a home for sale`. */
 export function clauseOf(comment: string | undefined): string | undefined {
   const sentence = /^[^.]*/.exec(comment ?? "")?.[0];
   return sentence ? sentence[0]!.toLowerCase() + sentence.slice(1) : undefined;

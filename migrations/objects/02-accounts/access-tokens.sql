@@ -37,7 +37,7 @@ comment on column app_public.access_tokens.user_id is E'@behavior -*\n\nWhose to
 comment on column app_public.access_tokens.organization_id is E'@behavior -*\n\nThe only organization it works in.';
 comment on column app_public.access_tokens.parent_id is
   E'@behavior -*\n\nThe token that created it, and takes it along when revoked.';
-comment on column app_public.access_tokens.name is E'@impersonal\n\nName that its user gave it.';
+comment on column app_public.access_tokens.name is E'@impersonal\n\nName that says what the token is for.';
 comment on column app_public.access_tokens.token is
   E'@impersonal\n\nThe token itself. Only the response of `createAccessToken` contains it; null afterwards.';
 comment on column app_public.access_tokens.prefix is

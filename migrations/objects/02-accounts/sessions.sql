@@ -34,7 +34,7 @@ comment on column app_public.session.device is
 comment on column app_public.session.network is
   'The address that it was opened from; of IPv6 its network, such as 2001:db8::/64.';
 comment on column app_public.session.last_network is 'The address that it was last used from.';
-comment on column app_public.session.created_at is E'@notNull\n\nWhen it was first opened.';
+comment on column app_public.session.created_at is E'@notNull\n\nWhen the session started.';
 comment on column app_public.session.last_used_at is 'The last request, to the minute; null before the first.';
 comment on column app_public.session.expires_at is E'@notNull\n\nWhen it ends by itself, however much it is used.';
 comment on column app_public.session.is_current is E'@notNull\n\nWhether this request came by it.';

@@ -33,7 +33,7 @@ comment on column app_public.promotions.status is
   'endsAt until it is used up.';
 comment on column app_public.promotions.starts_at is E'@filter\n\nStart of the promotion.';
 comment on column app_public.promotions.ends_at is 'End of the promotion; null if open-ended.';
-comment on column app_public.promotions.applies_to is 'Name that its user gave it.';
+comment on column app_public.promotions.applies_to is 'What the promotion applies to.';
 comment on column app_public.promotions.stackable is 'Whether it can be combined with other promotions.';
 comment on column app_public.promotions.usage_limit is 'Maximum number of uses; null for no limit.';
 comment on column app_public.promotions.usage_count is 'Number of times it was used.';

@@ -19,7 +19,7 @@ grant insert (project_id, name, kind, destination_url, phone_number, lead_source
 
 comment on table app_public.trackers is 'A link, code or number that tells which advertisement brings people.';
 comment on column app_public.trackers.name is E'@impersonal\n\nWhat the team calls it.';
-comment on column app_public.trackers.kind is E'@filter\n\nCategory of the document.';
+comment on column app_public.trackers.kind is E'@filter\n\nKind of tracker, such as LINK or QR_CODE.';
 comment on column app_public.trackers.key is
   E'@impersonal\n\nIts public key: /t/<key> at this service counts and leads on, with the key as the parameter '
   '"tracker"; a lead whose '

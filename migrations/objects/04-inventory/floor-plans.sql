@@ -74,7 +74,7 @@ comment on column app_public.floor_plans.title is 'Name of the plan.';
 comment on column app_public.floor_plans.subtitle is 'Subtitle, shown below the title.';
 comment on column app_public.floor_plans.code is 'Short name, unique in the project.';
 comment on column app_public.floor_plans.description is 'Description for the public page.';
-comment on column app_public.floor_plans.status is E'@filter\n\nWhether it can be chosen.';
+comment on column app_public.floor_plans.status is E'@filter\n\nWhether the plan is offered.';
 comment on column app_public.floor_plans.home_type is E'@filter\n\nKind of the home.';
 comment on column app_public.floor_plans.base_price is 'Price that units of this plan start at.';
 comment on column app_public.floor_plans.bedrooms is 'Number of bedrooms; the minimum if the plan has variants.';

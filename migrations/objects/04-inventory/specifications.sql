@@ -16,7 +16,7 @@ comment on table app_public.spec_options is
   E'@defaultOrder sequence asc, id asc\n\nWhat a buyer may choose for an element.';
 comment on column app_public.spec_options.element_id is 'The element.';
 comment on column app_public.spec_options.title is 'Name of the option.';
-comment on column app_public.spec_options.description is 'Category of the document.';
+comment on column app_public.spec_options.description is 'Free-text description.';
 comment on column app_public.spec_options.sku is 'Article number, unique in the project.';
 comment on column app_public.spec_options.tier is E'@filter\n\nHow it is offered.';
 comment on column app_public.spec_options.kind is E'@filter\n\nWhat it changes.';
@@ -56,7 +56,7 @@ comment on table app_public.spec_elements is
   E'@defaultOrder sequence asc, id asc\n\nA part of a home that has options, such as the countertop.';
 comment on column app_public.spec_elements.category_id is 'The category.';
 comment on column app_public.spec_elements.title is 'Name of the element.';
-comment on column app_public.spec_elements.description is 'Category of the document.';
+comment on column app_public.spec_elements.description is 'Free-text description.';
 comment on column app_public.spec_elements.sequence is 'Position in the list; the lowest comes first.';
 comment on column app_public.spec_elements.selection_mode is 'How many options a buyer takes.';
 comment on column app_public.spec_elements.required is 'Whether a buyer has to choose.';

@@ -42,7 +42,7 @@ comment on table app_public.agreement_files is
   'A file of an agreement: a version of the document to sign, the signed document, or its certificate.';
 comment on column app_public.agreement_files.file is
   E'@personal contract\n@writeOnly\n@secret\n\nA PDF, 50 MB at most.';
-comment on column app_public.agreement_files.kind is 'Category of the document.';
+comment on column app_public.agreement_files.kind is 'Kind of file, such as the document to sign or its certificate.';
 comment on column app_public.agreement_files.title is
   E'@personal contract\n\nDisplay title, shown instead of the file name.';
 comment on column app_public.agreement_files.description is E'@personal contract\n\nFree-text description.';

@@ -115,7 +115,7 @@ comment on column app_public.deposits.paid_at is 'When the deposit was paid in f
 comment on column app_public.deposits.method is 'Payment method.';
 comment on column app_public.deposits.reference is
   E'@personal contract\n\nReference of the payment, such as a cheque or wire number.';
-comment on column app_public.deposits.held_by is 'The user who holds it.';
+comment on column app_public.deposits.held_by is 'Who holds the deposit, such as an escrow agent.';
 comment on column app_public.deposits.sent_to_holder_at is 'When the payment was forwarded to the holder.';
 comment on column app_public.deposits.released_at is 'When the deposit was released to the seller.';
 comment on column app_public.deposits.refunded_at is 'When the deposit was refunded.';

@@ -115,7 +115,8 @@ comment on table app_public.offer_responses is 'The answer to an offer, which is
 comment on column app_public.offer_responses.offer_id is 'The offer.';
 comment on column app_public.offer_responses.action is 'The response.';
 comment on column app_public.offer_responses.side is 'The side that answers: never the one that made the offer.';
-comment on column app_public.offer_responses.manual is 'Whether the team entered the offer on behalf of the buyer.';
+comment on column app_public.offer_responses.manual is
+  'Whether the team entered the response on behalf of the buyer.';
 comment on column app_public.offer_responses.comments is E'@personal\n\nComments on the response.';
 comment on column app_public.offer_responses.fallout_reason_id is 'Why it was rejected.';
 comment on column app_public.offer_responses.responded_by_id is 'Who answered.';

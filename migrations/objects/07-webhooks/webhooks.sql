@@ -50,7 +50,7 @@ grant update (url, description, events, status), delete on app_public.webhooks t
 
 comment on table app_public.webhooks is 'An address that the events of an organization are sent to.';
 comment on column app_public.webhooks.url is 'Where they are sent: https, a public address, port 443 or 8443.';
-comment on column app_public.webhooks.description is 'Name that its user gave it.';
+comment on column app_public.webhooks.description is 'Free-text description of the purpose.';
 comment on column app_public.webhooks.events is 'The events that are sent, such as lead.created, unit.* or *.';
 comment on column app_public.webhooks.status is 'Whether events are sent.';
 comment on column app_public.webhooks.secret is
@@ -246,7 +246,7 @@ comment on function app_public.create_webhook is
   E'@arg organization_id The organization whose events are sent.\n'
   '@arg url Where to: https, a public address, port 443 or 8443.\n'
   '@arg events Event names such as lead.created, unit.* or *.\n'
-  '@arg description Name that its user gave it.\n\n'
+  '@arg description Free-text description of the purpose.\n\n'
   'Creates a webhook: events of an organization are sent to a URL from now on. Only this response contains '
   '`secret`, with which requests are signed. Requires org.admin, and either audit.read or permission to read all '
   'records that the events are about.';

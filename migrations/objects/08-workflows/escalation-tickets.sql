@@ -42,8 +42,8 @@ comment on column app_public.escalation_tickets.input is
   E'@personal\n@secret\n@behavior -*\n\nWhat the actions need to know.';
 comment on column app_public.escalation_tickets.status is E'@filter\n\nCurrent status.';
 comment on column app_public.escalation_tickets.status_changed_at is 'When the status last changed.';
-comment on column app_public.escalation_tickets.kind is E'@filter\n\nFree-text description.';
-comment on column app_public.escalation_tickets.priority is E'@filter\n\nUrgency of the task.';
+comment on column app_public.escalation_tickets.kind is E'@filter\n\nWhat the ticket is about.';
+comment on column app_public.escalation_tickets.priority is E'@filter\n\nUrgency of the ticket.';
 comment on column app_public.escalation_tickets.title is E'@personal\n\nWhat happened, in a line.';
 comment on column app_public.escalation_tickets.description is E'@personal\n\nWhat happened, at length.';
 comment on column app_public.escalation_tickets.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
@@ -61,7 +61,7 @@ comment on column app_public.escalation_tickets.action_status is 'What became of
 comment on column app_public.escalation_tickets.action_error is E'@personal\n\nWhy the action failed.';
 comment on column app_public.escalation_tickets.note is E'@personal\n\nA word about the decision.';
 comment on column app_public.escalation_tickets.assignee_id is E'@filter assigneeIds\n\nWho is to decide.';
-comment on column app_public.escalation_tickets.opened_at is E'@filter\n\nWhen it was first opened.';
+comment on column app_public.escalation_tickets.opened_at is E'@filter\n\nWhen the ticket was opened.';
 comment on column app_public.escalation_tickets.due_at is
   E'@filter\n\nUntil when it can be resolved; then it is EXPIRED.';
 comment on column app_public.escalation_tickets.resolved_at is 'When it was resolved.';

@@ -87,7 +87,7 @@ insert into app_hidden.workflow_step_members (type, position, name, kind, requir
   ('NOTIFY_TEAM', 4, 'message', 'template', true, null, 20000, null, null, null, 'What they are told.'),
   ('DRAFT_WITH_AI', 1, 'kind', 'choice', false, null, null, '{LEAD_EMAIL}', null, null,
     'What is drafted; LEAD_EMAIL where omitted.'),
-  ('DRAFT_WITH_AI', 2, 'instructions', 'template', false, null, 5000, null, null, null, 'Free-text description.'),
+  ('DRAFT_WITH_AI', 2, 'instructions', 'template', false, null, 5000, null, null, null, 'What the draft is about.'),
   ('ESCALATE', 1, 'title', 'template', true, null, 300, null, null, null, 'What is wrong, in a line.'),
   ('ESCALATE', 2, 'description', 'template', false, null, 20000, null, null, null, 'What is wrong, at length.'),
   ('ESCALATE', 3, 'kind', 'choice', false, null, null, '{APPROVAL_REQUIRED,COMPLIANCE,NO_RESPONSE,OTHER}', null, null,

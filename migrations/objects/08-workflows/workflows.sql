@@ -25,7 +25,7 @@ comment on table app_public.workflows is
 comment on column app_public.workflows.project_id is
   E'@filter projectIds\n\nThe project whose records it is about; null for all of the organization.';
 comment on column app_public.workflows.name is 'What people call it.';
-comment on column app_public.workflows.description is 'Name that its user gave it.';
+comment on column app_public.workflows.description is 'Free-text description of the purpose.';
 comment on column app_public.workflows.status is E'@filter\n\nWhether it is started.';
 comment on column app_public.workflows.subject_type is E'@filter\n\nThe kind of record that an execution is about.';
 comment on column app_public.workflows.trigger is 'What starts it: {type, event, schedule, timeZone, filter}.';

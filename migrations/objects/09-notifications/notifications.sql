@@ -181,7 +181,7 @@ comment on table app_private.notification_progress is
 comment on table app_private.team_messages is
   'What workflows told the team and the notifications have not read yet: apart, so that steps that run at once do not '
   'wait for each other at the readers'' mails.';
-comment on column app_private.team_messages.data is E'@personal\n\nText of the note.';
+comment on column app_private.team_messages.data is E'@personal\n\nWhat it says.';
 
 create function app_private.notify_team(project_id uuid, lead_id uuid, subject text, text text,
   link text default null) returns void

@@ -35,7 +35,7 @@ comment on table app_private.text_messages is
   'The text message of a step of an execution: one, however often the step is tried. It is SENDING from before the '
   'provider is called.';
 comment on column app_private.text_messages.recipient is E'@personal\n\nThe number that it goes to.';
-comment on column app_private.text_messages.body is E'@personal\n\nText of the note.';
+comment on column app_private.text_messages.body is E'@personal\n\nWhat it says.';
 comment on column app_private.text_messages.error is E'@personal\n\nWhy it was not sent.';
 comment on column app_private.text_messages.status is E'@impersonal\n\nCurrent status.';
 comment on column app_private.text_messages.provider_id is E'@impersonal\n\nWhat the provider calls it.';

@@ -16,7 +16,7 @@ comment on table app_public.integration_apps is
 comment on column app_public.integration_apps.key is 'What it is named by at creation.';
 comment on column app_public.integration_apps.name is 'Its name.';
 comment on column app_public.integration_apps.description is 'What it does.';
-comment on column app_public.integration_apps.category is 'Name that its user gave it.';
+comment on column app_public.integration_apps.category is 'Purpose of the application, such as CRM.';
 comment on column app_public.integration_apps.scope is 'Whether organizations or users connect it.';
 comment on column app_public.integration_apps.icon_url is 'Its picture.';
 comment on column app_public.integration_apps.auth_type is 'How it is let in.';

@@ -14,7 +14,7 @@
 
 comment on type app_public.generation_fact is 'A fact that a draft uses, and where it comes from.';
 
-comment on column app_public.generation_fact.statement is E'@notNull\n\nText of the note.';
+comment on column app_public.generation_fact.statement is E'@notNull\n\nThe fact, as a sentence.';
 comment on column app_public.generation_fact.subject_type is
   E'@notNull\n\nThe kind of record it comes from, such as unit.';
 comment on column app_public.generation_fact.subject_id is E'@notNull\n\nThe record it comes from.';
