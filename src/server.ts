@@ -60,7 +60,7 @@ async function startAll(start: Start, follow: Follow | undefined): Promise<void>
   const providers = await openProviders(start, data, background);
   if (background) await startBackground(start, { data, background, providers });
   // Before those who wait for a computation: what they hold is given back.
-  shutdown.add("computations", providers.compute.stop);
+  shutdown.add("computations", () => providers.compute.stop());
 
   const isServed = config.mode !== "worker";
   if (isServed && config.apiProcesses > 1 && !follow) await startParts(start, data, import.meta.filename);

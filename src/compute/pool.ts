@@ -4,12 +4,12 @@
  * of time each, so that nobody waits until somebody else's work is done.
  */
 import { availableParallelism } from "node:os";
-import { setTimeout as pause } from "node:timers/promises";
-import { Worker } from "node:worker_threads";
 import type { Logger } from "../base/log.ts";
 import { budgets } from "./budget.ts";
 import type { Item, Result, Shared, TaskName } from "./tasks.ts";
-import type { Part, ThreadData, ThreadMessage } from "./computeThread.ts";
+import type { ThreadMessage } from "./computeThread.ts";
+import { PoolThread } from "./poolThread.ts";
+import { Queues, type Job } from "./queues.ts";
 
 export interface ComputeOptions {
   log: Pick<Logger, "warn">;
@@ -51,262 +51,116 @@ export class ComputeStopped extends Error {
   }
 }
 
-/** How long a tenant computes before others have their turn. */
-const sliceMs = 50;
-/** Characters of one message to a thread, but for a single item that is longer. */
-const messageLength = 1_000_000;
-/** What a tenant gets back of its share as time passes. */
-const refill = 0.5;
-/** So many times what a thread may compute may pass meanwhile. */
-const mostPatience = 3;
-/** A thread that has had nothing to do for so long is ended. */
-const idleMs = 60_000;
-/** Of a thread; what has to be kept in memory is bounded by `budgets.memory` long before. */
-const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
-
-interface Job {
-  tenant: Tenant;
-  task: TaskName;
-  shared: string;
-  items: readonly string[];
-  results: string[];
-  over: number[];
-  resolve(results: string[]): void;
-  reject(error: Error): void;
-}
-
-interface Tenant {
-  id: string;
-  jobs: Job[];
-  isComputing: boolean;
-  /** Milliseconds computed, less what time has given back. */
-  spent: number;
-  /** When that was so. */
-  at: number;
-}
-
-interface Thread {
-  worker: Worker;
-  isReady: boolean;
-  job?: Job;
-  /** When its part was sent. */
-  since: number;
-  progress: Int32Array;
-  timer?: NodeJS.Timeout;
-}
-
 /** Computes in threads of this process. */
-export function createCompute({
-  log,
-  threads: mostThreads = Math.max(2, Math.min(4, availableParallelism() - 1)),
-  taskMs = budgets.taskMs,
-  shareMs = 30_000,
-}: ComputeOptions): Compute {
-  const tenants = new Map<string, Tenant>();
-  const threads = new Set<Thread>();
-  let stopping = false;
+export const createCompute = (options: ComputeOptions): Compute => new ThreadPool(options);
 
-  const spentBy = (tenant: Tenant): number => {
-    const now = performance.now();
-    tenant.spent = Math.max(0, tenant.spent - (now - tenant.at) * refill);
-    tenant.at = now;
-    return tenant.spent;
-  };
+class ThreadPool implements Compute {
+  readonly #log: ComputeOptions["log"];
+  readonly #mostThreads: number;
+  readonly #taskMs: number;
+  readonly #shareMs: number;
+  readonly #queues = new Queues();
+  readonly #threads = new Set<PoolThread>();
+  #isStopping = false;
 
-  function next(): Tenant | undefined {
-    if (stopping) return undefined;
-    let chosen: Tenant | undefined;
-    for (const tenant of tenants.values())
-      if (!tenant.isComputing && tenant.jobs.length > 0 && !(chosen && spentBy(chosen) <= spentBy(tenant)))
-        chosen = tenant;
-    return chosen;
+  constructor({ log, threads, taskMs = budgets.taskMs, shareMs = 30_000 }: ComputeOptions) {
+    this.#log = log;
+    this.#mostThreads = threads ?? Math.max(2, Math.min(4, availableParallelism() - 1));
+    this.#taskMs = taskMs;
+    this.#shareMs = shareMs;
+  }
+
+  async run<N extends TaskName>(
+    tenant: string,
+    task: N,
+    shared: Shared<N>,
+    items: readonly Item<N>[],
+  ): Promise<Result<N>[]> {
+    const texts = items.map((item) => JSON.stringify(item));
+    const results = await this.runTexts(tenant, task, shared, texts);
+    return results.map((text) => JSON.parse(text));
+  }
+
+  runTexts(tenant: string, task: TaskName, shared: unknown, items: readonly string[]): Promise<string[]> {
+    if (items.length === 0) return Promise.resolve([]);
+    if (this.#isStopping) return Promise.reject(new ComputeStopped());
+    return new Promise((resolve, reject) => {
+      this.#queues.add(tenant, { task, shared: JSON.stringify(shared), items, resolve, reject });
+      this.#dispatch();
+    });
+  }
+
+  isSpent(tenant: string): boolean {
+    return this.#isStopping || (this.#queues.spent(tenant) ?? 0) > this.#shareMs;
+  }
+
+  spent(): string[] {
+    return this.#queues.ids.filter((id) => this.isSpent(id));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#queues.rejectAll(new ComputeStopped());
+    await Promise.all([...this.#threads].map((thread) => thread.end()));
   }
 
   /** Gives what waits to threads that do nothing, and starts further ones. */
-  function dispatch(): void {
-    for (let tenant = next(); tenant; tenant = next()) {
-      const thread = [...threads].find(({ isReady, job }) => isReady && !job);
-      if (!thread) {
-        const starting = [...threads].filter(({ isReady }) => !isReady).length;
-        const waiting = [...tenants.values()].filter(
-          ({ isComputing, jobs }) => !isComputing && jobs.length > 0,
-        );
-        if (threads.size < mostThreads && starting < waiting.length) startThread();
-        else return;
+  #dispatch(): void {
+    if (this.#isStopping) return;
+    for (let tenant = this.#queues.next(); tenant; tenant = this.#queues.next()) {
+      const threads = [...this.#threads];
+      const free = threads.find(({ isFree }) => isFree);
+      if (free) {
+        free.send(tenant.jobs[0]!);
         continue;
       }
-      send(thread, tenant.jobs[0]!);
+      const starting = threads.filter(({ isReady }) => !isReady).length;
+      if (threads.length >= this.#mostThreads || starting >= this.#queues.waiting.length) return;
+      this.#startThread();
     }
   }
 
-  function send(thread: Thread, job: Job): void {
-    const from = job.results.length;
-    let to = from;
-    for (let length = 0; to < job.items.length; to += 1) {
-      length += job.items[to]!.length;
-      if (to > from && length > messageLength) break;
-    }
-    clearTimeout(thread.timer);
-    thread.job = job;
-    job.tenant.isComputing = true;
-    thread.since = performance.now();
-    Atomics.store(thread.progress, 0, from);
-    const { task, shared, over } = job;
-    const part: Part = { task, shared, items: job.items.slice(from, to), from, over, sliceMs };
-    // Whoever waits for a result keeps the process, a thread without work does not.
-    thread.worker.ref();
-    thread.worker.postMessage(part);
-    watch(thread);
-  }
-
-  /** Ends a thread that computes one item for too long; on a busy machine it may take longer until it has computed as much. */
-  function watch(thread: Thread): void {
-    const { worker, since } = thread;
-    const item = Atomics.load(thread.progress, 0);
-    const latest = performance.now() + mostPatience * taskMs;
-    const before = worker.cpuUsage().catch(() => undefined);
-    const look = () => {
-      thread.timer = setTimeout(async () => {
-        const used = await Promise.race([
-          before.then((usage) => worker.cpuUsage(usage)).catch(() => undefined),
-          // Who does not answer is in the middle of something long.
-          pause(taskMs, undefined, { ref: false }),
-        ]);
-        if (!thread.job || thread.since !== since) return;
-        if (Atomics.load(thread.progress, 0) !== item) watch(thread);
-        else if (used && used.user + used.system < taskMs * 1000 && performance.now() < latest) look();
-        else worker.terminate().catch(() => {});
-      }, taskMs);
-    };
-    look();
-  }
-
-  /** The thread has nothing more to do with its job. */
-  function free(thread: Thread): Job | undefined {
-    const { job } = thread;
-    clearTimeout(thread.timer);
-    thread.job = undefined;
-    if (job) {
-      const { tenant } = job;
-      tenant.isComputing = false;
-      tenant.spent = spentBy(tenant) + (performance.now() - thread.since);
-    }
-    return job;
-  }
-
-  function settle(job: Job, done: () => void): void {
-    const { tenant } = job;
-    tenant.jobs.splice(tenant.jobs.indexOf(job), 1);
-    done();
-    if (tenants.size > 1000)
-      for (const one of tenants.values())
-        if (one.jobs.length === 0 && spentBy(one) === 0) tenants.delete(one.id);
-  }
-
-  function rest(thread: Thread): void {
-    thread.worker.unref();
-    thread.timer = setTimeout(() => {
-      threads.delete(thread);
-      thread.worker.terminate().catch(() => {});
-    }, idleMs).unref();
-  }
-
-  function startThread(): void {
-    const progress = new SharedArrayBuffer(4);
-    const worker = new Worker(new URL("./computeThread.ts", import.meta.url), {
-      workerData: { progress } satisfies ThreadData,
-      resourceLimits,
-      name: "plat-compute",
-    });
-    const thread: Thread = { worker, isReady: false, since: 0, progress: new Int32Array(progress) };
-    threads.add(thread);
-    let cause: Error | undefined;
-    worker.on("message", (message: ThreadMessage) => {
-      if ("ready" in message) {
-        thread.isReady = true;
-        rest(thread);
-        return dispatch();
-      }
-      const job = free(thread);
-      rest(thread);
-      if (job && "fault" in message) settle(job, () => job.reject(new Error(message.fault)));
-      else if (job && "results" in message) {
-        job.results.push(...message.results);
-        if (job.results.length === job.items.length) settle(job, () => job.resolve(job.results));
-      }
-      dispatch();
-    });
-    worker.on("error", (error: Error) => (cause = error));
-    worker.once("exit", () => {
-      threads.delete(thread);
-      const item = Atomics.load(thread.progress, 0);
-      const job = free(thread);
-      if (stopping) return;
-      if (job?.over.includes(item)) {
-        // It is not the item.
-        settle(job, () => job.reject(new Error("A thread ended twice at the same place.", { cause })));
-      } else if (job) {
-        // What was computed of this part is computed once more, without the item that the thread was ended by.
-        job.over.push(item);
-        log.warn(
-          { event: "compute.over_budget", err: cause, organization: job.tenant.id, task: job.task },
-          "A computation exceeded its budget; its thread was terminated.",
-        );
-      } else if (!thread.isReady) {
+  #startThread(): void {
+    const thread = new PoolThread({
+      queues: this.#queues,
+      taskMs: this.#taskMs,
+      onMessage: (message, job) => {
+        if (job) this.#take(message, job);
+        this.#dispatch();
+      },
+      onExit: (job, item, cause) => {
+        this.#threads.delete(thread);
+        if (this.#isStopping) return;
+        if (job) this.#goOnWithout(job, item, cause);
         // Nobody can compute anything: whoever waits is told, and tries again later.
-        const error = new Error("A thread could not be started.", { cause });
-        for (const { jobs } of tenants.values())
-          for (const waiting of [...jobs]) settle(waiting, () => waiting.reject(error));
-      }
-      dispatch();
+        else if (!thread.isReady)
+          this.#queues.rejectAll(new Error("A thread could not be started.", { cause }));
+        this.#dispatch();
+      },
     });
+    this.#threads.add(thread);
   }
 
-  const compute: Compute = {
-    runTexts(id, task, shared, items) {
-      if (items.length === 0) return Promise.resolve([]);
-      if (stopping) return Promise.reject(new ComputeStopped());
-      return new Promise<string[]>((resolve, reject) => {
-        let tenant = tenants.get(id);
-        if (!tenant) {
-          tenant = { id, jobs: [], isComputing: false, spent: 0, at: performance.now() };
-          tenants.set(id, tenant);
-        }
-        tenant.jobs.push({
-          tenant,
-          task,
-          shared: JSON.stringify(shared),
-          items,
-          results: [],
-          over: [],
-          resolve,
-          reject,
-        });
-        dispatch();
-      });
-    },
-    async run(tenant, task, shared, items) {
-      const texts = await compute.runTexts(
-        tenant,
-        task,
-        shared,
-        items.map((item) => JSON.stringify(item)),
-      );
-      return texts.map((text) => JSON.parse(text));
-    },
-    isSpent: (id) => {
-      const tenant = tenants.get(id);
-      return stopping || (tenant !== undefined && spentBy(tenant) > shareMs);
-    },
-    spent: () => [...tenants.keys()].filter(compute.isSpent),
-    async stop() {
-      stopping = true;
-      const jobs = [...tenants.values()].flatMap((tenant) => tenant.jobs);
-      tenants.clear();
-      for (const { reject } of jobs) reject(new ComputeStopped());
-      for (const thread of threads) clearTimeout(thread.timer);
-      await Promise.all([...threads].map(({ worker }) => worker.terminate()));
-    },
-  };
-  return compute;
+  #take(message: ThreadMessage, job: Job): void {
+    if ("fault" in message) this.#queues.end(job, () => job.reject(new Error(message.fault)));
+    else if ("results" in message) {
+      job.results.push(...message.results);
+      if (job.results.length === job.items.length) this.#queues.end(job, () => job.resolve(job.results));
+    }
+  }
+
+  /** What was computed of its part is computed once more, without the item that the thread was ended by. */
+  #goOnWithout(job: Job, item: number, cause: Error | undefined): void {
+    if (job.over.includes(item)) {
+      // It is not the item.
+      const fault = new Error("A thread ended twice at the same place.", { cause });
+      this.#queues.end(job, () => job.reject(fault));
+      return;
+    }
+    job.over.push(item);
+    this.#log.warn(
+      { event: "compute.over_budget", err: cause, organization: job.tenant.id, task: job.task },
+      "A computation exceeded its budget; its thread was terminated.",
+    );
+  }
 }

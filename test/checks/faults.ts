@@ -257,7 +257,7 @@ export const faults: Fault[] = [
   {
     rule: "service-grant",
     sql: "revoke execute on function app_private.authenticate_access_token from plat_authenticator",
-    object: "app_private.authenticate_access_token(bytea)",
+    object: "app_private.authenticate_access_token(bytea,text)",
     says: /to plat_authenticator;`/,
   },
   {

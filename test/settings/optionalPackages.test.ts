@@ -1,6 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "@jest/globals";
-import { cityDatabase, isInstalled, missingPackages } from "../../src/base/optionalPackages.ts";
+import {
+  agentProtocol,
+  cityDatabase,
+  isInstalled,
+  missingPackages,
+} from "../../src/base/optionalPackages.ts";
 import { settings } from "../../src/base/settings.ts";
 
 test("who asks for what needs packages that are not installed is told which to install", () => {
@@ -20,7 +25,9 @@ test("the packages of settings are optional peers, and here for development", as
       ? ["openai", "anthropic"].flatMap((value) => packages(value))
       : ((packages ?? []) as string[]),
   );
-  expect([...named, cityDatabase].toSorted()).toEqual(Object.keys(manifest.peerDependencies).toSorted());
+  expect([...named, cityDatabase, agentProtocol].toSorted()).toEqual(
+    Object.keys(manifest.peerDependencies).toSorted(),
+  );
   for (const name of Object.keys(manifest.peerDependencies)) {
     expect(manifest.peerDependenciesMeta[name]).toEqual({ optional: true });
     // The city database has 130 MB, and tests write one of their own.

@@ -6,6 +6,7 @@ import type { Request, RequestHandler, Response } from "express";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import type { Authenticator } from "../../auth/authenticate.ts";
 import { CodedError } from "../../base/errors.ts";
+import { agentProtocol, isInstalled } from "../../base/optionalPackages.ts";
 import type { Claims } from "../../database/claims.ts";
 import { eventLoop } from "../../admission/eventLoop.ts";
 import { partyOf } from "../../admission/party.ts";
@@ -30,20 +31,13 @@ export interface McpDeps {
 /** Answers a GraphQL request that this process makes for somebody; undefined when they have gone. */
 export type AnswerInside = (request: Request, response: Response) => Promise<string | undefined>;
 
-let loading: Promise<Sdk> | undefined;
-
 /** @throws CodedError NOT_FOUND that says which package to install */
 async function loadSdk(): Promise<Sdk> {
-  try {
-    return await (loading ??= import("@modelcontextprotocol/server"));
-  } catch (error) {
-    loading = undefined;
-    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new CodedError(
-      "NOT_FOUND",
-      "This installation does not speak the Model Context Protocol: npm install @modelcontextprotocol/server, and start again.",
-    );
-  }
+  if (isInstalled(agentProtocol)) return import("@modelcontextprotocol/server");
+  throw new CodedError(
+    "NOT_FOUND",
+    "This installation does not speak the Model Context Protocol: npm install @modelcontextprotocol/server, and start again.",
+  );
 }
 
 const metadataPath = "/.well-known/oauth-protected-resource";
