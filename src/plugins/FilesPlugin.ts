@@ -20,9 +20,9 @@ declare global {
 const common: Record<string, [type: string, description: string]> = {
   id: ["ID!", "UUID; ids in ascending order are in order of creation."],
   url: ["URL!", "Download URL. It expires after a few minutes unless the file is public."],
-  title: ["String", "Display title; shown instead of the file name."],
-  filename: ["String!", "File name for downloads."],
-  filemime: ["String!", "Media type (MIME), detected from the content, such as application/pdf."],
+  title: ["String", "Display title; shown instead of the filename."],
+  filename: ["String!", "Filename for downloads."],
+  filemime: ["String!", "Media type (MIME), detected from the content, such as image/png."],
   filesize: ["Int!", "Size in bytes."],
   checksum: ["String!", "SHA-256 hash of the content, in hexadecimal digits."],
   insertedAt: ["DateTime!", "When it was uploaded."],

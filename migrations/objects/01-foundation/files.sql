@@ -126,14 +126,14 @@ comment on table app_private.document_record is
   '...)`.';
 comment on column app_private.document_record.file is
   E'@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
-comment on column app_private.document_record.title is 'Display title, shown instead of the file name.';
+comment on column app_private.document_record.title is 'Display title, shown instead of the filename.';
 comment on column app_private.document_record.description is 'Free-text description.';
 comment on column app_private.document_record.category is 'Category of the document.';
 comment on column app_private.document_record.public is
   'Whether everybody who may see the record may also see the file.';
-comment on column app_private.document_record.filename is 'File name for downloads.';
+comment on column app_private.document_record.filename is 'Filename for downloads.';
 comment on column app_private.document_record.filemime is
-  'Media type (MIME) detected from the content, such as application/pdf.';
+  'Media type (MIME) detected from the content, such as image/png.';
 comment on column app_private.document_record.filesize is 'Size in bytes.';
 comment on column app_private.document_record.checksum is 'SHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_private.document_record.uploaded_by_id is E'@behavior -*\n\nWho uploaded it.';
@@ -147,9 +147,9 @@ comment on column app_private.image_record.alt is 'Alternative text for screen r
 comment on column app_private.image_record.sequence is
   E'@insertOptional\n\n'
   'Position among the images of the record; 0 is the first and the cover. Appended at the end if omitted.';
-comment on column app_private.image_record.filename is 'File name for downloads.';
+comment on column app_private.image_record.filename is 'Filename for downloads.';
 comment on column app_private.image_record.filemime is
-  'Media type (MIME) detected from the content, such as application/pdf.';
+  'Media type (MIME) detected from the content, such as image/png.';
 comment on column app_private.image_record.filesize is 'Size in bytes.';
 comment on column app_private.image_record.width is 'Width in pixels, as displayed.';
 comment on column app_private.image_record.height is 'Height in pixels, as displayed.';

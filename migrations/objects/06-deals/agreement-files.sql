@@ -44,13 +44,13 @@ comment on column app_public.agreement_files.file is
   E'@personal contract\n@writeOnly\n@secret\n\nA PDF, 50 MB at most.';
 comment on column app_public.agreement_files.kind is 'Kind of file, such as the document to sign or its certificate.';
 comment on column app_public.agreement_files.title is
-  E'@personal contract\n\nDisplay title, shown instead of the file name.';
+  E'@personal contract\n\nDisplay title, shown instead of the filename.';
 comment on column app_public.agreement_files.description is E'@personal contract\n\nFree-text description.';
-comment on column app_public.agreement_files.filename is E'@personal contract\n\nFile name for downloads.';
+comment on column app_public.agreement_files.filename is E'@personal contract\n\nFilename for downloads.';
 comment on column app_public.agreement_files.checksum is
   E'@personal contract\n\nSHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_public.agreement_files.filemime is
-  E'@impersonal\n\nMedia type (MIME) detected from the content, such as application/pdf.';
+  E'@impersonal\n\nMedia type (MIME) detected from the content, such as image/png.';
 comment on column app_public.agreement_files.number is
   E'@insertOptional\n\nVersion number, from 1. The latest DOCUMENT is the version to sign.';
 comment on column app_public.agreement_files.void_signatures is

@@ -30,13 +30,13 @@ comment on column app_public.buyer_documents.public is 'Always false: buyer docu
 comment on column app_public.buyer_documents.file is
   E'@personal contract\n@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
 comment on column app_public.buyer_documents.title is
-  E'@personal contract\n\nDisplay title, shown instead of the file name.';
+  E'@personal contract\n\nDisplay title, shown instead of the filename.';
 comment on column app_public.buyer_documents.description is E'@personal contract\n\nFree-text description.';
-comment on column app_public.buyer_documents.filename is E'@personal contract\n\nFile name for downloads.';
+comment on column app_public.buyer_documents.filename is E'@personal contract\n\nFilename for downloads.';
 comment on column app_public.buyer_documents.checksum is
   E'@personal contract\n\nSHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_public.buyer_documents.filemime is
-  E'@impersonal\n\nMedia type (MIME) detected from the content, such as application/pdf.';
+  E'@impersonal\n\nMedia type (MIME) detected from the content, such as image/png.';
 comment on constraint buyer_documents_private on app_public.buyer_documents is
   'A private document of a buyer is not public.';
 

@@ -44,7 +44,7 @@ comment on column app_public.exports.sort is 'In which order.';
 comment on column app_public.exports.status is 'Current status.';
 comment on column app_public.exports.status_changed_at is 'When the status last changed.';
 comment on column app_public.exports.row_count is 'How many rows the file has.';
-comment on column app_public.exports.filename is 'File name for downloads.';
+comment on column app_public.exports.filename is 'Filename for downloads.';
 comment on column app_public.exports.filesize is 'Size in bytes.';
 comment on column app_public.exports.checksum is 'SHA-256 of the file, in hexadecimal digits.';
 comment on column app_public.exports.requested_by_id is E'@behavior -*\n\nWho asked for it.';
