@@ -37,6 +37,11 @@ export async function baseBackup(options: BaseBackupOptions): Promise<BaseBackup
     // The checkpoint that it begins with says nothing until it is written.
     answerWithin: 60 * 60_000,
   };
+  // A disk that is full fails them before the server has answered.
+  const streamFailed = new Promise<never>((_, reject) => {
+    for (const stream of [options.tar, options.manifest]) stream.on("error", reject);
+  });
+  streamFailed.catch(() => {});
   const client: Client = new DatabaseClient(settings);
   await client.connect().catch((error: Error) => {
     throw new Error(
@@ -46,7 +51,7 @@ export async function baseBackup(options: BaseBackupOptions): Promise<BaseBackup
   });
   try {
     return await new Promise<BaseBackup>((resolve, reject) => {
-      for (const stream of [options.tar, options.manifest]) stream.once("error", reject);
+      streamFailed.catch(reject);
       client.once("error", reject);
       client.query(new Command(options, resolve, reject));
     });

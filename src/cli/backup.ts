@@ -30,7 +30,12 @@ try {
   else await back(config, config.archive.folder, values.keep === undefined ? undefined : Number(values.keep));
 } catch (error) {
   end();
-  console.error((error as Error).message);
+  const { code, message } = error as NodeJS.ErrnoException;
+  console.error(
+    code === "ENOSPC"
+      ? "There is no room left in ARCHIVE_DIR, or in DATA_DIR: make some, and run it again. What was copied is no backup yet, and is removed by the next one."
+      : message,
+  );
   process.exitCode = 1;
 }
 

@@ -62,7 +62,8 @@ export const backupsFolder = (series: string): string => join(series, "backups")
  */
 export async function openSeries(archive: string, dataDir: string, runAs: RunAs): Promise<string> {
   const file = join(dataDir, seriesFile);
-  const known = (await readFile(file, "utf8").catch(ignoreMissing))?.trim();
+  // Empty where there was no room for the name.
+  const known = (await readFile(file, "utf8").catch(ignoreMissing))?.trim() || undefined;
   const name = known ?? `${new Date().toISOString().replace(/[:.]/g, "-")}-${randomBytes(3).toString("hex")}`;
   const series = join(archive, name);
   // Contents and keys are the service's alone; the database's user passes through to its own folder.

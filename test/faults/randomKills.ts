@@ -260,11 +260,18 @@ export async function playRandomKills({
     );
     const messages = await outside.receiver.taken();
     expect(severalIds(messages.map(({ id, subjectId }) => [subjectId!, id]))).toEqual([]);
-    // A mail is tried again after pauses that grow. Others, such as notifications, name leads as well.
+    // A mail is tried again after pauses that grow, to minutes, which pass at once. Others, such as notifications, name leads as well.
     const nameOf = (text = "") => /(Load \d+-\d+-\d+) has come/.exec(text)?.[1] ?? "";
     await until(
-      async () => new Set((await outside.mail.taken()).map(({ text }) => nameOf(text))),
-      (sent) => kept.every(({ name }) => sent.has(name)),
+      async () => {
+        await owner.pool.query(
+          "update graphile_worker._private_jobs set run_at = now() where run_at > now() and attempts > 0 and locked_at is null",
+        );
+        const sent = new Set((await outside.mail.taken()).map(({ text }) => nameOf(text)));
+        const missing = kept.filter(({ name }) => !sent.has(name)).map(({ id }) => id);
+        return { missing, jobs: missing.length > 0 ? await jobsOf(owner.pool, missing) : [] };
+      },
+      ({ missing }) => missing.length === 0,
       { withinMs: 2 * stuckAfterMs },
     );
     const mails = await outside.mail.taken();
@@ -315,6 +322,19 @@ export async function playRandomKills({
     leads: load.acknowledged.size,
     uploads: beside.checksums.length,
   };
+}
+
+/** What there is to say of leads whose mail has not come: jobs that failed, and the step that sends it. */
+async function jobsOf(pool: Pool, leads: readonly string[]): Promise<unknown[]> {
+  const { rows } = await pool.query(
+    `select t.identifier as what, j.attempts::text as state, j.last_error as error, j.payload::text as more
+       from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id where j.attempts > 0
+     union all select 'execution ' || e.status, s.sequence || ' ' || s.status, s.error, to_jsonb(s)::text
+       from app_public.workflow_executions e left join app_public.workflow_step_runs s on s.execution_id = e.id
+       where e.subject_id = any ($1) limit 20`,
+    [leads],
+  );
+  return rows;
 }
 
 /** Those that came under more than one id. */

@@ -3,7 +3,7 @@
  * clients are told to try again, the process goes on, and nothing that was acknowledged is lost.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { readFile } from "node:fs/promises";
+import { cp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client, Pool } from "pg";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
@@ -13,7 +13,7 @@ import { play, type Fault, type Played } from "../faults/play.ts";
 import { mountSmallDisk, type SmallDisk } from "../faults/smallDisk.ts";
 import { loadedFolder } from "../harness/demoFolder.ts";
 import { signIn } from "../harness/load.ts";
-import { startService, type Service } from "../harness/service.ts";
+import { runToExit, startService, type Service } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
 
 let disk: SmallDisk | undefined;
@@ -29,7 +29,9 @@ beforeAll(async () => {
     return undefined;
   });
   if (!disk) return;
-  await copyDataDir(await loadedFolder(), disk.path);
+  const loaded = await loadedFolder();
+  await copyDataDir(loaded, disk.path);
+  await cp(join(loaded, "files"), join(disk.path, "files"), { recursive: true });
   const port = await freePort();
   service = await startService({ env: { DATA_DIR: disk.path, MONITORING: `127.0.0.1:${port}` } });
   const pidFile = await readFile(join(disk.path, "postgres/data/postmaster.pid"), "utf8");
@@ -117,4 +119,21 @@ test("the log of changes has no room: the server ends, is started again when the
   ).toEqual([]);
   expect({ red, lost }).toEqual({ red: ["database", "writes"], lost: 0 });
   expect(service.log()).toContain("as its disk is full: make room there");
+});
+
+test("a backup onto a full disk is none, says so, and the next one is whole", async () => {
+  if (!disk) return;
+  const env = { DATA_DIR: disk.path, ARCHIVE_DIR: join(disk.path, "archive") };
+  const backup = () => runToExit({ entry: "src/cli/backup.ts", env });
+  disk.fill();
+  const broken = await backup();
+  disk.clear();
+  expect(broken).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringMatching(/^There is no room left/m),
+  });
+  const { code, stdout, stderr } = await backup();
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("Reading the backup back") });
+  expect(stdout).toContain(" MiB, ");
 });
