@@ -22,7 +22,7 @@ const common: Record<string, [type: string, description: string]> = {
   url: ["URL!", "Download URL. It expires after a few minutes unless the file is public."],
   title: ["String", "Display title; shown instead of the filename."],
   filename: ["String!", "Filename for downloads."],
-  filemime: ["String!", "Media type (MIME), detected from the content, such as image/png."],
+  filemime: ["String!", "Media type (MIME), detected from the content."],
   filesize: ["Int!", "Size in bytes."],
   checksum: ["String!", "SHA-256 hash of the content, in hexadecimal digits."],
   insertedAt: ["DateTime!", "When it was uploaded."],

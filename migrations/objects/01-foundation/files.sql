@@ -133,7 +133,7 @@ comment on column app_private.document_record.public is
   'Whether everybody who may see the record may also see the file.';
 comment on column app_private.document_record.filename is 'Filename for downloads.';
 comment on column app_private.document_record.filemime is
-  'Media type (MIME) detected from the content, such as image/png.';
+  'Media type (MIME) detected from the content.';
 comment on column app_private.document_record.filesize is 'Size in bytes.';
 comment on column app_private.document_record.checksum is 'SHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_private.document_record.uploaded_by_id is E'@behavior -*\n\nWho uploaded it.';
@@ -149,7 +149,7 @@ comment on column app_private.image_record.sequence is
   'Position among the images of the record; 0 is the first and the cover. Appended at the end if omitted.';
 comment on column app_private.image_record.filename is 'Filename for downloads.';
 comment on column app_private.image_record.filemime is
-  'Media type (MIME) detected from the content, such as image/png.';
+  'Media type (MIME) detected from the content.';
 comment on column app_private.image_record.filesize is 'Size in bytes.';
 comment on column app_private.image_record.width is 'Width in pixels, as displayed.';
 comment on column app_private.image_record.height is 'Height in pixels, as displayed.';

@@ -50,7 +50,7 @@ comment on column app_public.agreement_files.filename is E'@personal contract\n\
 comment on column app_public.agreement_files.checksum is
   E'@personal contract\n\nSHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_public.agreement_files.filemime is
-  E'@impersonal\n\nMedia type (MIME) detected from the content, such as image/png.';
+  E'@impersonal\n\nMedia type (MIME) detected from the content.';
 comment on column app_public.agreement_files.number is
   E'@insertOptional\n\nVersion number, from 1. The latest DOCUMENT is the version to sign.';
 comment on column app_public.agreement_files.void_signatures is

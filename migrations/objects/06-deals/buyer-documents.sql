@@ -36,7 +36,7 @@ comment on column app_public.buyer_documents.filename is E'@personal contract\n\
 comment on column app_public.buyer_documents.checksum is
   E'@personal contract\n\nSHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_public.buyer_documents.filemime is
-  E'@impersonal\n\nMedia type (MIME) detected from the content, such as image/png.';
+  E'@impersonal\n\nMedia type (MIME) detected from the content.';
 comment on constraint buyer_documents_private on app_public.buyer_documents is
   'A private document of a buyer is not public.';
 
