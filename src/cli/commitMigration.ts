@@ -24,7 +24,9 @@ const settings = JSON.parse((await readFile(".gmrc", "utf8")).replaceAll(/^\s*\/
 >[0];
 const folder = resolve(settings.migrationsFolder ?? "migrations");
 if (!name || more.length > 0 || !/^[a-z0-9-]+$/.test(name))
-  fail("Say what the migration is called, in small letters: npm run migrations:commit -- billboards");
+  fail(
+    "Say what the migration is called, in small letters, digits and hyphens: npm run migrations:commit -- billboards",
+  );
 else if (!(await readCurrent(folder)))
   fail("migrations/current.sql holds no statement: write the migration there first.");
 else await inScratchCluster(commitThere);

@@ -16,7 +16,7 @@ interface Member {
   description: string;
 }
 
-/** The types of steps with the members of their config, from the rows that definitions are held against. */
+/** The types of steps with the fields of their config, from the rows that definitions are held against. */
 export async function workflowSteps(database: ClientBase): Promise<string> {
   const { rows } = await database.query<Member>(
     `select t.type, v.description as does, t.refusal, t.subjects, m.name, m.kind, m.required, m.least, m.most, m.choices,
@@ -42,7 +42,7 @@ export async function workflowSteps(database: ClientBase): Promise<string> {
         ...(described.length > 0
           ? [
               markdownTable(
-                ["Member", "Value", "Meaning"],
+                ["Field", "Value", "Meaning"],
                 described.map((member) => [
                   `\`${member.name}\`${member.required || member.beside ? ` (required${member.beside ? ` with ${member.beside}` : ""})` : ""}`,
                   valueOf(member),

@@ -151,31 +151,69 @@ export function settingsOf(request: IncomingMessage): Record<string, string> {
   return settings;
 }
 
-/**
- * The preset of the API; `pool` serves introspection too. What acts for a request comes to it through its context, so the schema
- * depends on the database and the code alone.
- */
-export function createPreset({
+/** In the order in which they are applied. */
+const plugins: GraphileConfig.Plugin[] = [
+  createIntrospectionPlugin(),
+  BehaviorCachePlugin,
+  NamingPlugin,
+  BehaviorsPlugin,
+  ScalarsPlugin,
+  SignedTextsPlugin,
+  FilesPlugin,
+  GroupingPlugin,
+  MaskedTablesPlugin,
+  JoinsPlugin,
+  ListsPlugin,
+  PortfolioConnectionsPlugin,
+  RecordNodesPlugin,
+  RecordByIdPlugin,
+  OperationsPlugin,
+  DryRunPlugin,
+  EventSubjectPlugin,
+  LeadOrBuyerPlugin,
+  DescriptionsPlugin,
+  OutputShapesPlugin,
+  PermissionsPlugin,
+  SignInPlugin,
+  NearestCityPlugin,
+  SearchPlugin,
+  ToldTextsPlugin,
+  PublicQueriesPlugin,
+  SubscriptionsPlugin,
+];
+
+/** Plugins of the stack that ours take the place of. */
+const disablePlugins: (keyof GraphileConfig.Plugins)[] = [
+  // IntrospectionPlugin takes its place.
+  "PgIntrospectionPlugin",
+  // Ids are plain: RecordNodesPlugin takes its place.
+  "NodePlugin",
+  "QueryQueryPlugin",
+  // ListsPlugin takes the place of stock conditions and orders.
+  "PgIndexBehaviorsPlugin",
+  "PgConditionArgumentPlugin",
+  "PgConditionCustomFieldsPlugin",
+  "PgConnectionArgOrderByPlugin",
+  "PgConnectionArgOrderByDefaultValuePlugin",
+  "PgOrderAllAttributesPlugin",
+  "PgOrderByPrimaryKeyPlugin",
+  "PgOrderCustomFieldsPlugin",
+  "PgAggregatesOrderByAggregatesPlugin",
+  "PgAggregatesFilterRelationalAggregatesPlugin",
+];
+
+/** The implementations of the tag @transform. */
+function argumentTransformsOf({
   pool,
-  signLoginToken,
-  signFileAddress,
-  files,
+  connections,
   seal,
+  files,
   webhookTransforms,
   workflowChecks,
   paymentTransforms,
   draftTransforms,
   integrationTransforms,
-  connections,
-  documentBytes,
-  introspectionHoldMs,
-  compileAtOnce,
-  onMismatch,
-  adaptor = makeFusedAdaptor({ deadlines: serviceDeadlines, ...(connections && { connections }) }),
-  viewerPlace,
-  evaluateConditions,
-  subscriptionsOf,
-}: PresetOptions): GraphileConfig.Preset {
+}: PresetOptions): Record<string, ArgumentTransform> {
   const withPool =
     (transform: (value: string, context: TransformContext) => Promise<string>): ArgumentTransform =>
     (value, { context, ...details }) =>
@@ -185,7 +223,7 @@ export function createPreset({
         claims: context.claims,
         ip: context.ip,
       });
-  const argumentTransforms: Record<string, ArgumentTransform> = {
+  return {
     hashPassword: withPool(hashPassword),
     provePassword: withPool(provePassword),
     proveRefreshToken: withPool(proveRefreshToken),
@@ -200,56 +238,43 @@ export function createPreset({
     ...integrationTransforms,
     proveSigningCode,
   };
+}
 
+/** What acts for a request. */
+function contextOf(
+  request: IncomingMessage,
+  { viewerPlace, subscriptionsOf }: PresetOptions,
+  argumentTransforms: Record<string, ArgumentTransform>,
+): Partial<Grafast.Context> {
+  const claims = claimsOf(request) as Claims;
+  return {
+    claims,
+    isSignedIn: claims.userId !== null,
+    ip: (request as { ip?: string }).ip,
+    userAgent: request.headers["user-agent"],
+    argumentTransforms,
+    viewerPlace,
+    live: subscriptionsOf?.(request),
+    repeats: idempotencyFacts(request),
+    sentFiles: requestState(request).sentFiles,
+    language: requestState(request).language,
+    pgSettings: settingsOf(request),
+  };
+}
+
+/**
+ * The preset of the API; `pool` serves introspection too. What acts for a request comes to it through its context, so the schema
+ * depends on the database and the code alone.
+ */
+export function createPreset(options: PresetOptions): GraphileConfig.Preset {
+  const { pool, connections } = options;
+  const adaptor =
+    options.adaptor ?? makeFusedAdaptor({ deadlines: serviceDeadlines, ...(connections && { connections }) });
+  const argumentTransforms = argumentTransformsOf(options);
   return {
     extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset, PgAggregatesPreset, transportPreset],
-    plugins: [
-      createIntrospectionPlugin(),
-      BehaviorCachePlugin,
-      NamingPlugin,
-      BehaviorsPlugin,
-      ScalarsPlugin,
-      SignedTextsPlugin,
-      FilesPlugin,
-      GroupingPlugin,
-      MaskedTablesPlugin,
-      JoinsPlugin,
-      ListsPlugin,
-      PortfolioConnectionsPlugin,
-      RecordNodesPlugin,
-      RecordByIdPlugin,
-      OperationsPlugin,
-      DryRunPlugin,
-      EventSubjectPlugin,
-      LeadOrBuyerPlugin,
-      DescriptionsPlugin,
-      OutputShapesPlugin,
-      PermissionsPlugin,
-      SignInPlugin,
-      NearestCityPlugin,
-      SearchPlugin,
-      ToldTextsPlugin,
-      PublicQueriesPlugin,
-      SubscriptionsPlugin,
-    ],
-    disablePlugins: [
-      // IntrospectionPlugin takes its place.
-      "PgIntrospectionPlugin",
-      // Ids are plain: RecordNodesPlugin takes its place.
-      "NodePlugin",
-      "QueryQueryPlugin",
-      // ListsPlugin takes the place of stock conditions and orders.
-      "PgIndexBehaviorsPlugin",
-      "PgConditionArgumentPlugin",
-      "PgConditionCustomFieldsPlugin",
-      "PgConnectionArgOrderByPlugin",
-      "PgConnectionArgOrderByDefaultValuePlugin",
-      "PgOrderAllAttributesPlugin",
-      "PgOrderByPrimaryKeyPlugin",
-      "PgOrderCustomFieldsPlugin",
-      "PgAggregatesOrderByAggregatesPlugin",
-      "PgAggregatesFilterRelationalAggregatesPlugin",
-    ],
+    plugins,
+    disablePlugins,
     pgServices: [
       {
         ...makePgService({
@@ -262,33 +287,16 @@ export function createPreset({
       },
     ],
     plat: {
-      signLoginToken,
-      signFileAddress,
-      documentBytes,
-      introspectionHoldMs,
-      compileAtOnce,
-      onMismatch,
-      evaluateConditions,
+      signLoginToken: options.signLoginToken,
+      signFileAddress: options.signFileAddress,
+      documentBytes: options.documentBytes,
+      introspectionHoldMs: options.introspectionHoldMs,
+      compileAtOnce: options.compileAtOnce,
+      onMismatch: options.onMismatch,
+      evaluateConditions: options.evaluateConditions,
     },
     grafast: {
-      context: (requestContext) => {
-        const request = requestContext.expressv4?.req;
-        if (!request) return {};
-        const claims = claimsOf(request) as Claims;
-        return {
-          claims,
-          isSignedIn: claims.userId !== null,
-          ip: (request as { ip?: string }).ip,
-          userAgent: request.headers["user-agent"],
-          argumentTransforms,
-          viewerPlace,
-          live: subscriptionsOf?.(request),
-          repeats: idempotencyFacts(request),
-          sentFiles: requestState(request).sentFiles,
-          language: requestState(request).language,
-          pgSettings: settingsOf(request),
-        };
-      },
+      context: ({ expressv4 }) => (expressv4 ? contextOf(expressv4.req, options, argumentTransforms) : {}),
     },
     gather: { pgStrictFunctions: true },
     schema: {
