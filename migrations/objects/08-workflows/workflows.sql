@@ -127,7 +127,7 @@ language sql stable as $$ select app_hidden.transitions_from('workflow', to_json
 grant execute on function app_public.workflows_enabled, app_public.workflows_steps,
   app_public.workflows_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.workflows_enabled is
-  E'@notNull\n\nStatus of the workflow; only ENABLED workflows are started.';
+  E'@notNull\n\nWhether the status is ENABLED.';
 comment on function app_public.workflows_steps is E'@ordered\n\nSteps of the current revision, in order.';
 comment on function app_public.workflows_allowed_transitions is
   E'@notNull\n\nStatus transitions that the viewer can make.';

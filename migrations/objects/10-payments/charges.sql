@@ -84,7 +84,7 @@ comment on column app_public.processor_charges.deposit_amount is
 comment on column app_public.processor_charges.amount_refunded is 'Amount refunded so far.';
 comment on column app_public.processor_charges.amount_refunding is E'@secret\n\nAmount of pending refunds.';
 comment on column app_public.processor_charges.fee is E'@masked\n\nFee of the payment processor.';
-comment on column app_public.processor_charges.net is E'@masked\n\nAmount after fees and refunds.';
+comment on column app_public.processor_charges.net is E'@masked\n\nAmount that remains for the organization.';
 comment on column app_public.processor_charges.currency is 'In which currency.';
 comment on column app_public.processor_charges.method is 'How it was paid.';
 comment on column app_public.processor_charges.card_brand is 'Whose card it was.';
