@@ -21,7 +21,7 @@ grant insert (organization_id, title, slug, description, public, sequence, proje
 comment on index app_public.project_collections_slug is 'Another collection of the organization has this slug.';
 
 comment on table app_public.project_collections is
-  E'@defaultOrder sequence asc, id asc\n\nProjects that an organization shows together.';
+  E'@defaultOrder sequence asc, id asc\n\nA collection of projects that an organization shows together.';
 comment on column app_public.project_collections.organization_id is 'The organization that it belongs to.';
 comment on column app_public.project_collections.title is 'Display title.';
 comment on column app_public.project_collections.slug is

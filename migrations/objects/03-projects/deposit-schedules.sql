@@ -2,7 +2,7 @@
 
 select app_private.make_public_table('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage',
   'depositSchedule',
-  'What buyers pay before they close, in order.');
+  'Deposit schedule: the payments before closing, in order.');
 
 grant insert (project_id, title, sequence, amount, percent, percent_base, due_rule, due_offset_days, due_date),
   update (title, sequence, amount, percent, percent_base, due_rule, due_offset_days, due_date), delete

@@ -2,7 +2,7 @@
 -- or ENDED; people only cancel.
 
 select app_private.make_public_table('open_houses', 'open_house', 'marketing.manage', 'openHouses',
-  'When it can be seen, latest first; outsiders see the public ones.', shown => 'public');
+  'Open houses, latest first; users outside the team see the public ones.', shown => 'public');
 
 grant insert (project_id, title, description, format, starts_at, ends_at, time_zone, address, video_url, host_id,
   capacity, rsvp_required, public), update (title, description, format, status, starts_at, ends_at, time_zone, address,

@@ -5,7 +5,7 @@
 -- project.
 
 select app_private.make_public_table('promotions', 'promotion', 'marketing.manage', 'promotions',
-  'What buyers get on top, latest first; outsiders see the public ones that are neither drafts nor paused.',
+  'Promotions, latest first; users outside the team see public ones that are neither DRAFT nor PAUSED.',
   shown => 'public and status in (''ACTIVE'', ''ENDED'')',
   -- Its events name what it is for, be it released or not.
   event_permission => 'marketing.read');

@@ -1,7 +1,7 @@
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.
 
 select app_private.make_public_table('sales_offices', 'sales_office', 'project.manage', 'salesOffice',
-  'Where buyers go.', made_by_hand => false);
+  'The sales office of the project.', made_by_hand => false);
 
 grant update (title, address, phone, email, notes, by_appointment_only) on app_public.sales_offices to plat_user;
 

@@ -36,7 +36,7 @@ comment on constraint spec_options_excluded_number on app_public.spec_options is
 comment on index app_public.spec_options_sku is 'There is an option with this article number in the project already.';
 
 select app_private.make_public_table('spec_categories', 'spec_category', 'inventory.manage', 'specCategories',
-  'What the homes are made of, by category.');
+  'Categories of the options that buyers can choose from.');
 
 grant insert (project_id, title, description, sequence), update (title, description, sequence), delete
   on app_public.spec_categories to plat_user;

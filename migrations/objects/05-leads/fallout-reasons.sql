@@ -27,8 +27,13 @@ comment on column app_public.fallout_reasons.sequence is 'Position in the list; 
 comment on constraint fallout_reasons_applies_to_some on app_public.fallout_reasons is
   'Name at least one thing that the reason applies to.';
 comment on constraint fallout_reasons_project_id_fkey on app_public.fallout_reasons is
-  E'@parent\n@fieldName project\n@foreignFieldName falloutReasons\n@backwardPermission lead.read\n@backwardDescription '
-  'Why deals fall through; null without the permission lead.read.\n\nThe project that it belongs to.';
+  E'@parent\n'
+  '@fieldName project\n'
+  '@foreignFieldName falloutReasons\n'
+  '@backwardPermission lead.read\n'
+  '@backwardDescription Fallout reasons that can be chosen in the project; null without the permission '
+  'lead.read.\n\n'
+  'The project that it belongs to.';
 comment on index app_public.fallout_reasons_name is 'There is a fallout reason with this name already.';
 
 create function app_public.fallout_reasons_usage_count(r app_public.fallout_reasons) returns int

@@ -28,8 +28,12 @@ comment on column app_public.lead_sources.active is 'Whether it is offered for n
 comment on constraint lead_sources_code_format on app_public.lead_sources is
   'A code has upper-case letters, digits and underscores, such as WEB_DIRECT.';
 comment on constraint lead_sources_project_id_fkey on app_public.lead_sources is
-  E'@parent\n@fieldName project\n@foreignFieldName leadSources\n@backwardPermission lead.read\n@backwardDescription '
-  'Where leads come from; null without the permission lead.read.\n\nThe project that it belongs to.';
+  E'@parent\n'
+  '@fieldName project\n'
+  '@foreignFieldName leadSources\n'
+  '@backwardPermission lead.read\n'
+  '@backwardDescription Lead sources of the project; null without the permission lead.read.\n\n'
+  'The project that it belongs to.';
 comment on index app_public.lead_sources_code is 'There is a lead source with this code already.';
 
 create function app_private.tg_lead_sources__keep_system() returns trigger

@@ -76,7 +76,7 @@ insert into app_hidden.workflow_step_members (type, position, name, kind, requir
   ('BRANCH', 3, 'else', 'sequence', false, null, null, null, null, null,
     'The sequence of the later step to go on with where it does not hold; the next where omitted.'),
   ('CALL_WEBHOOK', 1, 'url', 'url', true, null, 2048, null, null, null,
-    'Where to: https, a public address, port 443 or 8443.'),
+    'URL to send events to: https, publicly reachable, port 443 or 8443.'),
   ('CALL_WEBHOOK', 2, 'body', 'templates', false, null, 20000, null, null, null,
     'What is sent, as JSON; the texts in it may be templates.'),
   ('NOTIFY_TEAM', 1, 'to', 'choice', false, null, null, '{ASSIGNEE,MEMBERS,TEAM}', null, null,

@@ -37,8 +37,9 @@ language sql stable as $$
     ('event', 'occurredAt', 'time', 'When.'),
     ('event', 'subjectType', 'text', 'The kind of record that changed.'),
     ('event', 'subjectId', 'text', 'The record that changed.'),
-    ('event', 'actorId', 'text', 'The user who caused it.'), ('event', 'actorType', 'text', 'Who caused it.'),
-    ('event', 'channel', 'text', 'The way the change came in.'),
+    ('event', 'actorId', 'text', 'The user who caused it.'), ('event', 'actorType', 'text',
+      'Kind of actor that caused the event.'),
+    ('event', 'channel', 'text', 'Channel through which the change was made.'),
     ('event', 'changes', 'JSON', 'The changed fields: event.changes.status.0 before, event.changes.status.1 after.'),
     ('event', 'data', 'JSON', 'The record after the change; decimals are texts there.')
 $$;
@@ -627,10 +628,10 @@ comment on type app_public.workflow_step_input is 'A step of a workflow.';
 
 comment on column app_public.workflow_step_input.type is E'@notNull\n\nWhat it does.';
 comment on column app_public.workflow_step_input.name is 'What people call it.';
-comment on column app_public.workflow_step_input.config is 'How it does it; the members depend on the type.';
+comment on column app_public.workflow_step_input.config is 'Configuration of the step; its fields depend on the type.';
 comment on column app_public.workflow_step_input.wait_seconds is
   'How long it waits, in seconds: a WAIT in all, another step before it begins.';
-comment on column app_public.workflow_step_input.on_error is 'What follows when it fails; RETRY where omitted.';
+comment on column app_public.workflow_step_input.on_error is 'What to do when the step fails. Default: RETRY.';
 
 create function app_private.require_managed_workflow(id uuid) returns app_public.workflows
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

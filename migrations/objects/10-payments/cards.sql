@@ -41,10 +41,11 @@ select app_private.make_record('processor_cards', 'processor_card');
 
 grant select on app_public.processor_cards to plat_user, plat_anonymous;
 
-comment on table app_public.processor_cards is 'A card of a user, as the payment processor keeps it.';
-comment on column app_public.processor_cards.processor_id is E'@impersonal\n\nIts id at the processor.';
+comment on table app_public.processor_cards is 'A payment card of a user, stored by the payment processor.';
+comment on column app_public.processor_cards.processor_id is
+  E'@impersonal\n\nId of the record at the payment processor.';
 comment on column app_public.processor_cards.brand is 'Whose card it is.';
-comment on column app_public.processor_cards.last4 is E'@personal\n\nThe last four digits of its number.';
+comment on column app_public.processor_cards.last4 is E'@personal\n\nLast four digits of the card number.';
 comment on column app_public.processor_cards.exp_month is 'The last month in which it can be charged.';
 comment on column app_public.processor_cards.exp_year is 'The year of that month.';
 comment on column app_public.processor_cards.funding is 'Where its money comes from.';

@@ -3,14 +3,15 @@ create policy seers_of_charge on app_public.processor_refunds for select to plat
 
 grant select on app_public.processor_refunds to plat_user, plat_anonymous;
 
-comment on table app_public.processor_refunds is 'Money given back of a charge.';
+comment on table app_public.processor_refunds is 'A refund of a charge.';
 comment on column app_public.processor_refunds.organization_id is E'@behavior -*\n\nWho gives it back.';
 comment on column app_public.processor_refunds.charge_id is E'@behavior -*\n\nThe charge.';
 comment on column app_public.processor_refunds.amount is 'How much.';
 comment on column app_public.processor_refunds.status is 'Current status.';
 comment on column app_public.processor_refunds.reason is 'Why.';
 comment on column app_public.processor_refunds.note is E'@personal contract\n@masked\n\nInternal notes for the team.';
-comment on column app_public.processor_refunds.processor_id is E'@impersonal\n\nIts id at the processor.';
+comment on column app_public.processor_refunds.processor_id is
+  E'@impersonal\n\nId of the record at the payment processor.';
 comment on column app_public.processor_refunds.failure_message is E'@impersonal\n\nWhy it could not be given back.';
 comment on column app_public.processor_refunds.created_by_id is
   E'@inert A refund is asked for once.\n\n'

@@ -451,21 +451,21 @@ comment on function app_public.create_organization_integration is
   E'@arg organization_id The organization that connects it.\n'
   '@arg app_key The key of the application, of organizationIntegrationApps.\n'
   '@arg name What it is called; the name of the application where omitted.\n'
-  '@arg config How it is set up, by the configSchema of the application.\n'
-  '@arg credentials What the application lets it in by, by its credentialsSchema: kept sealed, and never shown '
-  'again.\n\n'
+  '@arg config Configuration, according to `configSchema` of the application.\n'
+  '@arg credentials Credentials, according to `credentialsSchema` of the application. Stored encrypted and never '
+  'returned.\n\n'
   'Connects an application with an organization. It is ENABLED where the application lets it in at once; else '
-  'PENDING, and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of '
-  'the answer is where consent is given. Takes the permission org.admin.';
+  'PENDING, and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of the '
+  'answer is where consent is given. Takes the permission org.admin.';
 comment on function app_public.create_user_integration is
   E'@arg app_key The key of the application, of userIntegrationApps.\n'
   '@arg name What it is called; the name of the application where omitted.\n'
-  '@arg config How it is set up, by the configSchema of the application.\n'
-  '@arg credentials What the application lets you in by, by its credentialsSchema: kept sealed, and never '
-  'shown again.\n\n'
-  'Connects an application for the viewer. It is ENABLED where the application lets it in at once; else '
-  'PENDING, and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of '
-  'the answer is where consent is given.';
+  '@arg config Configuration, according to `configSchema` of the application.\n'
+  '@arg credentials Credentials, according to `credentialsSchema` of the application. Stored encrypted and never '
+  'returned.\n\n'
+  'Connects an application for the viewer. It is ENABLED where the application lets it in at once; else PENDING, '
+  'and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of the answer '
+  'is where consent is given.';
 comment on function app_public.refresh_organization_integration is
   'Asks the application whether it still lets the integration in. Where it does, the integration is ENABLED, also one '
   'that was disabled; where it does not, its state stays, lastError says why, and the operation is refused with '

@@ -31,7 +31,7 @@ select app_private.make_deadline('export', 'app_public.exports', 'expires_at', '
 grant select on app_public.exports to plat_user, plat_anonymous;
 
 comment on table app_public.exports is
-  E'@defaultOrder id desc\n\nA file of records, as whoever asked for it might see them.';
+  E'@defaultOrder id desc\n\nA file of records, as far as the user who requested it may see them.';
 comment on column app_public.exports.custom_export_id is E'@behavior -*\n\nThe custom export that it is a run of.';
 comment on column app_public.exports.custom_report_id is E'@behavior -*\n\nThe report whose figures it has.';
 comment on column app_public.exports.group_by is
@@ -43,15 +43,15 @@ comment on column app_public.exports.filter is 'Which rows were asked for.';
 comment on column app_public.exports.sort is 'In which order.';
 comment on column app_public.exports.status is 'Current status.';
 comment on column app_public.exports.status_changed_at is 'When the status last changed.';
-comment on column app_public.exports.row_count is 'How many rows the file has.';
+comment on column app_public.exports.row_count is 'Number of rows in the file.';
 comment on column app_public.exports.filename is 'Filename for downloads.';
 comment on column app_public.exports.filesize is 'Size in bytes.';
 comment on column app_public.exports.checksum is 'SHA-256 of the file, in hexadecimal digits.';
 comment on column app_public.exports.requested_by_id is E'@behavior -*\n\nWho asked for it.';
 comment on column app_public.exports.started_at is 'When a job began with it.';
 comment on column app_public.exports.completed_at is 'When the file was ready.';
-comment on column app_public.exports.expires_at is 'When the file is removed.';
-comment on column app_public.exports.error is 'Why there is no file.';
+comment on column app_public.exports.expires_at is 'When the file will be deleted.';
+comment on column app_public.exports.error is 'Reason why the export failed.';
 comment on constraint exports_organization_id_fkey on app_public.exports is
   E'@fieldName organization\n@foreignFieldName exports\n@backwardPermission org.member\n@backwardDescription The files '
   'that the viewer asked for, those of everybody for whoever has the permission report.manage, latest first; null for '
@@ -516,8 +516,9 @@ language sql stable as $$ select app_hidden.transitions_from('export', to_jsonb(
 grant execute on function app_public.exports_url, app_public.exports_progress, app_public.exports_queue_position,
   app_public.exports_allowed_transitions,
   app_public.custom_exports_last_export to plat_user, plat_anonymous;
-comment on function app_public.exports_url is 'Where the file is, for a few minutes; for whoever asked for it only.';
-comment on function app_public.exports_progress is E'@notNull\n\nHow much of it is written: 0 to 1.';
+comment on function app_public.exports_url is
+  'Download URL, valid for a few minutes; only for the user who requested the export.';
+comment on function app_public.exports_progress is E'@notNull\n\nProgress from 0 to 1.';
 comment on function app_public.exports_queue_position is
   'Its place among the exports of the organization that wait, while it is PENDING: 1 is the next. People take turns.';
 comment on function app_public.exports_allowed_transitions is

@@ -37,7 +37,7 @@ select app_private.make_deadline('generation', 'app_public.service_intelligence_
 grant select on app_public.service_intelligence_generations to plat_user, plat_anonymous;
 
 comment on table app_public.service_intelligence_generations is
-  E'@defaultOrder id desc\n\nA text that the drafting service wrote for a person to look at. Nothing is sent.';
+  E'@defaultOrder id desc\n\nA text written by the drafting service for a person to review. Nothing is sent.';
 comment on column app_public.service_intelligence_generations.lead_id is 'The lead that it is for.';
 comment on column app_public.service_intelligence_generations.kind is 'What was drafted.';
 comment on column app_public.service_intelligence_generations.status is E'@filter\n\nCurrent status.';
@@ -49,16 +49,16 @@ comment on column app_public.service_intelligence_generations.subject is
 comment on column app_public.service_intelligence_generations.body is
   E'@personal\n@secret\n\nThe text, without any markup.';
 comment on column app_public.service_intelligence_generations.language is 'The language it is written in.';
-comment on column app_public.service_intelligence_generations.tone is 'How it sounds.';
+comment on column app_public.service_intelligence_generations.tone is 'Tone of the text.';
 comment on column app_public.service_intelligence_generations.purpose is
-  E'@personal\n\nWhat it is for, in the words of whoever asked.';
+  E'@personal\n\nPurpose, as given by the user who requested the draft.';
 comment on column app_public.service_intelligence_generations.facts is
   E'@personal\n@secret\n\nThe facts it uses: which record each statement comes from.';
 comment on column app_public.service_intelligence_generations.warnings is
   E'@impersonal\n\nWhat to know before it is used: no consent, an unknown price, why it was blocked.';
 comment on column app_public.service_intelligence_generations.model is
   E'@impersonal\n\nWhat wrote it; embedded where the service composed it by itself.';
-comment on column app_public.service_intelligence_generations.error is E'@impersonal\n\nWhy there is no text.';
+comment on column app_public.service_intelligence_generations.error is E'@impersonal\n\nReason why there is no text.';
 comment on column app_public.service_intelligence_generations.pending_until is
   E'@secret\n@behavior -*\n\nWhen it is given up, unless it is completed.';
 comment on column app_public.service_intelligence_generations.request_key is

@@ -253,18 +253,18 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_private.paused_task_ids() is 'The tasks whose jobs no worker takes at the moment.';
 
-comment on type app_public.job is 'Work that is done in the background, by one task.';
+comment on type app_public.job is 'A background job: one entry of the job queue.';
 comment on column app_public.job.id is E'@notNull\n\nThe number of the job.';
 comment on column app_public.job.task is E'@notNull\n\nWhat it does: the name of its task.';
 comment on column app_public.job.state is E'@notNull\n\nWhat becomes of it next.';
-comment on column app_public.job.arguments is 'What it works on; secrets are masked.';
-comment on column app_public.job.attempts is E'@notNull\n\nHow often it was begun.';
-comment on column app_public.job.max_attempts is E'@notNull\n\nHow often it is begun at most.';
+comment on column app_public.job.arguments is 'Arguments of the job; secrets are masked.';
+comment on column app_public.job.attempts is E'@notNull\n\nNumber of attempts so far.';
+comment on column app_public.job.max_attempts is E'@notNull\n\nMaximum number of attempts.';
 comment on column app_public.job.run_at is E'@notNull\n\nWhen it runs, or was to run.';
 comment on column app_public.job.started_at is 'Since when it runs; null where it does not.';
 comment on column app_public.job.created_at is E'@notNull\n\nWhen it was queued.';
 comment on column app_public.job.updated_at is E'@notNull\n\nWhen it was changed last.';
-comment on column app_public.job.last_error is 'Why it failed last; secrets are masked.';
+comment on column app_public.job.last_error is 'Error of the last failed attempt; secrets are masked.';
 comment on column app_public.job.queue is 'The queue whose jobs run one at a time; null where it is in none.';
 comment on column app_public.job.request_id is 'The X-Request-Id of the request that has led to it.';
 comment on column app_public.job.organization_id is
