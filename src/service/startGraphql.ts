@@ -1,15 +1,11 @@
 /** The API on a database: its connections, its schema, and what the transport needs of them. */
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
-import { createAuthenticator } from "../auth/authenticate.ts";
+import { createAuthenticator, type Authenticator } from "../auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "../auth/loginToken.ts";
-import { anonymous, type Claims } from "../database/claims.ts";
 import { Looks } from "../database/looks.ts";
 import { ReadsOf } from "../database/reads.ts";
 import { EntityTags } from "../compiled/entityTags.ts";
-import { acceptedLanguage } from "../messages/language.ts";
 import type { MismatchListener } from "../compiled/compiledQueries.ts";
-import { answerCompiled as compiledAnswer } from "../compiled/answerCompiled.ts";
-import type { GraphQLRequest } from "../http/graphqlRequest.ts";
 import { serviceDeadlines } from "../database/deadlines.ts";
 import { makeFusedAdaptor } from "../database/fusedAdaptor.ts";
 import type { Compute } from "../compute/pool.ts";
@@ -18,13 +14,14 @@ import type { OrderedPool } from "../database/orderedPool.ts";
 import { makePool } from "../database/pool.ts";
 import type { AppDeps } from "../http/app.ts";
 import { draftTransforms } from "../operations/inputs/drafts.ts";
-import { createFileAddresses } from "../files/addresses.ts";
+import { createFileAddresses, type FileAddresses } from "../files/addresses.ts";
 import { incomingFolder } from "../providers/files/incoming.ts";
-import { createFiles } from "../files/files.ts";
+import { createFiles, type Files } from "../files/files.ts";
 import { filePage } from "../http/filePage.ts";
 import { requestState } from "../http/requestState.ts";
 import { isMultipart } from "../http/uploads.ts";
 import { uploadPlaces } from "../http/uploadPlaces.ts";
+import type { FairSemaphore } from "../admission/fairSemaphore.ts";
 import * as admission from "../admission/semaphores.ts";
 import type { Logger } from "../base/log.ts";
 import type { Request } from "express";
@@ -32,9 +29,9 @@ import type { ListenConnection } from "../database/listener.ts";
 import { createLive, type Live } from "../live/live.ts";
 import { subscriptions } from "../live/subscriptions.ts";
 import type { StreamLimits } from "../base/providerOptions.ts";
-import { inSpan } from "../tracing/spans.ts";
-import { createPreset, settingsOf, viewerSettings, type PresetOptions } from "./graphqlPreset.ts";
-import { documentLookups, findCompiled, keptDocuments } from "../http/plugins/QueryLimitsPlugin.ts";
+import { compiledTransport } from "./compiledTransport.ts";
+import { createPreset, viewerSettings, type PresetOptions } from "./graphqlPreset.ts";
+import { documentLookups, keptDocuments } from "../http/plugins/QueryLimitsPlugin.ts";
 import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { paymentsWebhook } from "../http/paymentsWebhook.ts";
@@ -52,7 +49,7 @@ import { signingPage } from "../http/signing.ts";
 import { stopEmailChangePage } from "../http/stopEmailChange.ts";
 import { calendars } from "../http/calendars.ts";
 import { consentPage } from "../http/consent.ts";
-import { createIntegrations } from "../integrations/integrations.ts";
+import { createIntegrations, type Integrations } from "../integrations/integrations.ts";
 import type { OauthClientOptions } from "../base/providerOptions.ts";
 import { integrationTransforms } from "../operations/inputs/integrations.ts";
 import { createLocationProvider, type LocationProvider } from "../providers/location/index.ts";
@@ -158,38 +155,21 @@ const numbersOf = ({ totalCount: total, idleCount: idle, waiting }: OrderedPool)
   waiting,
 });
 
-/** Connects, reads the schema of the database and builds that of GraphQL. */
-export async function startGraphql({
+const admissionNumbers = () => ({
+  operations: admission.operations.numbers,
+  large_operations: admission.largeOperations.numbers,
+  introspections: admission.introspections.numbers,
+  password_hashes: admission.passwordHashes.numbers,
+  authentications: admission.authentications.numbers,
+  page_requests: admission.pageRequests.numbers,
+});
+
+/** Connections of operations, and of pages: these are for strangers, who may not keep the API from finding out who asks. */
+function openPools({
   authenticatorUrl,
-  listenConnection,
   poolSize,
-  documentBytes,
-  introspectionHoldMs,
-  compileAtOnce = false,
-  onMismatch = (document) =>
-    log.error(
-      { event: "graphql.compiled_mismatch", document: document.slice(0, 2_000) },
-      "A compiled query answered differently from its plan; using the plan.",
-    ),
-  jwtKeys,
-  seal,
-  trustedDocumentsOnly = false,
-  loopbackWebhooks = false,
-  oauth,
-  drafts = createDraftProvider(),
-  fileStore,
-  dataDir,
-  fileQuota = Number.MAX_SAFE_INTEGER,
-  baseUrl,
-  location = createLocationProvider({}),
-  payments = noProcessor,
-  sms,
   log,
-  compute,
-  streamLimits = { total: 2_000, ofOrganization: 1_000, ofViewer: 50, ofAddress: 500 },
-  instance = postgraphile,
-  adaptor,
-}: GraphqlOptions): Promise<Graphql> {
+}: Pick<GraphqlOptions, "authenticatorUrl" | "poolSize" | "log">) {
   const open = (max: number, applicationName: string) =>
     makePool({
       connectionString: authenticatorUrl,
@@ -202,70 +182,198 @@ export async function startGraphql({
           "A database connection was lost; the pool opens another one.",
         ),
     });
-  // Pages are for strangers, who may not keep the API from finding out who asks.
   const ofPages = poolSize > 4 ? 2 : 1;
   const pool = open(poolSize - ofPages, "plat-api");
   const pages = open(ofPages, "plat-pages");
+  return { pool, pages, ofPages };
+}
+
+/** The text of a registered document. */
+async function documentText(pool: OrderedPool, id: string): Promise<string | undefined> {
+  const { rows } = await pool.query({
+    name: "document_text",
+    text: "select app_private.document_text($1) as text",
+    values: [id],
+  });
+  return rows[0]?.text ?? undefined;
+}
+
+/** Authenticates a request, and notes in its state what its token was looked up by. */
+const authenticateWith =
+  (authenticator: Authenticator): AppDeps["authenticate"] =>
+  async (authorization, request) => {
+    // Files are taken in before there is a statement.
+    const found = await authenticator(authorization, request.ip, !isMultipart(request));
+    const state = requestState(request);
+    state.tokenCheck = found.check;
+    state.tokenFacts = found.facts;
+    if (found.check) found.check.onRenewed = (claims) => (state.claims = claims);
+    return found.claims;
+  };
+
+/** What the schema and its plans take of the options, and of what was made of them. */
+function presetOptionsOf(
+  {
+    documentBytes,
+    introspectionHoldMs,
+    compileAtOnce = false,
+    onMismatch = (document) =>
+      log.error(
+        { event: "graphql.compiled_mismatch", document: document.slice(0, 2_000) },
+        "A compiled query answered differently from its plan; using the plan.",
+      ),
+    jwtKeys,
+    seal,
+    loopbackWebhooks = false,
+    drafts = createDraftProvider(),
+    baseUrl,
+    location = createLocationProvider({}),
+    payments = noProcessor,
+    log,
+    compute,
+  }: GraphqlOptions,
+  {
+    pool,
+    connections,
+    files,
+    live,
+    integrations,
+  }: {
+    pool: OrderedPool;
+    connections: FairSemaphore;
+    files: Files;
+    live: Live;
+    integrations: Integrations;
+  },
+): PresetOptions {
+  return {
+    pool,
+    connections,
+    ...(documentBytes !== undefined && { documentBytes }),
+    ...(introspectionHoldMs !== undefined && { introspectionHoldMs }),
+    compileAtOnce,
+    onMismatch,
+    ...signs({ jwtKeys, baseUrl }),
+    files,
+    seal,
+    webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
+    workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),
+    paymentTransforms: paymentTransforms(payments, pool),
+    draftTransforms: draftTransforms(drafts, compute, log),
+    integrationTransforms: integrationTransforms(integrations),
+    evaluateConditions: async (organizationId, items) =>
+      (await compute.run(`dry runs of ${organizationId}`, "condition", null, items)).map(
+        (result) => "value" in result && result.value,
+      ),
+    subscriptionsOf: (request) =>
+      subscriptions(live, {
+        bearer: () => live.bearer(request.headers.authorization, (request as Request).ip),
+        ip: (request as Request).ip,
+        ended: (error) => (requestState(request).subscriptionError = error),
+        opened: (close) => {
+          const { res: response } = request as Request;
+          if (response!.closed) close();
+          else response!.once("close", close);
+        },
+      }),
+    viewerPlace: createViewerPlace(pool, location, log, connections),
+  };
+}
+
+/** What is served beside the API. */
+function pagesOf(
+  { fileStore, payments = noProcessor, sms, baseUrl, compute }: GraphqlOptions,
+  {
+    pool,
+    pages,
+    addresses,
+    integrations,
+  }: { pool: OrderedPool; pages: OrderedPool; addresses: FileAddresses; integrations: Integrations },
+) {
+  return {
+    filePage: filePage({ store: fileStore, addresses, pool: pages }),
+    trackers: trackers(pages),
+    unsubscribe: unsubscribePage(pages),
+    confirm: confirmPage(pages),
+    signing: signingPage({ pool: pages, addresses }),
+    stopEmailChange: stopEmailChangePage(pages),
+    paymentsWebhook: paymentsWebhook(payments, pool),
+    ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
+    signingWebhook: signingWebhook(integrations, pool),
+    calendars: calendars(pages, baseUrl, compute),
+    consent: consentPage(integrations),
+  };
+}
+
+/** What the API is made of besides its schema. */
+function startParts(
+  {
+    authenticatorUrl,
+    listenConnection,
+    jwtKeys,
+    seal,
+    loopbackWebhooks = false,
+    oauth,
+    fileStore,
+    dataDir,
+    fileQuota = Number.MAX_SAFE_INTEGER,
+    baseUrl,
+    log,
+    compute,
+    streamLimits = { total: 2_000, ofOrganization: 1_000, ofViewer: 50, ofAddress: 500 },
+  }: GraphqlOptions,
+  { pool, pages, connections }: { pool: OrderedPool; pages: OrderedPool; connections: FairSemaphore },
+) {
+  const files = createFiles({
+    store: fileStore,
+    pool,
+    connections,
+    incomingFolder: incomingFolder(dataDir),
+    quota: fileQuota,
+  });
+  const authenticator = createAuthenticator({ pool, keys: jwtKeys });
+  const addresses = createFileAddresses(jwtKeys, baseUrl);
+  const live = createLive({
+    connectionString: authenticatorUrl,
+    listenConnection,
+    authenticator,
+    pool: pages,
+    limits: streamLimits,
+    log,
+  });
+  const integrations = createIntegrations({
+    seal,
+    policy: { loopback: loopbackWebhooks },
+    compute,
+    baseUrl,
+    oauth,
+    query: (text, values) => pool.query(text, values),
+  });
+  return { files, authenticator, addresses, live, integrations };
+}
+
+/** Connects, reads the schema of the database and builds that of GraphQL. */
+export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
+  const {
+    authenticatorUrl,
+    poolSize,
+    jwtKeys,
+    trustedDocumentsOnly = false,
+    oauth,
+    baseUrl,
+    log,
+    instance = postgraphile,
+    adaptor,
+  } = options;
+  const { pool, pages, ofPages } = openPools({ authenticatorUrl, poolSize, log });
   try {
     const connections = admission.connectionShares(poolSize, poolSize - ofPages - 1);
-    const files = createFiles({
-      store: fileStore,
-      pool,
-      connections,
-      incomingFolder: incomingFolder(dataDir),
-      quota: fileQuota,
-    });
-    const authenticator = createAuthenticator({ pool, keys: jwtKeys });
-    const addresses = createFileAddresses(jwtKeys, baseUrl);
-    const live = createLive({
-      connectionString: authenticatorUrl,
-      listenConnection,
-      authenticator,
-      pool: pages,
-      limits: streamLimits,
-      log,
-    });
-    const integrations = createIntegrations({
-      seal,
-      policy: { loopback: loopbackWebhooks },
-      compute,
-      baseUrl,
-      oauth,
-      query: (text, values) => pool.query(text, values),
-    });
+    const parts = startParts(options, { pool, pages, connections });
+    const { files, authenticator, addresses, live, integrations } = parts;
     const fused = adaptor ?? makeFusedAdaptor({ deadlines: serviceDeadlines, connections });
     const pgl = instance(
       createPreset({
-        pool,
-        connections,
-        ...(documentBytes !== undefined && { documentBytes }),
-        ...(introspectionHoldMs !== undefined && { introspectionHoldMs }),
-        compileAtOnce,
-        onMismatch,
-        ...signs({ jwtKeys, baseUrl }),
-        files,
-        seal,
-        webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
-        workflowChecks: workflowChecks({ loopback: loopbackWebhooks }, compute),
-        paymentTransforms: paymentTransforms(payments, pool),
-        draftTransforms: draftTransforms(drafts, compute, log),
-        integrationTransforms: integrationTransforms(integrations),
-        evaluateConditions: async (organizationId, items) =>
-          (await compute.run(`dry runs of ${organizationId}`, "condition", null, items)).map(
-            (result) => "value" in result && result.value,
-          ),
-        subscriptionsOf: (request) =>
-          subscriptions(live, {
-            bearer: () => live.bearer(request.headers.authorization, (request as Request).ip),
-            ip: (request as Request).ip,
-            ended: (error) => (requestState(request).subscriptionError = error),
-            opened: (close) => {
-              const { res: response } = request as Request;
-              if (response!.closed) close();
-              else response!.once("close", close);
-            },
-          }),
-        viewerPlace: createViewerPlace(pool, location, log, connections),
+        ...presetOptionsOf(options, { pool, connections, ...parts }),
         adaptor: fused,
       }),
     );
@@ -281,48 +389,8 @@ export async function startGraphql({
     return {
       transport: {
         pgl,
-        authenticate: async (authorization, request) => {
-          // Files are taken in before there is a statement.
-          const found = await authenticator(authorization, request.ip, !isMultipart(request));
-          const state = requestState(request);
-          state.tokenCheck = found.check;
-          state.tokenFacts = found.facts;
-          if (found.check) found.check.onRenewed = (claims) => (state.claims = claims);
-          return found.claims;
-        },
-        answerCompiled: async (request, work) => {
-          const state = requestState(request);
-          const { query, operationName, variables } = request.body as GraphQLRequest;
-          const { userId, secondFactorWithholds } = state.claims ?? anonymous;
-          // What is withheld from them is told by the plan's answer.
-          if (secondFactorWithholds) return undefined;
-          const found = findCompiled(schema, { query, operationName, variables }, userId !== null);
-          if (!found) return undefined;
-          state.operationType = "query";
-          state.operationName = found.operationName;
-          state.context.operation = found.label;
-          state.context.role = userId === null ? "plat_anonymous" : "plat_user";
-          const attributes = { "graphql.operation.type": "query", "graphql.operation.name": found.label };
-          const answer = await inSpan({ name: "query", attributes }, () =>
-            compiledAnswer(found, variables ?? {}, settingsOf(request), work, withPgClient, positions),
-          );
-          // Its token may have been looked up meanwhile, and stand for less.
-          return state.claims?.secondFactorWithholds ? undefined : answer;
-        },
-        tagOf: async (request) => {
-          const state = requestState(request);
-          const { query, operationName, variables } = request.body as GraphQLRequest;
-          const claims = (state.claims ?? anonymous) as Claims;
-          if (claims.secondFactorWithholds || state.takesEvents === "only") return undefined;
-          const found = findCompiled(schema, { query, operationName, variables }, claims.userId !== null);
-          if (!found) return undefined;
-          state.operationType = "query";
-          state.operationName = found.operationName;
-          state.context.operation = found.label;
-          const language = acceptedLanguage(request.headers["accept-language"]);
-          const facts = state.tokenFacts;
-          return entityTags.find(found, { query, operationName, variables, claims, facts, language });
-        },
+        authenticate: authenticateWith(authenticator),
+        ...compiledTransport({ schema, withPgClient, positions, entityTags }),
         constraintMessages,
         positions,
         uploads: {
@@ -331,25 +399,10 @@ export async function startGraphql({
           settings: viewerSettings,
         },
         documents: createTrustedDocuments({
-          find: async (id) => {
-            const { rows } = await pool.query({
-              name: "document_text",
-              text: "select app_private.document_text($1) as text",
-              values: [id],
-            });
-            return rows[0]?.text ?? undefined;
-          },
+          find: (id) => documentText(pool, id),
           only: trustedDocumentsOnly,
         }),
-        filePage: filePage({ store: fileStore, addresses, pool: pages }),
-        trackers: trackers(pages),
-        unsubscribe: unsubscribePage(pages),
-        confirm: confirmPage(pages),
-        signing: signingPage({ pool: pages, addresses }),
-        stopEmailChange: stopEmailChangePage(pages),
-        paymentsWebhook: paymentsWebhook(payments, pool),
-        ...(sms?.readNotice && { messagesWebhook: messagesWebhook(sms.readNotice, pool) }),
-        signingWebhook: signingWebhook(integrations, pool),
+        ...pagesOf(options, { pool, pages, addresses, integrations }),
         // What is not registered is asked by nobody then, agents included.
         ...(!trustedDocumentsOnly && {
           mcp: {
@@ -360,23 +413,13 @@ export async function startGraphql({
           },
         }),
         live,
-        calendars: calendars(pages, baseUrl, compute),
-        consent: consentPage(integrations),
         languageOfUser: async (userId) =>
           (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
         numbers: () => ({
           pools: { api: numbersOf(pool), pages: numbersOf(pages) },
           live: live.numbers,
           documents: { ...keptDocuments(schema), ...documentLookups },
-          admission: {
-            operations: admission.operations.numbers,
-            large_operations: admission.largeOperations.numbers,
-            introspections: admission.introspections.numbers,
-            password_hashes: admission.passwordHashes.numbers,
-            authentications: admission.authentications.numbers,
-            page_requests: admission.pageRequests.numbers,
-            connections: connections.numbers,
-          },
+          admission: { ...admissionNumbers(), connections: connections.numbers },
         }),
       },
       isReachable: async () => {
