@@ -83,13 +83,13 @@ function columnMember(
   const element = elementCodec(type);
   const isId = baseCodec(type) === TYPES.uuid;
   const name = typeof given === "string" && given !== "" ? given : isId ? `${camel(column)}s` : camel(column);
-  const describe = (text: string) => `${attribute.description ?? camel(column)} ${text}`;
+  const describe = (text: string) => `${text} ${attribute.description ?? ""}`.trim();
   const at = (alias: SQL) => sql`${alias}.${sql.identifier(column)}`;
   if (isId && name.endsWith("Id")) {
     return {
       name,
       column,
-      description: describe("This one only."),
+      description: describe("Equal to this id."),
       type: () => build.graphql.GraphQLID,
       condition: (alias, value) => sql`${at(alias)} = any (${ids(column, name, [value])})`,
     };
@@ -98,7 +98,7 @@ function columnMember(
     return {
       name,
       column,
-      description: describe("Any of these."),
+      description: describe("Equal to any of these values."),
       type: () => new GraphQLList(new GraphQLNonNull(inputTypeOf(build, type))),
       condition: (alias, value) =>
         isId
@@ -123,7 +123,9 @@ function columnMember(
       name,
       column,
       description: describe(
-        range === "DateTimeRange" ? "From (included) to (excluded)." : "Both ends included.",
+        range === "DateTimeRange"
+          ? "In this range, upper bound exclusive."
+          : "In this range, bounds inclusive.",
       ),
       type: () => build.getInputTypeByName(range),
       condition(alias, value) {
@@ -272,7 +274,7 @@ function combinators(build: GraphileBuild.Build, codec: PgCodec, members: Filter
   return [
     {
       name: "and",
-      description: "Records that match each of these filters, too.",
+      description: "Records that also match all of these filters.",
       type: list,
       condition(alias, filters, within) {
         bounded("and", filters);
@@ -282,7 +284,7 @@ function combinators(build: GraphileBuild.Build, codec: PgCodec, members: Filter
     },
     {
       name: "or",
-      description: "Records that match at least one of these filters; none where the list is empty.",
+      description: "Records that match at least one of these filters; an empty list matches no record.",
       type: list,
       condition(alias, filters, within) {
         bounded("or", filters);
@@ -292,7 +294,7 @@ function combinators(build: GraphileBuild.Build, codec: PgCodec, members: Filter
     },
     {
       name: "not",
-      description: "Records that do not match this filter, such as those without the value it asks for.",
+      description: "Records that do not match this filter. Records whose field is null are among them.",
       type: filterType,
       condition(alias, filter, within) {
         bounded("not", filter);

@@ -38,7 +38,7 @@ function filterArgument({ build, resource, table, codec, select, isPortfolio, is
   if (!type) return undefined;
   const hasDeleted = Boolean(codec.attributes?.deleted_at) && !resource.parameters;
   return {
-    description: "Only records that match all fields of the filter.",
+    description: "Returns only the records that match all fields of the filter.",
     type,
     applyPlan(_: unknown, $field: unknown, arg: FieldArgs) {
       if (isPortfolio) return; // PortfolioConnectionsPlugin does it
@@ -63,7 +63,7 @@ function filterArgument({ build, resource, table, codec, select, isPortfolio, is
 
 /** `first` of lists and connections. */
 const firstArgument = ({ build }: ListField) => ({
-  description: `How many records at most; 100 where omitted, ${MAX_FIRST} at most.`,
+  description: `Maximum number of records, up to ${MAX_FIRST}. Default: 100.`,
   type: build.graphql.GraphQLInt,
   defaultValue: 100,
   applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
@@ -73,7 +73,7 @@ const firstArgument = ({ build }: ListField) => ({
 
 /** `offset` of lists. */
 const offsetArgument = ({ build }: ListField) => ({
-  description: "How many records to skip.",
+  description: "Number of records to skip.",
   type: build.graphql.GraphQLInt,
   applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
     $field.setOffset(lambda(arg.getRaw(), skip));
@@ -86,7 +86,8 @@ function orderByArgument({ build, resource, table, codec, select }: ListField) {
   const orderType = build.getTypeByName(orderTypeName(build, codec));
   if (!orderType || (table as AnyType).isVirtual) return undefined;
   return {
-    description: "The order; the default of the list where omitted.",
+    description:
+      "Sort orders, the first being the most significant. If omitted, the list has its default order.",
     type: new GraphQLList(new GraphQLNonNull(orderType as AnyType)),
     defaultValue: [],
     applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
@@ -109,7 +110,7 @@ function sortArgument({ build, resource, table, codec, select }: ListField) {
   if (!sortType || !resource.parameters || resource.extensions?.tags?.ordered !== undefined) return undefined;
   const fallback = defaultSort(resource, table);
   return {
-    description: "The order by name; orderBy comes first where both are given.",
+    description: "A named sort order. If `orderBy` is given too, `orderBy` takes precedence.",
     type: sortType,
     defaultValue: fallback,
     applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {

@@ -1,6 +1,7 @@
 /** The input types of lists: filters, orders and ranges, and their names. */
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import type { AnyResource } from "../schema/recordTables.ts";
+import { camel } from "../schema/codecNames.ts";
 import { filterMembers, filterTypeName } from "./filters.ts";
 import { orderColumns } from "./orders.ts";
 import type { AnyType } from "../schema/stackTypes.ts";
@@ -39,7 +40,7 @@ export function registerTypes(build: GraphileBuild.Build, codec: PgCodec): void 
       filterTypeName(build, codec),
       {},
       () => ({
-        description: `Filter for ${build.inflection.pluralize(typeName)}. All fields must match; a list matches any of its values.`,
+        description: `Filter of \`${typeName}\` records. A record has to match all fields; a field that is a list matches any of its values.`,
         fields: () => ({
           ...Object.fromEntries(
             members.map((member) => [member.name, { type: member.type(), description: member.description }]),
@@ -48,7 +49,7 @@ export function registerTypes(build: GraphileBuild.Build, codec: PgCodec): void 
             ? {
                 includeDeleted: {
                   type: build.graphql.GraphQLBoolean,
-                  description: "Deleted records too, for admins of their organization.",
+                  description: "Includes deleted records; for admins of the organization only.",
                 },
               }
             : {}),
@@ -63,14 +64,14 @@ export function registerTypes(build: GraphileBuild.Build, codec: PgCodec): void 
       orderTypeName(build, codec),
       {},
       () => ({
-        description: `By what lists of \`${typeName}\` can be sorted; what is equal in all given orders is sorted by id.`,
+        description: `Sort orders of \`${typeName}\` lists. Records that are equal in all given orders are sorted by id.`,
         values: Object.fromEntries(
           columns.flatMap((column) =>
             (["asc", "desc"] as const).map((direction) => [
               `${column.toUpperCase()}_${direction.toUpperCase()}`,
               {
                 value: { column, direction },
-                description: `${column.replaceAll("_", " ")}, ${direction === "asc" ? "lowest" : "highest"} first.`,
+                description: `By \`${camel(column)}\`, ${direction === "asc" ? "ascending" : "descending"}.`,
               },
             ]),
           ),
@@ -94,12 +95,12 @@ export function registerRanges(build: GraphileBuild.Build): void {
       name,
       {},
       () => ({
-        description: "A range; an end that is omitted is open.",
+        description: "A range. A bound that is omitted does not limit it.",
         fields: () => ({
-          [low]: { type: type(), description: "The lower end, included." },
+          [low]: { type: type(), description: "Lower bound, inclusive." },
           [high]: {
             type: type(),
-            description: name === "DateTimeRange" ? "The upper end, excluded." : "The upper end, included.",
+            description: name === "DateTimeRange" ? "Upper bound, exclusive." : "Upper bound, inclusive.",
           },
         }),
       }),

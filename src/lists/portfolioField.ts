@@ -2,7 +2,7 @@
 import { context as contextStep, lambda } from "postgraphile/grafast";
 import { pgSelect, type PgCodec } from "postgraphile/@dataplan/pg";
 import { tagTexts } from "../schema/codecNames.ts";
-import { nounOf } from "../schema/nouns.ts";
+import { camel } from "../schema/codecNames.ts";
 import { sourceName, tableName, type AnyResource } from "../schema/recordTables.ts";
 import { applyOrder } from "./listArguments.ts";
 import { filterMembers, filterTypeName } from "./filters.ts";
@@ -55,24 +55,25 @@ export function portfolioField(
   const table = portfolioTable(build, resource, permission);
   const order = defaultOrder(resource);
   return context.fieldWithHooks({ fieldName, pgFieldResource: resource }, () => ({
-    description: `Across the portfolio: ${nounOf(build.inflection.tableType(codec))} records, ${order.map((o) => `${o.column.replaceAll("_", " ")} ${o.direction === "desc" ? "descending" : "ascending"}`)[0]}.`,
+    description: `\`${build.inflection.tableType(codec)}\` records across the viewer's portfolio: the viewer's organizations and all projects that these own or are affiliated with. Default order: ${order.map((o) => `\`${camel(o.column)}\` ${o.direction === "desc" ? "descending" : "ascending"}`)[0]}.`,
     type: new GraphQLList(
       new GraphQLNonNull(build.getGraphQLTypeByPgCodec(codec as AnyType, "output") as AnyType),
     ),
     args: {
       filter: {
-        description: "Only records that match all fields of the filter.",
+        description: "Returns only the records that match all fields of the filter.",
         type: build.getTypeByName(filterTypeName(build, codec)),
       },
       first: {
-        description: `How many records at most; ${fallback} where omitted, ${MAX_FIRST} at most.`,
+        description: `Maximum number of records, up to ${MAX_FIRST}. Default: ${fallback}.`,
         type: GraphQLInt,
         // No default of the schema, but known to what looks at operations.
         extensions: { size: fallback },
       },
-      offset: { description: "How many records to skip.", type: GraphQLInt },
+      offset: { description: "Number of records to skip.", type: GraphQLInt },
       orderBy: {
-        description: "The order; the default of the list where omitted.",
+        description:
+          "Sort orders, the first being the most significant. If omitted, the list has its default order.",
         type: new GraphQLList(
           new GraphQLNonNull(build.getTypeByName(orderTypeName(build, codec)) as AnyType),
         ),
@@ -80,7 +81,7 @@ export function portfolioField(
       ...(sortType
         ? {
             sort: {
-              description: "The order by name; orderBy comes first where both are given.",
+              description: "A named sort order. If `orderBy` is given too, `orderBy` takes precedence.",
               type: sortType,
             },
           }

@@ -22,12 +22,12 @@ export function deletedFields(
   const { GraphQLNonNull, GraphQLID, GraphQLString } = build.graphql;
   return {
     deletedId: {
-      description: "The id of the deleted record, under which caches drop it.",
+      description: "Id of the deleted record, for clients to remove it from their cache.",
       type: new GraphQLNonNull(GraphQLID),
       plan: idOf,
     },
     deletedType: {
-      description: `The type of the deleted record: ${typeName}.`,
+      description: `GraphQL type of the deleted record: ${typeName}.`,
       type: new GraphQLNonNull(GraphQLString),
       plan: () => constant(typeName),
     },
@@ -43,16 +43,16 @@ export function registerDeletePayload(build: GraphileBuild.Build, resource: AnyR
     () => {
       const { GraphQLNonNull, GraphQLID, GraphQLBoolean } = build.graphql;
       return {
-        description: `What delete${typeName} did.`,
+        description: `Result of \`delete${typeName}\`.`,
         fields: () => {
           const fields: Record<string, AnyType> = {
             id: {
-              description: "The deleted record.",
+              description: "Id of the deleted record.",
               type: new GraphQLNonNull(GraphQLID),
               plan: ($payload: AnyStep) => $payload.get("record").get("id"),
             },
             deleted: {
-              description: "Whether it is deleted.",
+              description: "Always true; a deletion that is refused is an error.",
               type: new GraphQLNonNull(GraphQLBoolean),
               plan: () => constant(true),
             },

@@ -20,7 +20,7 @@ import { CodedError } from "../base/errors.ts";
 export const dryRunField = {
   name: "dryRun",
   description:
-    "Whether nothing is kept: the operation is carried out and rolled back, and `extensions.effects` of the answer lists what it would have done.",
+    "If true, the mutation is executed and rolled back; `extensions.effects` of the response lists what it would have done.",
 } as const;
 
 /** The same of an operation that has no dry run. */

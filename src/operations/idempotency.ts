@@ -41,7 +41,7 @@ declare global {
 export const idempotencyField = {
   name: "idempotencyKey",
   description:
-    "A key of the caller's for this request: sent again within 24 hours with the same body, the request gets the first answer again without a second effect.",
+    "Any string that the client generates for this request. A retry with the same key and body within 24 hours returns the first response and has no second effect.",
 } as const;
 
 const KEY = /^[\x20-\x7e]{1,255}$/;

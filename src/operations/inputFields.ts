@@ -32,9 +32,9 @@ export interface Member {
   description: string | undefined;
 }
 
-export const describeId = "The record to work on.";
+export const describeId = "Id of the record.";
 const describeVersion =
-  "The version that the caller has read; another present version is refused with VERSION_MISMATCH.";
+  "The `version` that the client read. If the record has changed since, the mutation is refused with VERSION_MISMATCH.";
 
 /** The granted columns of a table; for an update its id and expectedVersion too. */
 export function columnMembers(

@@ -3,7 +3,7 @@ import { context as contextStepOf, get, lambda, object, type ExecutableStep } fr
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import { sql } from "postgraphile/pg-sql2";
-import { aNoun, clauseOf, nounOf } from "../schema/nouns.ts";
+import { aNoun, clauseOf, introduced, nounOf } from "../schema/nouns.ts";
 import { tableName, type AnyResource } from "../schema/recordTables.ts";
 import { callInMutation } from "./callInMutation.ts";
 import { operationNameOf } from "./deletePayload.ts";
@@ -54,8 +54,8 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
       inputTypeName: `${fieldName[0]!.toUpperCase()}${fieldName.slice(1)}Input`,
       description:
         how === "insert"
-          ? `${isFile ? "Uploads" : "Creates"} ${subject}${clause ? `: ${clause}` : ""}.`
-          : `Changes ${subject}. Fields that are omitted stay as they are.`,
+          ? `${isFile ? "Uploads" : "Creates"} ${introduced(subject, clause)}.`
+          : `Changes ${subject}. Omitted fields keep their values.`,
       deprecationReason: undefined,
       uploadTarget,
       members: getMembers,
@@ -83,7 +83,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
     operations.push({
       fieldName: `delete${operationName}`,
       inputTypeName: `Delete${operationName}Input`,
-      description: `Deletes ${subject}. Refused with CONFLICT while others depend on it.`,
+      description: `Deletes ${subject}. Refused with CONFLICT while other records depend on it.`,
       deprecationReason: undefined,
       uploadTarget,
       transforms: () => [],
@@ -93,7 +93,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
           column: "id",
           codec: TYPES.text,
           type: new GraphQLNonNull(GraphQLID),
-          description: `Id of the ${nounOf(typeName)}; one that the viewer may not see is NOT_FOUND.`,
+          description: `Id of the ${nounOf(typeName)}. NOT_FOUND if there is none or the viewer may not see it.`,
         },
       ],
       outputType: () => build.getOutputTypeByName(`Delete${operationName}Payload`),

@@ -21,47 +21,64 @@ declare global {
 }
 
 const figures: Record<string, string> = {
-  Sum: "Sums",
-  DistinctCount: "Distinct count",
-  Min: "Lowest values",
-  Max: "Highest values",
-  Average: "Averages",
-  StddevSample: "Standard deviations of a sample",
-  StddevPopulation: "Standard deviations",
-  VarianceSample: "Variances of a sample",
-  VariancePopulation: "Variances",
+  Sum: "Sum",
+  DistinctCount: "Number of distinct values",
+  Min: "Lowest value",
+  Max: "Highest value",
+  Average: "Average",
+  StddevSample: "Sample standard deviation",
+  StddevPopulation: "Population standard deviation",
+  VarianceSample: "Sample variance",
+  VariancePopulation: "Population variance",
 };
 const figureNames = Object.keys(figures).join("|");
 
 const aggregatesName = new RegExp(`^(\\w+?)(${figureNames})?Aggregates$`);
 
 const connectionFigures: Record<string, string> = {
-  aggregates: "Sums, averages, extremes and counts over all that match, whatever the page.",
-  groupedAggregates: "The same figures, group by group.",
+  aggregates: "Sums, averages, extremes and counts over all matching records, not only those of this page.",
+  groupedAggregates: "The same aggregates for each group of records that have equal values of `groupBy`.",
 };
 
 const comparisons: Record<string, string> = {
-  equalTo: "Exactly this.",
-  notEqualTo: "Anything but this.",
-  greaterThan: "More than this.",
-  greaterThanOrEqualTo: "This or more.",
-  lessThan: "Less than this.",
-  lessThanOrEqualTo: "This or less.",
+  equalTo: "Equal to this value.",
+  notEqualTo: "Not equal to this value.",
+  greaterThan: "Greater than this value.",
+  greaterThanOrEqualTo: "Greater than or equal to this value.",
+  lessThan: "Less than this value.",
+  lessThanOrEqualTo: "Less than or equal to this value.",
+};
+
+/** Arguments of connections, in place of what PostGraphile says of them. */
+const stackArguments: Record<string, string> = {
+  groupBy: "Fields to group by. Records with equal values of all of them form a group.",
+  having: "Returns only the groups whose aggregates satisfy these conditions.",
+};
+
+/** Types of PostGraphile and graphql-js, in place of what these say of them. */
+const stackTypes: Record<string, string> = {
+  Query: "Read operations. A query never changes data.",
+  Mutation: "Write operations. The mutations of a request are executed one after the other.",
+  Subscription: "Streams of events, over server-sent events.",
+  PageInfo: "Position of a page within a connection.",
 };
 
 /** Types that hold figures or conditions on them, by their names. */
 function describeType(name: string): string | undefined {
   const having = new RegExp(`^(\\w+)Having(${figureNames})Input$`).exec(name);
   if (having)
-    return `Conditions on ${figures[having[2]!]!.toLowerCase()} within a group of ${having[1]} records.`;
+    return `Conditions on the ${figures[having[2]!]!.toLowerCase()} of each field, within a group of \`${having[1]}\` records.`;
   const aggregates = aggregatesName.exec(name);
   if (aggregates)
-    return `${aggregates[2] ? figures[aggregates[2]] : "Figures"} over ${aggregates[1]} records that match.`;
-  if (/^Having\w+Filter$/.test(name)) return "What a figure of a group has to be.";
+    return aggregates[2]
+      ? `${figures[aggregates[2]]} of each field, over the matching \`${aggregates[1]}\` records.`
+      : `Aggregates over the matching \`${aggregates[1]}\` records.`;
+  if (/^Having\w+Filter$/.test(name))
+    return "Comparisons that an aggregate of a group has to satisfy, all of them.";
   return undefined;
 }
 
-/** Members of conditions on groups. */
+/** Fields of conditions on groups. */
 function describeCondition(
   typeName: string,
   fieldName: string,
@@ -69,12 +86,12 @@ function describeCondition(
 ): string | undefined {
   if (/^Having\w+Filter$/.test(typeName)) return comparisons[fieldName];
   if (!/Having\w*Input$/.test(typeName)) return undefined;
-  if (fieldName === "AND") return "All of these conditions.";
-  if (fieldName === "OR") return "At least one of these conditions.";
+  if (fieldName === "AND") return "Groups that satisfy all of these conditions.";
+  if (fieldName === "OR") return "Groups that satisfy at least one of these conditions.";
   const figure = figures[fieldName[0]!.toUpperCase() + fieldName.slice(1)];
-  if (figure) return `Conditions on ${figure.toLowerCase()}.`;
-  const column = snake(fieldName);
-  return columns?.attributes?.[column]?.description ?? columns?.description;
+  if (figure) return `Conditions on the ${figure.toLowerCase()} of each field.`;
+  const description = columns?.attributes?.[snake(fieldName)]?.description;
+  return `Conditions on \`${fieldName}\`. ${description ?? ""}`.trim();
 }
 
 /** PERF: asked once per enumeration. */
@@ -107,10 +124,11 @@ const tableCodec = (build: GraphileBuild.Build, typeName: string): PgCodec | und
 function describeGrouping(codec: PgCodec | undefined, value: string): string {
   const [constant, unit] = value.split("_TRUNCATED_TO_");
   const column = constant!.toLowerCase();
-  const what = codec?.attributes?.[column]?.description ?? `${column.replaceAll("_", " ")}.`;
-  return unit
-    ? `One group per ${unit.toLowerCase()} in UTC. The time: ${what}`
-    : `One group per value. The value: ${what}`;
+  const description = codec?.attributes?.[column]?.description;
+  const groups = unit
+    ? `One group per ${unit.toLowerCase()} (UTC) of \`${camel(column)}\`.`
+    : `One group per value of \`${camel(column)}\`.`;
+  return description ? `${groups} ${description}` : groups;
 }
 
 /** PERF: asked once per field of the schema. */
@@ -146,6 +164,12 @@ export const DescriptionsPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       GraphQLEnumType(config, build) {
+        const grouped = /^Grouping methods for `(\w+)`/.exec(config.description ?? "")?.[1];
+        if (grouped)
+          return {
+            ...config,
+            description: `Fields and times that \`${grouped}\` records can be grouped by.`,
+          };
         return config.description ? config : { ...config, description: describeEnum(build, config.name) };
       },
       GraphQLEnumType_values(values, build, { Self }) {
@@ -161,7 +185,10 @@ export const DescriptionsPlugin: GraphileConfig.Plugin = {
         const told = argumentDescriptions(functionTags(build, Self, scope.fieldName));
         const described: GraphQLFieldConfigArgumentMap = {};
         for (const [name, arg] of Object.entries(args))
-          described[name] = { ...arg, description: arg.description ?? told.get(name) };
+          described[name] = {
+            ...arg,
+            description: stackArguments[name] ?? arg.description ?? told.get(name),
+          };
         return described;
       },
       GraphQLObjectType_fields_field(field, build, { Self, scope }) {
@@ -176,14 +203,22 @@ export const DescriptionsPlugin: GraphileConfig.Plugin = {
         return {
           ...field,
           description: column
-            ? `${which} of the values, without nulls. The value: ${column}`
-            : `${which} over all that match.`,
+            ? `${which} of \`${scope.fieldName}\`, nulls ignored. ${column}`
+            : `${which} of each field, over all matching records.`,
         };
       },
       GraphQLObjectType(config) {
+        const description = stackTypes[config.name];
+        if (description) return { ...config, description };
         return config.description ? config : { ...config, description: describeType(config.name) };
       },
       GraphQLInputObjectType(config, _build, { scope }) {
+        const grouped = /^Conditions for `(\w+)` aggregates/.exec(config.description ?? "")?.[1];
+        if (grouped)
+          return {
+            ...config,
+            description: `Conditions on the aggregates of groups of \`${grouped}\` records; groups that do not satisfy them are omitted.`,
+          };
         const stock = config.description?.startsWith("An input for mutations affecting");
         if (config.description && !stock) return config;
         return { ...config, description: scope.pgCodec?.description ?? describeType(config.name) };

@@ -44,11 +44,12 @@ export const EventSubjectPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: recordUnion("EventSubjectPlugin", {
       name: "EventSubject",
-      description: "A record that events are about.",
+      description: "A record of a type that has events.",
       field: {
         of: "Event",
         name: "subject",
-        description: "The record that changed; null when it is deleted or not the viewer's to see.",
+        description:
+          "The record that changed, as it is now; null if it was deleted or the viewer may not see it.",
       },
       tables: subjects,
       record($event, tables) {

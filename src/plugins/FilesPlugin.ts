@@ -18,36 +18,36 @@ declare global {
 
 /** Fields in the spelling of GraphQL, with their descriptions. */
 const common: Record<string, [type: string, description: string]> = {
-  id: ["ID!", "The id; sorts by time of creation."],
-  url: ["URL!", "Where it is; short-lived unless everybody may see it."],
-  title: ["String", "What people read instead of the filename."],
-  filename: ["String!", "Name for those who save it."],
-  filemime: ["String!", "Media type, by the content of the file."],
+  id: ["ID!", "UUID; ids in ascending order are in order of creation."],
+  url: ["URL!", "Download URL. It expires after a few minutes unless the file is public."],
+  title: ["String", "Display title; shown instead of the filename."],
+  filename: ["String!", "Filename for downloads."],
+  filemime: ["String!", "Media type (MIME), detected from the content."],
   filesize: ["Int!", "Size in bytes."],
-  checksum: ["String!", "SHA-256 of the content, in hexadecimal digits."],
+  checksum: ["String!", "SHA-256 hash of the content, in hexadecimal digits."],
   insertedAt: ["DateTime!", "When it was uploaded."],
   updatedAt: ["DateTime!", "When it was last changed."],
 };
 
 const interfaces: Record<string, { description: string; fields: typeof common }> = {
   Image: {
-    description: "A picture, whatever it belongs to.",
+    description: "An image of any record, such as a unit or a project.",
     fields: {
       ...common,
-      thumbnailUrl: ["URL", "Where a small version is."],
-      alt: ["String", "What it shows, for those who do not see it."],
-      sequence: ["Int!", "Place among its like; 0 comes first and is the cover."],
+      thumbnailUrl: ["URL", "URL of a thumbnail."],
+      alt: ["String", "Alternative text for screen readers."],
+      sequence: ["Int!", "Position among the images of the record; 0 is the first and the cover."],
       width: ["Int", "Width in pixels."],
       height: ["Int", "Height in pixels."],
     },
   },
   Document: {
-    description: "A document, whatever it belongs to.",
+    description: "A document of any record, such as a reservation or a project.",
     fields: {
       ...common,
-      description: ["String", "What it is about."],
-      public: ["Boolean!", "Whether everybody sees it who sees the record that it belongs to."],
-      uploadedBy: ["User", "Who uploaded it; seen by colleagues."],
+      description: ["String", "Free-text description of the content."],
+      public: ["Boolean!", "Whether everybody who may see the record may also see the file."],
+      uploadedBy: ["User", "The user who uploaded the file; visible to members of the same organization."],
     },
   },
 };

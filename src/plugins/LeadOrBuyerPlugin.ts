@@ -22,7 +22,7 @@ export const LeadOrBuyerPlugin: GraphileConfig.Plugin = {
         of: "WorkflowExecution",
         name: "subject",
         description:
-          "The purchase or the lead that it is about, or that its subject is of; null where there is neither, or not the viewer's to see.",
+          "The purchase or lead that the subject is, or belongs to; null if there is neither or the viewer may not see it.",
       },
       tables: ({ pgResources }) =>
         new Map([

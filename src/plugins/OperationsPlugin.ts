@@ -77,7 +77,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
               {},
               () => ({
                 description:
-                  `What \`${operation.fieldName}\` takes. ${firstSentence(operation.description)}`.trim(),
+                  `Input of \`${operation.fieldName}\`. ${firstSentence(operation.description)}`.trim(),
                 fields: () => inputFields(build, operation),
               }),
               `OperationsPlugin: ${operation.fieldName}`,
@@ -108,8 +108,8 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
             args: {
               input: {
                 description: operation.eachTime
-                  ? "The values."
-                  : "The values; with `idempotencyKey` a repeated request has no second effect.",
+                  ? "Fields of the mutation."
+                  : "Fields of the mutation. With `idempotencyKey`, a retry has no second effect.",
                 type: new GraphQLNonNull(build.getInputTypeByName(operation.inputTypeName)),
               },
             },

@@ -15,23 +15,25 @@ declare global {
 
 /** Columns that every record has. */
 const shared: Record<string, string> = {
-  id: "The id; sorts by time of creation.",
+  id: "UUID; ids in ascending order are in order of creation.",
   insertedAt: "When it was created.",
   updatedAt: "When it was last changed.",
-  version: "Grows with every change; give it back as expectedVersion to refuse a lost update.",
-  deletedAt: "When it was deleted; only seen with includeDeleted.",
-  organizationId: "Id of the organization (tenant) that it belongs to.",
-  projectId: "Id of the project that it belongs to.",
-  userId: "Id of the account that it is about.",
+  version:
+    "Incremented by every change. Send it back as `expectedVersion` to have an update refused if somebody else changed the record meanwhile.",
+  deletedAt:
+    "When it was deleted; null otherwise. Lists contain deleted records only with the filter `includeDeleted`.",
+  organizationId: "Id of the organization (the tenant) that the record belongs to.",
+  projectId: "Id of the project that the record belongs to.",
+  userId: "Id of the user account.",
   nodes: "The records of this page.",
-  edges: "The records of this page with their cursors.",
-  cursor: "The place in the list, for after and before.",
+  edges: "The records of this page, each with its cursor.",
+  cursor: "Position of the record in the list, for the arguments `after` and `before`.",
   node: "The record.",
-  pageInfo: "Where this page begins and ends.",
-  totalCount: "How many records match in all.",
-  aggregates: "Sums, averages, extremes and counts of all that match.",
-  groupedAggregates: "The same, by group.",
-  keys: "The values that this group has in common.",
+  pageInfo: "Cursors of the first and last record of this page, and whether there are further pages.",
+  totalCount: "Number of matching records on all pages.",
+  aggregates: "Sums, averages, extremes and counts over all matching records.",
+  groupedAggregates: "The same aggregates for each group.",
+  keys: "The values that the records of this group have in common, in the order of `groupBy`.",
 };
 
 export const OutputShapesPlugin: GraphileConfig.Plugin = {
@@ -67,7 +69,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
               shared[fieldName] ??
               connectionDescription(description ?? "") ??
               description ??
-              (fieldName.endsWith("Id") ? `The id of the ${words(fieldName.slice(0, -2))}.` : undefined);
+              (fieldName.endsWith("Id") ? `Id of the ${words(fieldName.slice(0, -2))}.` : undefined);
           }
           return {
             ...field,
@@ -101,17 +103,17 @@ function withoutRecord(scope: GraphileBuild.ScopeObjectFieldsField, description 
       details.codec.attributes[name].notNull || details.codec.attributes[name].extensions?.tags?.notNull,
   );
   const when = hasOne
-    ? "null where the viewer may not see it"
-    : "null where there is none, or the viewer may not see it";
+    ? "null if the viewer may not see it"
+    : "null if there is none or the viewer may not see it";
   const told = /^Reads a single/.test(description) ? `The ${words(fieldName)}.` : description;
   return /^[^.]*\.$/.test(told)
     ? `${told.slice(0, -1)}; ${when}.`
     : `${told} ${when[0]!.toUpperCase()}${when.slice(1)}.`;
 }
 
-/** Descriptions that the stack makes of names. */
+/** Descriptions that PostGraphile generates. */
 const ofStack =
-  /^(Reads (and enables pagination|a set|through)|A cursor for use in pagination|A list of edges which contains)/;
+  /^(Reads (and enables pagination|a set|through)|A cursor for use in pagination|A list of edges which contains|A list of `\w+` objects\.$|The count of \*all\*|Information to aid in pagination)/;
 
 const stockConnection = /^Reads and enables pagination through a set of `(\w+)`\.$/;
 
@@ -120,16 +122,16 @@ function connectionDescription(stock: string): string | undefined {
   const typeName = stockConnection.exec(stock)?.[1];
   return (
     typeName &&
-    `Records of \`${typeName}\`, page by page by cursors, with their number and figures over all that match.`
+    `\`${typeName}\` records as a connection: cursor pagination, \`totalCount\` and aggregates over all matching records.`
   );
 }
 
 /** Of the types that the stack makes for connections, by their names. */
 function pageTypeDescription(stock: string): string | undefined {
   const [, node] = /^A `(\w+)` edge in the connection\.$/.exec(stock) ?? [];
-  if (node) return `A record of \`${node}\` in a page, with its cursor.`;
+  if (node) return `One \`${node}\` of a page, with its cursor.`;
   const [, listed] = /^A connection to a list of `(\w+)` values/.exec(stock) ?? [];
-  return listed && `A page of records of \`${listed}\`.`;
+  return listed && `A page of \`${listed}\` records.`;
 }
 
 function words(name: string): string {

@@ -1,6 +1,6 @@
 /**
  * `lead(id: ID!): Lead` for each record type. The id is resolved in the database, so that a slug, also a former one,
- * works where records have slugs; null when there is none or the viewer may not see it. `@formerFinder publicProject` in
+ * works where records have slugs; null if there is none or the viewer may not see it. `@formerFinder publicProject` in
  * the comment of a table keeps an old name of the field, deprecated.
  */
 import { TYPES } from "postgraphile/@dataplan/pg";
@@ -43,12 +43,12 @@ export const RecordByIdPlugin: GraphileConfig.Plugin = {
                   () => ({
                     ...(name === fieldName ? {} : { deprecationReason: `Use \`${fieldName}\`.` }),
                     type: build.getGraphQLTypeByPgCodec(resource.codec, "output") as AnyType,
-                    description: `${subject[0]!.toUpperCase()}${subject.slice(1)} by ${hasSlug ? "id or slug" : "id"}; null when there is none or the viewer may not see it.`,
+                    description: `${subject[0]!.toUpperCase()}${subject.slice(1)} by ${hasSlug ? "id or slug" : "id"}; null if there is none or the viewer may not see it.`,
                     args: {
                       id: {
                         description: hasSlug
-                          ? "The id, or a present or former slug."
-                          : "Id of the record; that of another type is not found.",
+                          ? "Id, or current or former slug."
+                          : "Id of the record. The id of a record of another type is not found.",
                         type: new GraphQLNonNull(GraphQLID),
                       },
                     },

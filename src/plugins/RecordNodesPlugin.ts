@@ -70,11 +70,11 @@ export const RecordNodesPlugin: GraphileConfig.Plugin = {
             () => {
               const tables = nodeTables(build);
               return {
-                description: "A record by an id that no record of another type has.",
+                description: "A record with a globally unique id.",
                 fields: () => ({
                   id: {
                     type: new GraphQLNonNull(GraphQLID),
-                    description: "The id; sorts by time of creation.",
+                    description: "UUID; ids in ascending order are in order of creation.",
                   },
                 }),
                 planType: ($node) => ({
@@ -116,10 +116,10 @@ export const RecordNodesPlugin: GraphileConfig.Plugin = {
             node: fieldWithHooks({ fieldName: "node", isNodeField: true } as AnyScope, () => ({
               type: build.getOutputTypeByName("Node"),
               description:
-                "A record by its id, of whatever type; null when there is none or the viewer may not see it.",
+                "A record of any type by its id; null if there is none or the viewer may not see it.",
               args: {
                 id: {
-                  description: "Id of a record of any type, as its field `id` gives it.",
+                  description: "The field `id` of a record of any type.",
                   type: new GraphQLNonNull(GraphQLID),
                 },
               },
@@ -127,10 +127,10 @@ export const RecordNodesPlugin: GraphileConfig.Plugin = {
             })),
             nodes: fieldWithHooks({ fieldName: "nodes", isNodeField: true } as AnyScope, () => ({
               type: new GraphQLNonNull(new GraphQLList(build.getOutputTypeByName("Node"))),
-              description: `Records by their ids, ${MOST_IDS} at most, in this order; null in the place of one that does not exist or that the viewer may not see.`,
+              description: `Records of any types by their ids, in the order of \`ids\`; null in place of a record that does not exist or that the viewer may not see.`,
               args: {
                 ids: {
-                  description: "The ids.",
+                  description: `The fields \`id\` of up to ${MOST_IDS} records.`,
                   type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(GraphQLID))),
                 },
               },

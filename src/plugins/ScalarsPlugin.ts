@@ -46,7 +46,8 @@ const scalars: Record<
   }
 > = {
   DateTime: {
-    description: "A point in time by RFC 3339, such as 2026-11-21T12:00:00Z; always given out in UTC.",
+    description:
+      "A point in time in the format of RFC 3339, such as 2026-11-21T12:00:00Z. Responses are always in UTC.",
     parse: (value, node) =>
       typeof value === "string" && RFC_3339.test(value) && !Number.isNaN(Date.parse(value))
         ? value
@@ -54,7 +55,7 @@ const scalars: Record<
     serialize: toRfc3339,
   },
   Date: {
-    description: "A day by ISO 8601, such as 2026-11-21.",
+    description: "A date without a time, in the format of ISO 8601, such as 2026-11-21.",
     parse: (value, node) =>
       typeof value === "string" &&
       DATE.test(value) &&
@@ -64,7 +65,7 @@ const scalars: Record<
   },
   Decimal: {
     description:
-      'An exact decimal number: given out as a string such as "425000.00", taken as a string or a number.',
+      'An exact decimal number. Responses contain a string such as "425000.00"; inputs may be a string or a number.',
     parse: (value, node) => {
       const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : "";
       return DECIMAL.test(text)
@@ -75,7 +76,7 @@ const scalars: Record<
   },
   Upload: {
     description:
-      "A file: a part of a GraphQL multipart request, or a data URI such as data:image/png;base64,… with an optional ;name=.",
+      "A file: either a part of a GraphQL multipart request, or a data URI such as data:image/png;base64,… with an optional ;name= parameter.",
     parse: (value) =>
       value instanceof UploadedFile ||
       value instanceof RefusedFile ||

@@ -37,8 +37,8 @@ export const SearchPlugin: GraphileConfig.Plugin = {
     hooks: {
       ...recordUnion("SearchPlugin", {
         name: "SearchNode",
-        description: "A record that the search finds.",
-        field: { of: "SearchResult", name: "node", description: "The record." },
+        description: "A record of a type that `search` can find.",
+        field: { of: "SearchResult", name: "node", description: "The record that was found." },
         tables: ({ pgResources }) =>
           new Map(
             Object.values(kinds).map(([table, type]) => [type, pgResources[table] as unknown as AnyResource]),

@@ -10,8 +10,21 @@ export const aNoun = (typeName: string): string => {
   return `${/^(?:[aeio]|u(?!ser|ni))/.test(noun) ? "an" : "a"} ${noun}`;
 };
 
-/** The first sentence of a comment, to go on with after a colon: `A person who may buy.` → `a person who may buy`. */
+/** The first sentence of a comment, to go on with after a colon: `A home for sale.` → `a home for sale`. */
 export function clauseOf(comment: string | undefined): string | undefined {
   const sentence = /^[^.]*/.exec(comment ?? "")?.[0];
   return sentence ? sentence[0]!.toLowerCase() + sentence.slice(1) : undefined;
+}
+
+const stem = (word: string): string => word.replace(/s$/, "");
+const wordsOf = (text: string): string[] => (text.match(/\w+/g) ?? []).map(stem);
+
+/**
+ * A record with what it is: `a lot: a piece of land`. A clause that only repeats the words of the noun is omitted (`a document of a project`), and
+ * one that begins with the noun takes its place (`an appointment with a lead or buyer`).
+ */
+export function introduced(noun: string, clause: string | undefined): string {
+  const known = new Set([...wordsOf(noun), ...wordsOf("a an of the")]);
+  if (!clause || wordsOf(clause).every((word) => known.has(word))) return noun;
+  return clause.startsWith(`${noun} `) ? clause : `${noun}: ${clause}`;
 }

@@ -74,7 +74,7 @@ begin
     case when table_name in ('projects', 'organizations') then E'@permission audit.read\n@by ' || case table_name
       when 'projects' then 'project_id'
       else 'organization_id' end || E'\n\nWhat happened there, latest first; null without the permission audit.read.'
-      else 'What happened to it, latest first.' end);
+      else 'Events of the record, latest first.' end);
 end $$;
 
 select app_private.make_event_history(r.table_name) from app_hidden.record_types r;

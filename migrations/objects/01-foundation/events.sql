@@ -16,8 +16,8 @@ comment on column app_public.events.stream_id is
 comment on column app_public.events.sequence is E'@behavior -*\n\nPlace in the stream.';
 comment on column app_public.events.name is 'What happened, such as lead.created.';
 comment on column app_public.events.dispatched_at is 'When the event was handed to webhooks and workflows.';
-comment on column app_public.events.actor_type is 'Who caused it.';
-comment on column app_public.events.channel is 'The way the change came in.';
+comment on column app_public.events.actor_type is 'Kind of actor that caused the event.';
+comment on column app_public.events.channel is 'Channel through which the change was made.';
 comment on column app_public.events.request_id is 'The X-Request-Id of the request.';
 comment on column app_public.events.changes is
   E'@personal\n@masked\n\nThe changed fields: {field: [before, after]}; null for a new record.';
@@ -28,7 +28,7 @@ comment on column app_public.events.organization_id is
 comment on column app_public.events.project_id is E'@filter projectId\n\nThe project of the record.';
 comment on column app_public.events.subject_type is E'@filter\n\nThe kind of record that changed, such as lead.';
 comment on column app_public.events.subject_id is E'@filter subjectId\n\nThe record that changed.';
-comment on column app_public.events.occurred_at is E'@filter\n\nWhen the transaction of the change began.';
+comment on column app_public.events.occurred_at is E'@filter\n\nWhen the transaction that made the change began.';
 comment on column app_public.events.actor_id is E'@behavior -*\n\nThe user who caused it.';
 comment on column app_public.events.caused_by_id is E'@behavior -*\n\nThe event that led to this one.';
 comment on column app_public.events.workflow_depth is
@@ -45,7 +45,7 @@ comment on table app_public.events is $$
 @foreignKey (actor_id) references users (id)|@fieldName actor|@backwardBehavior -*
 @foreignKey (caused_by_id) references events (id)|@fieldName causedBy|@backwardBehavior -*
 
-Something that happened to a record; never changed, never deleted.$$;
+The record of one change; never deleted. Personal data in it can be erased (see `erasedAt`).$$;
 
 comment on table app_private.event_counters is 'The last sequence number of each stream.';
 comment on table app_private.event_batches is

@@ -126,31 +126,34 @@ comment on table app_private.document_record is
   '...)`.';
 comment on column app_private.document_record.file is
   E'@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
-comment on column app_private.document_record.title is 'What people read instead of the filename.';
-comment on column app_private.document_record.description is 'What it is about.';
-comment on column app_private.document_record.category is 'What it is.';
+comment on column app_private.document_record.title is 'Display title, shown instead of the filename.';
+comment on column app_private.document_record.description is 'Free-text description.';
+comment on column app_private.document_record.category is 'Category of the document.';
 comment on column app_private.document_record.public is
-  'Whether everybody sees it who sees the record that it belongs to.';
-comment on column app_private.document_record.filename is 'Name for those who save it.';
-comment on column app_private.document_record.filemime is 'Media type, by the content of the file.';
+  'Whether everybody who may see the record may also see the file.';
+comment on column app_private.document_record.filename is 'Filename for downloads.';
+comment on column app_private.document_record.filemime is
+  'Media type (MIME) detected from the content.';
 comment on column app_private.document_record.filesize is 'Size in bytes.';
-comment on column app_private.document_record.checksum is 'SHA-256 of the content, in hexadecimal digits.';
+comment on column app_private.document_record.checksum is 'SHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_private.document_record.uploaded_by_id is E'@behavior -*\n\nWho uploaded it.';
 
 comment on table app_private.image_record is
   'Holds no rows: the columns of a picture, for `create table ... (like app_private.image_record including all, ...)`.';
 comment on column app_private.image_record.file is
   E'@writeOnly\n@secret\n\nThe picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.';
-comment on column app_private.image_record.title is 'What stands below it.';
-comment on column app_private.image_record.alt is 'What it shows, for those who do not see it.';
+comment on column app_private.image_record.title is 'Caption.';
+comment on column app_private.image_record.alt is 'Alternative text for screen readers.';
 comment on column app_private.image_record.sequence is
-  E'@insertOptional\n\nPlace among its like; 0 comes first and is the cover. At the end where omitted.';
-comment on column app_private.image_record.filename is 'Name for those who save it.';
-comment on column app_private.image_record.filemime is 'Media type, by the content of the file.';
+  E'@insertOptional\n\n'
+  'Position among the images of the record; 0 is the first and the cover. Appended at the end if omitted.';
+comment on column app_private.image_record.filename is 'Filename for downloads.';
+comment on column app_private.image_record.filemime is
+  'Media type (MIME) detected from the content.';
 comment on column app_private.image_record.filesize is 'Size in bytes.';
-comment on column app_private.image_record.width is 'Width in pixels, as it is shown.';
-comment on column app_private.image_record.height is 'Height in pixels, as it is shown.';
-comment on column app_private.image_record.checksum is 'SHA-256 of the content, in hexadecimal digits.';
+comment on column app_private.image_record.width is 'Width in pixels, as displayed.';
+comment on column app_private.image_record.height is 'Height in pixels, as displayed.';
+comment on column app_private.image_record.checksum is 'SHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_private.image_record.uploaded_by_id is E'@behavior -*\n\nWho uploaded it.';
 comment on constraint image_sequence_range on app_private.image_record is 'Give a sequence from 0 to 1,000,000.';
 
@@ -361,7 +364,8 @@ begin
       || replace(list, '_', ' ') || ', in their order.' end
     || E'\n\nThe ' || replace(parent_name, '_', ' ') || ' that it belongs to.');
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_uploaded_by_id_fkey', table_name,
-    E'@fieldName uploadedBy\n@backwardBehavior -*\n\nWho uploaded it; seen by colleagues.');
+    E'@fieldName uploadedBy\n@backwardBehavior -*\n\nThe user who uploaded the file; visible to members of the same '
+    'organization.');
 
   execute format('create policy readers on app_public.%I for select to plat_user using (deleted_at is null and (%s))',
     table_name, user_sees);
@@ -400,7 +404,7 @@ begin
       select app_hidden.file_address(%2$L, f.id, f.checksum, f.filename, %3$s) $f$', table_name || '_url', table_name,
     case when is_image then 'true, false' else 'f.public, true' end);
   execute format('comment on function app_public.%I is %L', table_name || '_url',
-    E'@notNull\n\nWhere it is: an address that works for a few minutes, or as long as everybody may see it.');
+    E'@notNull\n\nDownload URL. It expires after a few minutes unless the file is public.');
   execute format('grant execute on function app_public.%I to plat_user, plat_anonymous', table_name || '_url');
   if is_image then
     execute format('create function app_public.%1$I(f app_public.%2$I) returns app_public.file_address language sql
@@ -409,7 +413,7 @@ begin
         ''thumbnail.webp'', true, false) end $f$',
       table_name || '_thumbnail_url', table_name);
     execute format('comment on function app_public.%I is %L', table_name || '_thumbnail_url',
-      'Where a small version is, 480 pixels wide or high at most; an address like `url`.');
+      'URL of a thumbnail of at most 480 × 480 pixels; expires like `url`.');
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_thumbnail_url');
   end if;
@@ -468,7 +472,7 @@ end $$;
 grant execute on function app_public.delete_organization_avatar, app_public.delete_project_avatar to plat_user,
   plat_anonymous;
 comment on function app_public.delete_organization_avatar is
-  E'@arg organizationId The organization.\n\nDeletes the picture that stands for an organization; takes its owner.';
+  E'@arg organizationId The organization.\n\nDeletes the logo of an organization. Requires the role OWNER.';
 comment on function app_public.delete_project_avatar is
-  E'@arg projectId The project.\n\nDeletes the small picture that stands for a project.';
+  E'@arg projectId The project.\n\nDeletes the avatar of a project.';
 grant execute on function app_private.sweep_files to plat_worker;

@@ -7,7 +7,7 @@ comment on table app_private.mail_deliveries is
 comment on column app_private.mail_deliveries.detail is E'@personal\n\nThe id the server gave, or why it refused.';
 comment on column app_private.mail_deliveries.recipient is E'@personal\n\nWhom it went to.';
 comment on column app_private.mail_deliveries.key is E'@impersonal\n\nWhich mail it was.';
-comment on column app_private.mail_deliveries.outcome is E'@impersonal\n\nWhat became of it.';
+comment on column app_private.mail_deliveries.outcome is E'@impersonal\n\nWhat became of the delivery.';
 
 create function app_private.note_mail(key text, recipient text, outcome text, detail text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -3,20 +3,25 @@
 -- user connected (feeds, mail accounts) end, but for the session or token that the proof came with. At the first proof
 -- all that was made before is suspended, too: nobody knows who made it.
 
-comment on type app_public.access_ending is 'What ended when the address was proved, or the password reset or changed.';
+comment on type app_public.access_ending is
+  'Access that was revoked when the email address was verified or the password was reset or changed.';
 comment on column app_public.access_ending.ended_at is E'@notNull\n\nWhen.';
 comment on column app_public.access_ending.cause is
-  E'@notNull\n\nWhy: ADDRESS_VERIFIED, PASSWORD_RESET or PASSWORD_CHANGED.';
+  E'@notNull\n\nReason: ADDRESS_VERIFIED, PASSWORD_RESET or PASSWORD_CHANGED.';
 comment on column app_public.access_ending.sessions is
-  E'@notNull\n\nWhether login tokens ended: all, or all but the one in use.';
-comment on column app_public.access_ending.access_tokens is E'@notNull\n\nThe names of the access tokens that ended.';
+  E'@notNull\n\nWhether login tokens were revoked: all of them, or all but the one in use.';
+comment on column app_public.access_ending.access_tokens is
+  E'@notNull\n\nNames of the access tokens that were revoked.';
 comment on column app_public.access_ending.integrations is
-  E'@notNull\n\nThe names of the integrations of the user that ended, such as calendar feeds.';
+  E'@notNull\n\nNames of the user''s integrations that were revoked, such as calendar feeds.';
 comment on column app_public.access_ending.automations is
-  E'@notNull\n\nWhat acted in the name of the user and was suspended, such as a webhook; its owners enable it again.';
+  E'@notNull\n\n'
+  'Webhooks, workflows and the like that acted on behalf of the user and were suspended. Owners of the '
+  'organization can enable them again.';
 comment on column app_public.access_ending.memberships is
-  E'@notNull\n\nThe names of the organizations that the user was a member of already: at a first proof somebody else '
-  'may have joined or founded them.';
+  E'@notNull\n\n'
+  'Names of the organizations that the user already belonged to. Check them after a first verification: somebody '
+  'else may have joined or created them with this address.';
 comment on column app_private.access_endings.ending is E'@impersonal\n\nWhat ended, by the names of things.';
 comment on table app_private.access_endings is 'What ended last of each account, as its user reads it.';
 

@@ -31,29 +31,33 @@ select app_private.make_record('access_tokens', 'access_token');
 
 grant select on app_public.access_tokens to plat_user, plat_anonymous;
 
-comment on table app_public.access_tokens is 'A long-lived token for programs.';
+comment on table app_public.access_tokens is
+  'A long-lived bearer token for programs that call the API on behalf of a user.';
 comment on column app_public.access_tokens.user_id is E'@behavior -*\n\nWhose token it is.';
 comment on column app_public.access_tokens.organization_id is E'@behavior -*\n\nThe only organization it works in.';
 comment on column app_public.access_tokens.parent_id is
   E'@behavior -*\n\nThe token that created it, and takes it along when revoked.';
-comment on column app_public.access_tokens.name is E'@impersonal\n\nWhat it is for.';
+comment on column app_public.access_tokens.name is E'@impersonal\n\nName that says what the token is for.';
 comment on column app_public.access_tokens.token is
-  E'@impersonal\n\nThe token itself: in the answer of createAccessToken, and null ever after.';
+  E'@impersonal\n\nThe token itself. Only the response of `createAccessToken` contains it; null afterwards.';
 comment on column app_public.access_tokens.prefix is
-  E'@impersonal\n\nThe first characters of the token, to recognise it by.';
+  E'@impersonal\n\nFirst characters of the token, to identify it in lists.';
 comment on column app_public.access_tokens.scopes is
-  E'@impersonal\n\nThe permissions it is restricted to, such as lead.read or lead.*; empty: all of its user.';
-comment on column app_public.access_tokens.audience is 'Where it is taken.';
-comment on column app_public.access_tokens.read_only is 'Whether it may run queries only.';
-comment on column app_public.access_tokens.expires_at is 'When it ends; null: not by itself.';
+  E'@impersonal\n\n'
+  'Permissions that the token is restricted to, such as lead.read or lead.*. Empty if it has all permissions of '
+  'its user.';
+comment on column app_public.access_tokens.audience is 'Endpoint that accepts the token.';
+comment on column app_public.access_tokens.read_only is 'Whether mutations are refused with this token.';
+comment on column app_public.access_tokens.expires_at is 'When the token expires; null if it does not expire.';
 comment on column app_public.access_tokens.revoked_at is 'When it was revoked.';
-comment on column app_public.access_tokens.updated_at is E'@behavior -*\n\nThe last change.';
+comment on column app_public.access_tokens.updated_at is E'@behavior -*\n\nWhen the record was last changed.';
 comment on column app_public.access_tokens.version is E'@behavior -*\n\nGrows with every change.';
 comment on constraint access_tokens_user_id_fkey on app_public.access_tokens is
   E'@foreignFieldName accessTokens\n@forwardBehavior -*\n@backwardDescription The access tokens; empty for everybody '
   'but the user.\n\nThe user.';
 comment on constraint access_tokens_organization_id_fkey on app_public.access_tokens is
-  E'@backwardBehavior -*\n\nThe only organization it works in; null: all of its user.';
+  E'@backwardBehavior -*\n\n'
+  'The only organization that the token gives access to; null if it covers all organizations of its user.';
 comment on constraint access_tokens_token_is_not_kept on app_public.access_tokens is 'Tokens are not kept.';
 comment on constraint access_tokens_parent_id_fkey on app_public.access_tokens is
   E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe token that created it.';
@@ -74,8 +78,9 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.access_tokens_status, app_public.access_tokens_last_used_at to plat_user,
   plat_anonymous;
-comment on function app_public.access_tokens_status is E'@notNull\n\nWhether it works.';
-comment on function app_public.access_tokens_last_used_at is 'The last request with it, to the minute.';
+comment on function app_public.access_tokens_status is E'@notNull\n\nWhether it can still be used.';
+comment on function app_public.access_tokens_last_used_at is
+  'When the token was last used, to the minute; null if never.';
 
 create function app_private.random_text(size int) returns text
 language plpgsql volatile as $$
@@ -212,14 +217,14 @@ begin
   return result;
 end $$;
 comment on function app_public.create_access_token is $$
-@arg name What the token is for.
-@arg scopes Permissions to restrict it to, such as lead.read or lead.*; omitted: everything that the user may do.
-@arg read_only Whether it may run queries only.
-@arg organization_id The only organization it works in; omitted: all of the user.
-@arg expires_at When it ends; omitted: not by itself.
-@arg audience Where it is taken: API where omitted. One is never taken at the other place.
+@arg name Name that says what the token is for.
+@arg scopes Permissions that the token is restricted to, such as lead.*. All of the user if omitted.
+@arg read_only Whether mutations are refused with this token.
+@arg organization_id The only organization that the token gives access to. All of the user if omitted.
+@arg expires_at When the token expires. It does not expire if omitted.
+@arg audience Endpoint that accepts the token; API if omitted. A token is never accepted at the other endpoint.
 
-Creates a long-lived token for programs. The field token of the answer shows it, this once.$$;
+Creates a long-lived bearer token for programs. Only this response contains it, in the field `token`.$$;
 
 create function app_private.revoke_access_tokens(ids uuid[]) returns text[]
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -137,7 +137,8 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.cancel_email_change is
-  'Calls the change of the email address off: its codes work no more. Does nothing where there is none.';
+  'Cancels a pending change of the viewer''s email address; its codes become invalid. Does nothing if none is '
+  'pending.';
 grant execute on function app_public.request_email_change, app_public.confirm_email_change,
   app_public.cancel_email_change to plat_user, plat_anonymous;
 

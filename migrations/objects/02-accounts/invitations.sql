@@ -18,7 +18,7 @@ comment on table app_public.organization_invites is 'An invitation to join an or
 comment on column app_public.organization_invites.email is E'@personal\n\nThe invited address.';
 comment on column app_public.organization_invites.role is 'What the new member may do.';
 comment on column app_public.organization_invites.status is
-  E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhat became of it.';
+  E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nCurrent status.';
 comment on column app_public.organization_invites.invited_by_id is 'Who invited.';
 comment on column app_public.organization_invites.accepted_by_id is 'Who joined.';
 comment on column app_public.organization_invites.message is E'@personal\n\nA few words in the mail.';
@@ -27,7 +27,7 @@ comment on column app_public.organization_invites.sent_at is
 comment on column app_public.organization_invites.send_count is 'How often it was sent.';
 comment on column app_public.organization_invites.expires_at is 'Until when it can be accepted.';
 comment on column app_public.organization_invites.accepted_at is 'When the invited joined.';
-comment on column app_public.organization_invites.revoked_at is 'When it was taken back.';
+comment on column app_public.organization_invites.revoked_at is 'When it was withdrawn.';
 comment on column app_public.organization_invites.revoked_reason is
   E'@impersonal\n\nWhy the service took it back; null where somebody did.';
 comment on constraint organization_invites_organization_id_fkey on app_public.organization_invites is
@@ -49,7 +49,7 @@ language sql stable as $$
   select case when i.status = 'PENDING' and i.expires_at <= now() then 'EXPIRED' else i.status end
 $$;
 grant execute on function app_public.organization_invites_status to plat_user, plat_anonymous;
-comment on function app_public.organization_invites_status is E'@notNull\n\nWhat became of it.';
+comment on function app_public.organization_invites_status is E'@notNull\n\nCurrent status.';
 
 create function app_private.send_invite(invite app_public.organization_invites) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -114,8 +114,8 @@ comment on function app_public.create_organization_invite is
   '@arg email The address to invite; only an account with this address can accept.\n'
   '@arg role What the new member may do; only an owner invites an owner.\n'
   '@arg message A few words for the mail, 2,000 characters at most.\n\n'
-  'Invites somebody by email; an address with a pending invitation gets it again, with a new link. Takes the '
-  'role OWNER or ADMIN.';
+  'Invites a person to the organization by email. If an invitation to the address is pending, it is sent again '
+  'with a new link. Requires the role OWNER or ADMIN.';
 
 create function app_private.invite_lacks(i app_public.organization_invites) returns text
 language sql stable as $$
@@ -188,7 +188,7 @@ grant execute on function app_public.revoke_organization_invite to plat_user, pl
 comment on function app_public.revoke_organization_invite is $$
 @arg id The invitation.
 
-Takes a pending invitation back: its link no longer works. Takes the role OWNER or ADMIN.$$;
+Revokes a pending invitation; its link becomes invalid. Requires the role OWNER or ADMIN.$$;
 
 create function app_public.accept_organization_invite(token text) returns app_public.user_organization_connections
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -236,9 +236,9 @@ begin
 end $$;
 grant execute on function app_public.accept_organization_invite to plat_user, plat_anonymous;
 comment on function app_public.accept_organization_invite is
-  E'@arg token The token of the mail.\n\n'
-  'Joins the organization that invited the viewer''s email address, and marks that address as verified. A '
-  'token works once, for seven days.';
+  E'@arg token Token from the link in the email.\n\n'
+  'Joins the organization that invited the viewer''s email address, and marks that address as verified. A token '
+  'works once, for seven days.';
 
 -- For the task that sends the mail. The token exists in that process and in the mail, nowhere else.
 create function app_private.issue_invite_token(invite_id uuid, send_count int) returns table (

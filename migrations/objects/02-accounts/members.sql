@@ -32,7 +32,7 @@ comment on function app_public.create_organization is $$
 @arg name Name of the company.
 @arg slug Readable name in addresses; made from the name where omitted.
 @arg kind What the company does; a developer where omitted.
-@arg description What the public reads about it.
+@arg description Description for the public page.
 @arg email Email address for enquiries.
 @arg phone Phone number, with its country code.
 @arg website_url Address of its website.
@@ -40,7 +40,7 @@ comment on function app_public.create_organization is $$
 @arg time_zone Time zone of its office, such as America/Toronto; the founder's where omitted.
 @arg language Language of mails to people whose own is not known, such as fr; the founder's where omitted.
 
-Founds an organization; the viewer is its first owner. Ten a day at most.$$;
+Creates an organization with the viewer as its first owner. At most ten per day.$$;
 
 create function app_private.require_member(organization_id uuid,
   user_id uuid) returns app_public.organization_user_connections
@@ -158,4 +158,4 @@ comment on function app_public.update_organization_notifications is $$
 @arg organization_id The organization.
 @arg notifications The mails to switch on or off; those omitted stay as they are.
 
-Says which mails of an organization the viewer gets.$$;
+Changes which email notifications the viewer gets from an organization.$$;

@@ -28,11 +28,11 @@ grant select on app_public.organizations to plat_user, plat_anonymous;
 grant update (name, slug, kind, description, email, phone, website_url, address, time_zone, language)
   on app_public.organizations to plat_user;
 
-comment on table app_public.organizations is 'A company: a developer, builder, brokerage or other party.';
+comment on table app_public.organizations is 'A company (tenant), such as a developer, agency or lender.';
 comment on column app_public.organizations.name is E'@impersonal\n\nName of the company.';
-comment on column app_public.organizations.slug is 'Readable name in addresses; accepted as id.';
-comment on column app_public.organizations.kind is 'What the company does.';
-comment on column app_public.organizations.description is E'@impersonal\n\nWhat the public reads about it.';
+comment on column app_public.organizations.slug is 'Readable name for URLs, accepted wherever an id is.';
+comment on column app_public.organizations.kind is 'Line of business.';
+comment on column app_public.organizations.description is E'@impersonal\n\nDescription for the public page.';
 comment on column app_public.organizations.email is E'@impersonal\n@masked\n\nEmail address for enquiries.';
 comment on column app_public.organizations.phone is
   E'@impersonal\n@masked\n\nPhone number in E.164, such as +14165550123.';

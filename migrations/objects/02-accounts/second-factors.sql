@@ -293,7 +293,7 @@ comment on function app_public.renew_recovery_codes is $$
 @arg password The password of the account.
 @arg second_factor_code A code of the authenticator app, or a recovery code.
 
-Gives ten new recovery codes; those of before work no more.$$;
+Generates ten new recovery codes; the previous ones become invalid.$$;
 
 create function app_public.disable_second_factor(password app_public.password_proof,
   second_factor_code app_public.second_factor_code) returns app_public.users

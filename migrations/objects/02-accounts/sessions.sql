@@ -27,17 +27,17 @@ comment on table app_private.refresh_tokens is
   'again.';
 comment on column app_private.refresh_tokens.successor_sha256 is 'The one that was given for it.';
 
-comment on type app_public.session is 'A sign-in that goes on: a browser, an app, a program.';
+comment on type app_public.session is 'An active sign-in of a browser, app or program.';
 comment on column app_public.session.id is E'@notNull\n\nThe id, for logout.';
 comment on column app_public.session.device is
   'The program that signed in, such as "Firefox on Windows", as it calls itself; null where it is not known.';
 comment on column app_public.session.network is
   'The address that it was opened from; of IPv6 its network, such as 2001:db8::/64.';
 comment on column app_public.session.last_network is 'The address that it was last used from.';
-comment on column app_public.session.created_at is E'@notNull\n\nWhen it was opened.';
+comment on column app_public.session.created_at is E'@notNull\n\nWhen the session started.';
 comment on column app_public.session.last_used_at is 'The last request, to the minute; null before the first.';
-comment on column app_public.session.expires_at is E'@notNull\n\nWhen it ends by itself, however much it is used.';
-comment on column app_public.session.is_current is E'@notNull\n\nWhether this request came by it.';
+comment on column app_public.session.expires_at is E'@notNull\n\nWhen the session expires, even if it is used.';
+comment on column app_public.session.is_current is E'@notNull\n\nWhether the session belongs to this request.';
 comment on column app_public.session.is_refreshable is
   E'@notNull\n\nWhether it goes on by refresh tokens rather than one token for 30 days.';
 

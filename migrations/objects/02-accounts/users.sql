@@ -20,8 +20,8 @@ grant select on app_public.users to plat_user, plat_anonymous;
 grant update (slug, first_name, last_name, title, phone, time_zone, language) on app_public.users to plat_user;
 grant update (avatar_url) on app_public.users to plat_user;
 
-comment on table app_public.users is 'A person who signs in.';
-comment on column app_public.users.slug is E'@personal\n\nReadable name in addresses; accepted as id.';
+comment on table app_public.users is 'A user account.';
+comment on column app_public.users.slug is E'@personal\n\nReadable name for URLs, accepted wherever an id is.';
 comment on column app_public.users.first_name is E'@personal\n\nGiven name.';
 comment on column app_public.users.last_name is E'@personal\n\nFamily name.';
 comment on column app_public.users.title is E'@personal\n\nPosition, such as Sales manager.';
@@ -78,9 +78,10 @@ create function app_public.users_full_name(u app_public.users) returns text
 language sql stable as $$ select coalesce(nullif(concat_ws(' ', u.first_name, u.last_name), ''), u.slug) $$;
 grant execute on function app_public.users_email, app_public.users_username, app_public.users_full_name to plat_user,
   plat_anonymous;
-comment on function app_public.users_email is 'Seen by the user and by those who share an organization with them.';
+comment on function app_public.users_email is
+  'Email address; visible to the user and to members of the same organizations.';
 comment on function app_public.users_username is
-  'Name for signing in; seen by the user and by those who share an organization with them.';
+  'User name for signing in; visible to the user and to members of the same organizations.';
 comment on function app_public.users_full_name is E'@notNull\n\nFirst and last name.';
 
 create function app_private.language_of(user_id uuid) returns text

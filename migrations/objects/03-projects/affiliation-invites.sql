@@ -25,7 +25,7 @@ comment on column app_public.project_organization_invites.role is 'What the orga
 comment on column app_public.project_organization_invites.permissions is
   E'@impersonal\n\nWhat its members may do, of the permissions that the role has; null for all of them.';
 comment on column app_public.project_organization_invites.status is
-  E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhat became of it.';
+  E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nCurrent status.';
 comment on column app_public.project_organization_invites.message is E'@personal\n\nA few words in the mail.';
 comment on column app_public.project_organization_invites.invited_by_id is 'Who invited.';
 comment on column app_public.project_organization_invites.sent_at is
@@ -36,7 +36,7 @@ comment on column app_public.project_organization_invites.answered_at is 'When i
 comment on column app_public.project_organization_invites.answered_by_id is 'Who accepted or declined.';
 comment on column app_public.project_organization_invites.decline_reason is
   E'@personal\n\nWhat whoever declined said about it; null where they said nothing.';
-comment on column app_public.project_organization_invites.revoked_at is 'When it was taken back.';
+comment on column app_public.project_organization_invites.revoked_at is 'When it was withdrawn.';
 comment on column app_public.project_organization_invites.revoked_reason is
   E'@impersonal\n\nWhy the service took it back; null where somebody did.';
 comment on constraint project_organization_invites_project_id_fkey on app_public.project_organization_invites is
@@ -102,7 +102,7 @@ $$;
 grant execute on function app_public.project_organization_invites_status,
   app_public.project_organization_invites_recipient, app_public.project_organization_invites_project_title,
   app_public.project_organization_invites_owner_name to plat_user, plat_anonymous;
-comment on function app_public.project_organization_invites_status is E'@notNull\n\nWhat became of it.';
+comment on function app_public.project_organization_invites_status is E'@notNull\n\nCurrent status.';
 comment on function app_public.project_organization_invites_recipient is
   'Who was invited: the email address, or the slug of the organization.';
 comment on function app_public.project_organization_invites_project_title is
@@ -284,7 +284,7 @@ end $$;
 comment on function app_public.revoke_project_organization_invite is $$
 @arg id The invitation.
 
-Takes a pending invitation to a project back. Takes project.manage in the organization that owns the project.$$;
+Revokes a pending invitation to a project. Requires project.manage in the organization that owns the project.$$;
 grant execute on function app_public.resend_project_organization_invite,
   app_public.revoke_project_organization_invite to plat_user, plat_anonymous;
 
@@ -379,12 +379,13 @@ begin
   return result;
 end $$;
 comment on function app_public.accept_project_organization_invite is
-  E'@arg id The invitation, by whoever administers the invited organization; or the token.\n'
-  '@arg token The token of the mail, by whoever has its address; or the id.\n'
-  '@arg organizationId With a token: the organization that is to have the part, which the viewer administers.\n\n'
-  'Accepts an invitation to a project: the organization has its part from now on, and both organizations read each '
-  'other''s name and, where they sell together, those of their people. Takes org.admin in the organization. A token '
-  'works once, for fourteen days, and marks the address as verified.';
+  E'@arg id Id of the invitation, for administrators of the invited organization. Give either this or the token.\n'
+  '@arg token Token from the link in the email, for the owner of the invited address. Give either this or the id.\n'
+  '@arg organizationId Required with a token: an organization that the viewer administers, which joins the '
+  'project.\n\n'
+  'Accepts an invitation to a project. From then on both organizations see each other''s name and, if they sell '
+  'together, the names of their people. Requires org.admin in the invited organization. A token works once, for '
+  'fourteen days, and marks the email address as verified.';
 
 create function app_public.decline_project_organization_invite(id uuid default null, token text default null,
   reason text default null) returns app_public.project_organization_invites
@@ -406,10 +407,10 @@ begin
   return invite;
 end $$;
 comment on function app_public.decline_project_organization_invite is
-  E'@arg id The invitation, by whoever administers the invited organization; or the token.\n'
-  '@arg token The token of the mail, by whoever has its address; or the id.\n'
+  E'@arg id Id of the invitation, for administrators of the invited organization. Give either this or the token.\n'
+  '@arg token Token from the link in the email, for the owner of the invited address. Give either this or the id.\n'
   '@arg reason What whoever invited is to read about it, 2,000 characters at most.\n\n'
-  'Declines an invitation to a project; whoever invited gets a mail.';
+  'Declines an invitation to a project. The person who invited is notified by email.';
 grant execute on function app_public.accept_project_organization_invite,
   app_public.decline_project_organization_invite to plat_user, plat_anonymous;
 

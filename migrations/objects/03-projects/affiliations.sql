@@ -23,18 +23,23 @@ grant select on app_public.project_organizations to plat_user, plat_anonymous;
 grant update (role, permissions) on app_public.project_organizations to plat_user;
 grant delete on app_public.project_organizations to plat_user;
 
-comment on table app_public.project_organizations is 'An organization that has a part in a project.';
+comment on table app_public.project_organizations is 'The affiliation of an organization with a project.';
 comment on column app_public.project_organizations.owner_id is
   E'@behavior -*\n\nThe organization that owns the project.';
-comment on column app_public.project_organizations.role is 'What it does there.';
+comment on column app_public.project_organizations.role is 'Role of the organization in the project.';
 comment on column app_public.project_organizations.permissions is
   'What its members may do, of the permissions that its role has; null for all of them. project.read always is.';
 comment on constraint project_organizations_project_id_fkey on app_public.project_organizations is
-  E'@fieldName project\n@foreignFieldName organizations\n@backwardDescription The organizations with a part in the '
-  'project; for an affiliated one the owner and itself; empty for outsiders.\n\nThe project that it belongs to.';
+  E'@fieldName project\n'
+  '@foreignFieldName organizations\n'
+  '@backwardDescription Organizations affiliated with the project. An affiliated organization sees the owner and '
+  'itself; other users see none.\n\n'
+  'The project that it belongs to.';
 comment on constraint project_organizations_organization_id_fkey on app_public.project_organizations is
-  E'@foreignFieldName affiliations\n@backwardPermission org.member\n@backwardDescription Its parts in projects, those '
-  'that it owns included; null for outsiders.\n\nThe organization.';
+  E'@foreignFieldName affiliations\n'
+  '@backwardPermission org.member\n'
+  '@backwardDescription Affiliations with projects, including own projects; null for non-members.\n\n'
+  'The organization.';
 comment on constraint project_organizations_one_owner on app_public.project_organizations is
   'A project has one owner; give another role.';
 comment on table app_private.former_affiliates is
@@ -190,7 +195,8 @@ $$;
 comment on function app_private.open_deals(uuid, uuid[]) is
   'How much of a project is open with these people, of each kind.';
 
-comment on type app_public.open_deals is 'How much is open with the people of an organization in a project.';
+comment on type app_public.open_deals is
+  'Number of open records assigned to the people of an organization in a project.';
 comment on column app_public.open_deals.leads is E'@notNull\n\nLeads that are neither converted nor lost.';
 comment on column app_public.open_deals.buyers is E'@notNull\n\nPurchases that are neither closed nor cancelled.';
 comment on column app_public.open_deals.holds is E'@notNull\n\nUnits and lots that are held.';
@@ -562,9 +568,9 @@ $$;
 grant execute on function app_public.leads_assignee_organization, app_public.buyers_assignee_organization to plat_user,
   plat_anonymous;
 comment on function app_public.leads_assignee_organization is
-  'The organization for which the assignee works in the project; null where nobody is assigned.';
+  'The organization that the assignee belongs to in the project; null if the lead is unassigned.';
 comment on function app_public.buyers_assignee_organization is
-  'The organization for which the assignee works in the project; null where nobody is assigned, and for the buyer.';
+  'The organization that the assignee belongs to in the project; null if unassigned, and for the buyer.';
 
 create trigger _950_changes after insert or update or delete on app_private.former_affiliates
   for each row execute function app_private.tg__count_change('owner_id');

@@ -58,7 +58,7 @@ comment on type app_public.nearest_city is 'A city with public projects.';
 
 comment on column app_public.nearest_city.id is E'@notNull\n\nIts id.';
 comment on column app_public.nearest_city.name is E'@notNull\n\nIts name.';
-comment on column app_public.nearest_city.slug is E'@notNull\n\nReadable name in addresses.';
+comment on column app_public.nearest_city.slug is E'@notNull\n\nReadable name for URLs.';
 comment on column app_public.nearest_city.administrative_area is 'State or province.';
 comment on column app_public.nearest_city.country is E'@notNull\n\nIts country.';
 comment on column app_public.nearest_city.latitude is E'@notNull\n\nDegrees north.';

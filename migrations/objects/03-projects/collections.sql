@@ -21,15 +21,15 @@ grant insert (organization_id, title, slug, description, public, sequence, proje
 comment on index app_public.project_collections_slug is 'Another collection of the organization has this slug.';
 
 comment on table app_public.project_collections is
-  E'@defaultOrder sequence asc, id asc\n\nProjects that an organization shows together.';
+  E'@defaultOrder sequence asc, id asc\n\nA collection of projects that an organization shows together.';
 comment on column app_public.project_collections.organization_id is 'The organization that it belongs to.';
-comment on column app_public.project_collections.title is 'What it is called.';
+comment on column app_public.project_collections.title is 'Display title.';
 comment on column app_public.project_collections.slug is
   'Readable name in addresses, unique in the organization; made from the title where omitted.';
 comment on column app_public.project_collections.description is 'What the projects have in common.';
 comment on column app_public.project_collections.public is
   E'@filter\n\nWhether everybody sees it; of its projects they see the public ones.';
-comment on column app_public.project_collections.sequence is 'Place in the list.';
+comment on column app_public.project_collections.sequence is 'Position in the list; the lowest comes first.';
 comment on column app_public.project_collections.project_ids is
   E'@writeOnly\n\nThe projects of the organization that it has, in order; replaces those it had.';
 comment on constraint project_collections_organization_id_fkey on app_public.project_collections is

@@ -2,23 +2,27 @@
 
 select app_private.make_public_table('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage',
   'depositSchedule',
-  'What buyers pay before they close, in order.');
+  'Deposit schedule: the payments before closing, in order.');
 
 grant insert (project_id, title, sequence, amount, percent, percent_base, due_rule, due_offset_days, due_date),
   update (title, sequence, amount, percent, percent_base, due_rule, due_offset_days, due_date), delete
   on app_public.deposit_schedule_milestones to plat_user;
 
 comment on table app_public.deposit_schedule_milestones is
-  E'@defaultOrder sequence asc, id asc\n\nA payment that buyers make before they close.';
-comment on column app_public.deposit_schedule_milestones.title is 'What it is called.';
-comment on column app_public.deposit_schedule_milestones.sequence is 'Place in the schedule.';
+  E'@defaultOrder sequence asc, id asc\n\n'
+  'One milestone of the deposit schedule: a payment that every buyer makes before closing.';
+comment on column app_public.deposit_schedule_milestones.title is 'Display title.';
+comment on column app_public.deposit_schedule_milestones.sequence is 'Position in the schedule.';
 comment on column app_public.deposit_schedule_milestones.amount is
-  'The amount, in the currency of the project; either this or a percentage.';
-comment on column app_public.deposit_schedule_milestones.percent is 'The percentage; either this or an amount.';
-comment on column app_public.deposit_schedule_milestones.percent_base is 'What the percentage is of.';
-comment on column app_public.deposit_schedule_milestones.due_rule is 'When it is due.';
-comment on column app_public.deposit_schedule_milestones.due_offset_days is 'How many days after what the rule names.';
-comment on column app_public.deposit_schedule_milestones.due_date is 'The day, for the rule FIXED_DATE.';
+  'Fixed amount in the currency of the project. Set either this or `percent`.';
+comment on column app_public.deposit_schedule_milestones.percent is
+  'Percentage of `percentBase`. Set either this or `amount`.';
+comment on column app_public.deposit_schedule_milestones.percent_base is
+  'Amount that the percentage is calculated from.';
+comment on column app_public.deposit_schedule_milestones.due_rule is 'Rule for the due date.';
+comment on column app_public.deposit_schedule_milestones.due_offset_days is
+  'Number of days after the event that `dueRule` names.';
+comment on column app_public.deposit_schedule_milestones.due_date is 'Due date, if `dueRule` is FIXED_DATE.';
 comment on constraint deposit_schedule_milestones_amount_some on app_public.deposit_schedule_milestones is
   'Give an amount above zero.';
 comment on constraint deposit_schedule_milestones_percent_range on app_public.deposit_schedule_milestones is

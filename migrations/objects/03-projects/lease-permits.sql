@@ -14,9 +14,9 @@ grant insert (unit_id), update (unit_id) on app_public.lease_permits to plat_use
 grant insert (buyer_id), update (buyer_id) on app_public.lease_permits to plat_user;
 
 comment on table app_public.lease_permits is 'A right to let a home of the project.';
-comment on column app_public.lease_permits.title is E'@personal\n\nWhat it is called.';
+comment on column app_public.lease_permits.title is E'@personal\n\nDisplay title.';
 comment on column app_public.lease_permits.number is E'@personal\n\nIts number, unique in the project.';
-comment on column app_public.lease_permits.status is E'@filter\n\nWhat became of it.';
+comment on column app_public.lease_permits.status is E'@filter\n\nCurrent status.';
 comment on column app_public.lease_permits.price is 'What it costs, in the currency of the project.';
 comment on column app_public.lease_permits.issued_on is 'When it was issued.';
 comment on column app_public.lease_permits.expires_on is 'Until when it holds.';
@@ -51,7 +51,7 @@ create function app_public.lease_permits_allowed_transitions(l app_public.lease_
 language sql stable as $$ select app_hidden.transitions_from('lease_permit', to_jsonb(l)) $$;
 grant execute on function app_public.lease_permits_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.lease_permits_allowed_transitions is
-  E'@notNull\n\nThe steps that the permit can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 create function app_private.tg_lease_permits__unit() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -2,7 +2,7 @@
 -- or ENDED; people only cancel.
 
 select app_private.make_public_table('open_houses', 'open_house', 'marketing.manage', 'openHouses',
-  'When it can be seen, latest first; outsiders see the public ones.', shown => 'public');
+  'Open houses, latest first; users outside the team see the public ones.', shown => 'public');
 
 grant insert (project_id, title, description, format, starts_at, ends_at, time_zone, address, video_url, host_id,
   capacity, rsvp_required, public), update (title, description, format, status, starts_at, ends_at, time_zone, address,
@@ -10,7 +10,7 @@ grant insert (project_id, title, description, format, starts_at, ends_at, time_z
 
 comment on table app_public.open_houses is
   E'@defaultOrder starts_at desc, id desc\n\nA time at which a project can be seen.';
-comment on column app_public.open_houses.title is 'What it is called.';
+comment on column app_public.open_houses.title is 'Display title.';
 comment on column app_public.open_houses.description is 'What visitors can expect.';
 comment on column app_public.open_houses.status is E'@writeOnly\n\nCANCELED calls it off; the clock says the rest.';
 comment on column app_public.open_houses.format is E'@filter\n\nHow it is held.';
@@ -23,7 +23,7 @@ comment on column app_public.open_houses.video_url is 'Where to watch.';
 comment on column app_public.open_houses.host_id is 'The member who receives visitors.';
 comment on column app_public.open_houses.capacity is 'How many people fit.';
 comment on column app_public.open_houses.rsvp_required is 'Whether visitors have to announce themselves.';
-comment on column app_public.open_houses.public is 'Whether everybody sees it who sees the project.';
+comment on column app_public.open_houses.public is 'Whether everybody who may see the project may also see it.';
 comment on constraint open_houses_capacity_range on app_public.open_houses is 'Give 1 to 100,000 people.';
 comment on constraint open_houses_order on app_public.open_houses is 'An open house ends after it starts.';
 comment on constraint open_houses_host_id_fkey on app_public.open_houses is

@@ -60,55 +60,57 @@ comment on table app_public.projects is $$
 @sort DISTANCE distance asc, service_index desc
 @formerFinder publicProject
 
-A development of new homes that an organization sells.$$;
+A development of new homes.$$;
 comment on column app_public.projects.organization_id is E'@filter organizationId\n\nThe organization that owns it.';
 comment on column app_public.projects.title is 'Name of the project.';
-comment on column app_public.projects.slug is 'Readable name in addresses; accepted as id.';
-comment on column app_public.projects.status is E'@filter\n\nHow far the project is.';
-comment on column app_public.projects.visibility is 'Who finds it.';
-comment on column app_public.projects.type is E'@filter\n\nWhat is built.';
+comment on column app_public.projects.slug is 'Readable name for URLs, accepted wherever an id is.';
+comment on column app_public.projects.status is E'@filter\n\nStage of the project, such as SELLING.';
+comment on column app_public.projects.visibility is 'Who can find it.';
+comment on column app_public.projects.type is E'@filter\n\nKind of development.';
 comment on column app_public.projects.overview is 'What the public reads, 1,500 characters at most.';
 comment on column app_public.projects.overview_headline is 'Headline above the overview on the public page.';
 comment on column app_public.projects.design is 'What the public reads about the design.';
 comment on column app_public.projects.design_heading is 'Headline above the text about design on the public page.';
-comment on column app_public.projects.address is 'Where it is built.';
+comment on column app_public.projects.address is 'Address of the site.';
 comment on column app_public.projects.city is 'City of the address.';
-comment on column app_public.projects.time_zone is 'Time zone in which its deadlines count, such as America/Toronto.';
+comment on column app_public.projects.time_zone is
+  'IANA time zone for deadlines of the project, such as America/Toronto.';
 comment on column app_public.projects.currency is 'Currency of all its amounts.';
 comment on column app_public.projects.website_url is 'Address of its website.';
-comment on column app_public.projects.amenities is 'What residents share, such as gym or garden.';
-comment on column app_public.projects.sales_start_date is 'When sales begin.';
-comment on column app_public.projects.completion_date is 'When it is expected to be complete.';
-comment on column app_public.projects.archived_at is 'Since when it is archived: read-only and not public.';
+comment on column app_public.projects.amenities is 'Shared amenities, such as a gym or garden.';
+comment on column app_public.projects.sales_start_date is 'Start of sales.';
+comment on column app_public.projects.completion_date is 'Expected completion date.';
+comment on column app_public.projects.archived_at is
+  'When the project was archived (read-only and not public); null otherwise.';
 comment on column app_public.projects.archived_from is E'@behavior -*\n\nThe status before it was archived.';
-comment on column app_public.projects.reservation_expiration is 'Hours that a reservation lasts.';
+comment on column app_public.projects.reservation_expiration is 'Default duration of a reservation in hours.';
 comment on column app_public.projects.reservation_fee is
-  'What a reservation costs: a deposit of each new one, which counts towards the price.';
-comment on column app_public.projects.cancellation_fee is 'What is kept when a reservation is cancelled.';
+  'Reservation fee: a deposit of each new reservation, which counts towards the price.';
+comment on column app_public.projects.cancellation_fee is 'Cancellation fee of a reservation.';
 comment on column app_public.projects.rescission_days is
   'Days within which a buyer may withdraw from a signed purchase.';
-comment on column app_public.projects.sold_trigger is 'When a unit counts as sold.';
+comment on column app_public.projects.sold_trigger is 'Event from which a unit counts as sold.';
 comment on column app_public.projects.allow_multiple_offers is
-  'Whether several buyers may negotiate for one unit at a time.';
-comment on column app_public.projects.lead_assignment is 'Who works on a new lead.';
-comment on column app_public.projects.hold_expiration is
-  'Hours that a hold of a unit or lot lasts where it says nothing else.';
+  'Whether several buyers may negotiate about the same unit at the same time.';
+comment on column app_public.projects.lead_assignment is 'How new leads are assigned.';
+comment on column app_public.projects.hold_expiration is 'Default duration of a hold in hours.';
 comment on column app_public.projects.hold_expiration_limit is
-  'Hours that a person holds a unit or lot at most, extended and held again.';
+  'Maximum number of hours that one person may hold the same unit or lot, including extensions and renewed holds.';
 comment on column app_public.projects.holds_per_person is
-  'How many units and lots a person holds at a time at most; 0 for no holds.';
+  'Maximum number of simultaneous holds per person; 0 disables holds.';
 comment on column app_public.projects.holds_per_organization is
-  'How many units and lots the people of an organization hold together at a time at most.';
+  'Maximum number of simultaneous holds per organization.';
 comment on column app_public.projects.public_reservations is
   'Whether visitors who signed in reserve its homes themselves, while it is public and PRESALE or SELLING.';
 comment on column app_public.projects.public_reservation_fee_required is
   'Whether a visitor''s reservation ends with publicHoldExpiration unless its fee is paid; without a fee it makes no '
   'difference.';
 comment on column app_public.projects.public_hold_expiration is
-  'Hours that a visitor holds a home to reserve it, and to pay the fee.';
-comment on column app_public.projects.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+  'Hours that a signed-in visitor may hold a home, to reserve it and pay the fee.';
+comment on column app_public.projects.metadata is
+  E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on column app_public.projects.service_index is
-  E'@secret\n\nHow well it serves buyers, 0 to 100; the default order of publicProjects.';
+  E'@secret\n\nScore from 0 to 100 of how well the project serves buyers; default order of `publicProjects`.';
 comment on constraint projects_overview_length on app_public.projects is 'An overview has 1,500 characters at most.';
 comment on constraint projects_reservation_expiration_range on app_public.projects is 'Give 1 to 8,760 hours.';
 comment on constraint projects_hold_expiration_range on app_public.projects is 'Give 1 to 720 hours.';
@@ -192,7 +194,7 @@ language sql stable as $$ select case when app_hidden.project_can(p.id, p.organi
   then p.metadata end $$;
 grant execute on function app_public.projects_metadata to plat_user, plat_anonymous;
 comment on function app_public.projects_metadata is
-  'Free data of the organization''s own programs; null for outsiders.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null for outsiders.';
 
 create function app_public.projects_allowed_transitions(p app_public.projects) returns app_public.transition[]
 language sql stable as $$
@@ -201,7 +203,7 @@ language sql stable as $$
 $$;
 grant execute on function app_public.projects_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.projects_allowed_transitions is
-  E'@notNull\n\nThe steps that the project can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 create function app_public.public_projects(city text default null) returns setof app_public.projects
 language sql stable as $$
@@ -369,7 +371,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.projects_abstract to plat_user, plat_anonymous;
 comment on function app_public.projects_abstract is
-  'Its units in numbers; null for a buyer in a project that is not public.';
+  'Summary of the units, such as how many are for sale; null for a buyer if the project is not public.';
 
 create function app_private.tg_projects__search_public() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

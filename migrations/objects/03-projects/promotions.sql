@@ -5,7 +5,7 @@
 -- project.
 
 select app_private.make_public_table('promotions', 'promotion', 'marketing.manage', 'promotions',
-  'What buyers get on top, latest first; outsiders see the public ones that are neither drafts nor paused.',
+  'Promotions, latest first; users outside the team see public ones that are neither DRAFT nor PAUSED.',
   shown => 'public and status in (''ACTIVE'', ''ENDED'')',
   -- Its events name what it is for, be it released or not.
   event_permission => 'marketing.read');
@@ -17,27 +17,28 @@ grant insert (unit_ids, lot_ids, floor_plan_ids), update (unit_ids, lot_ids, flo
   plat_user;
 
 comment on table app_public.promotions is
-  E'@defaultOrder starts_at desc, id desc\n\nWhat buyers get on top for a time.';
-comment on column app_public.promotions.title is 'What it is called.';
+  E'@defaultOrder starts_at desc, id desc\n\n'
+  'An incentive for buyers that is limited in time, such as a price reduction.';
+comment on column app_public.promotions.title is 'Display title.';
 comment on column app_public.promotions.description is 'What it gives, in words.';
 comment on column app_public.promotions.code is
   'Code by which buyers name it, unique in the project whatever the case.';
 comment on column app_public.promotions.kind is E'@filter\n\nWhat it gives.';
 comment on column app_public.promotions.amount is
-  'The amount, in the currency of the project; either this or a percentage.';
+  'Fixed amount in the currency of the project. Set either this or `percent`.';
 comment on column app_public.promotions.percent is 'The percentage, above 0 to 100; either this or an amount.';
-comment on column app_public.promotions.max_amount is 'The most that the percentage comes to.';
+comment on column app_public.promotions.max_amount is 'Maximum amount of the percentage discount.';
 comment on column app_public.promotions.status is
   E'@writeOnly\n\nDRAFT and PAUSED hold it back, ENDED ends it; with SCHEDULED or ACTIVE it runs from startsAt to '
   'endsAt until it is used up.';
-comment on column app_public.promotions.starts_at is E'@filter\n\nFrom when it runs.';
-comment on column app_public.promotions.ends_at is 'Until when it runs; open where null.';
-comment on column app_public.promotions.applies_to is 'What it is for.';
-comment on column app_public.promotions.stackable is 'Whether it goes together with others.';
-comment on column app_public.promotions.usage_limit is 'How often it may be used; no limit where null.';
-comment on column app_public.promotions.usage_count is 'How often it was used.';
-comment on column app_public.promotions.terms is 'The small print.';
-comment on column app_public.promotions.public is 'Whether everybody sees it who sees the project.';
+comment on column app_public.promotions.starts_at is E'@filter\n\nStart of the promotion.';
+comment on column app_public.promotions.ends_at is 'End of the promotion; null if open-ended.';
+comment on column app_public.promotions.applies_to is 'What the promotion applies to.';
+comment on column app_public.promotions.stackable is 'Whether it can be combined with other promotions.';
+comment on column app_public.promotions.usage_limit is 'Maximum number of uses; null for no limit.';
+comment on column app_public.promotions.usage_count is 'Number of times it was used.';
+comment on column app_public.promotions.terms is 'Terms and conditions.';
+comment on column app_public.promotions.public is 'Whether everybody who may see the project may also see it.';
 comment on column app_public.promotions.unit_ids is
   E'@writeOnly\n\nThe units that a promotion of the scope UNITS is for; replaces those it had.';
 comment on column app_public.promotions.lot_ids is

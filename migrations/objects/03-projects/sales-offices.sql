@@ -1,12 +1,12 @@
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.
 
 select app_private.make_public_table('sales_offices', 'sales_office', 'project.manage', 'salesOffice',
-  'Where buyers go.', made_by_hand => false);
+  'The sales office of the project.', made_by_hand => false);
 
 grant update (title, address, phone, email, notes, by_appointment_only) on app_public.sales_offices to plat_user;
 
 comment on table app_public.sales_offices is 'Where the buyers of a project go.';
-comment on column app_public.sales_offices.title is E'@impersonal\n\nWhat it is called.';
+comment on column app_public.sales_offices.title is E'@impersonal\n\nDisplay title.';
 comment on column app_public.sales_offices.address is E'@impersonal\n\nWhere it is; at the project where null.';
 comment on column app_public.sales_offices.phone is E'@impersonal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.sales_offices.email is E'@impersonal\n\nEmail address.';

@@ -1,14 +1,14 @@
 -- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.
 
 select app_private.make_public_table('project_testimonials', 'project_testimonial', 'marketing.manage', 'testimonials',
-  'What people say about it; outsiders see what is published.', shown => 'published');
+  'Testimonials; users outside the team see the published ones.', shown => 'published');
 
 grant insert (project_id, author, author_title, text, rating, source, published_on, published, sequence),
   update (author, author_title, text, rating, source, published_on, published, sequence), delete
   on app_public.project_testimonials to plat_user;
 
 comment on table app_public.project_testimonials is
-  E'@defaultOrder sequence asc, id asc\n\nWhat somebody says about a project.';
+  E'@defaultOrder sequence asc, id asc\n\nA testimonial about a project.';
 comment on column app_public.project_testimonials.author is 'Who says it.';
 comment on column app_public.project_testimonials.author_title is 'Who that is, such as "Owner since 2024".';
 comment on column app_public.project_testimonials.text is 'What they say.';
@@ -16,6 +16,6 @@ comment on column app_public.project_testimonials.rating is 'Stars that were giv
 comment on column app_public.project_testimonials.source is 'Where they said it.';
 comment on column app_public.project_testimonials.published_on is 'When they said it.';
 comment on column app_public.project_testimonials.published is
-  E'@filter\n\nWhether everybody sees it who sees the project.';
-comment on column app_public.project_testimonials.sequence is 'Place in the list.';
+  E'@filter\n\nWhether everybody who may see the project may also see it.';
+comment on column app_public.project_testimonials.sequence is 'Position in the list; the lowest comes first.';
 comment on constraint project_testimonials_rating_range on app_public.project_testimonials is 'Give 1 to 5.';

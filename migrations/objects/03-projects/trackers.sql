@@ -19,7 +19,7 @@ grant insert (project_id, name, kind, destination_url, phone_number, lead_source
 
 comment on table app_public.trackers is 'A link, code or number that tells which advertisement brings people.';
 comment on column app_public.trackers.name is E'@impersonal\n\nWhat the team calls it.';
-comment on column app_public.trackers.kind is E'@filter\n\nWhat it is.';
+comment on column app_public.trackers.kind is E'@filter\n\nKind of tracker, such as LINK or QR_CODE.';
 comment on column app_public.trackers.key is
   E'@impersonal\n\nIts public key: /t/<key> at this service counts and leads on, with the key as the parameter '
   '"tracker"; a lead whose '
@@ -98,7 +98,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.trackers_hit_count, app_public.trackers_last_hit_at, app_public.trackers_lead_count
   to plat_user, plat_anonymous;
-comment on function app_public.trackers_hit_count is E'@notNull\n\nHow often it was used.';
+comment on function app_public.trackers_hit_count is E'@notNull\n\nNumber of times it was used.';
 comment on function app_public.trackers_last_hit_at is 'When it was last used.';
 comment on function app_public.trackers_lead_count is
   E'@notNull\n\nHow many leads of the project came with its key as their source.';

@@ -25,7 +25,7 @@ select app_private.make_file_table('floor_plan_drawings', 'floor_plan_drawing', 
 
 comment on table app_public.floor_plan_drawings is
   E'@file Image\n@defaultOrder sequence asc, id asc\n\nA drawing of a floor plan.';
-comment on column app_public.floor_plan_drawings.level is 'The storey that it shows; 0 is at the ground.';
+comment on column app_public.floor_plan_drawings.level is 'The storey that the drawing shows; 0 is the ground floor.';
 comment on column app_public.floor_plan_drawings.mirrored is 'Whether it shows the plan mirrored.';
 comment on constraint floor_plan_drawings_level_range on app_public.floor_plan_drawings is
   'Give a level from -20 to 200.';

@@ -68,28 +68,30 @@ grant update (title, subtitle, code, description, status, home_type, base_price,
   half_baths, garage, stories, sqft, sqft_max, balcony_sqft, hoa_fee, orientation, sequence, tour_url, metadata), delete
   on app_public.floor_plans to plat_user;
 
-comment on table app_public.floor_plans is E'@defaultOrder sequence asc, id asc\n\nA design that units are built to.';
+comment on table app_public.floor_plans is
+  E'@defaultOrder sequence asc, id asc\n\nA floor plan: the design that units are built to.';
 comment on column app_public.floor_plans.title is 'Name of the plan.';
-comment on column app_public.floor_plans.subtitle is 'Second line of the name.';
+comment on column app_public.floor_plans.subtitle is 'Subtitle, shown below the title.';
 comment on column app_public.floor_plans.code is 'Short name, unique in the project.';
-comment on column app_public.floor_plans.description is 'What the public reads about it.';
-comment on column app_public.floor_plans.status is E'@filter\n\nWhether it is offered.';
+comment on column app_public.floor_plans.description is 'Description for the public page.';
+comment on column app_public.floor_plans.status is E'@filter\n\nWhether the plan is offered.';
 comment on column app_public.floor_plans.home_type is E'@filter\n\nKind of the home.';
-comment on column app_public.floor_plans.base_price is 'Price that units of this plan begin at.';
-comment on column app_public.floor_plans.bedrooms is 'Bedrooms; the fewest where the plan has variants.';
-comment on column app_public.floor_plans.bedrooms_max is 'The most bedrooms.';
-comment on column app_public.floor_plans.baths is 'Full bathrooms.';
-comment on column app_public.floor_plans.half_baths is 'Bathrooms without bath or shower.';
-comment on column app_public.floor_plans.garage is 'Cars that the garage holds.';
-comment on column app_public.floor_plans.stories is 'On how many floors the home is.';
-comment on column app_public.floor_plans.sqft is 'Square feet; the smallest where the plan has variants.';
-comment on column app_public.floor_plans.sqft_max is 'The largest size in square feet.';
-comment on column app_public.floor_plans.balcony_sqft is 'Square feet of the balcony.';
-comment on column app_public.floor_plans.hoa_fee is 'Monthly fee of the owners'' association.';
-comment on column app_public.floor_plans.orientation is 'The side that it looks to.';
-comment on column app_public.floor_plans.sequence is 'Place in the list.';
-comment on column app_public.floor_plans.tour_url is 'Address of a virtual tour.';
-comment on column app_public.floor_plans.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on column app_public.floor_plans.base_price is 'Price that units of this plan start at.';
+comment on column app_public.floor_plans.bedrooms is 'Number of bedrooms; the minimum if the plan has variants.';
+comment on column app_public.floor_plans.bedrooms_max is 'Maximum number of bedrooms, if the plan has variants.';
+comment on column app_public.floor_plans.baths is 'Number of full bathrooms.';
+comment on column app_public.floor_plans.half_baths is 'Number of half bathrooms (without bath or shower).';
+comment on column app_public.floor_plans.garage is 'Number of cars that fit in the garage.';
+comment on column app_public.floor_plans.stories is 'Number of floors of the home.';
+comment on column app_public.floor_plans.sqft is 'Area in square feet; the minimum if the plan has variants.';
+comment on column app_public.floor_plans.sqft_max is 'Maximum area in square feet, if the plan has variants.';
+comment on column app_public.floor_plans.balcony_sqft is 'Area of the balcony in square feet.';
+comment on column app_public.floor_plans.hoa_fee is 'Monthly fee of the homeowners'' association (HOA).';
+comment on column app_public.floor_plans.orientation is 'Compass direction that it faces.';
+comment on column app_public.floor_plans.sequence is 'Position in the list; the lowest comes first.';
+comment on column app_public.floor_plans.tour_url is 'URL of a virtual tour.';
+comment on column app_public.floor_plans.metadata is
+  E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on constraint floor_plans_bedrooms_range on app_public.floor_plans is 'Give 0 to 99 bedrooms.';
 comment on constraint floor_plans_bedrooms_max_range on app_public.floor_plans is 'Give 0 to 99 bedrooms.';
 comment on constraint floor_plans_baths_range on app_public.floor_plans is 'Give 0 to 99 baths.';
@@ -165,15 +167,16 @@ language sql stable as $$ select app_hidden.contains_words(concat_ws(' ', f.titl
 grant execute on function app_public.floor_plans_metadata, app_public.floor_plans_filter_bedrooms,
   app_public.floor_plans_filter_sqft, app_public.floor_plans_filter_query to plat_user, plat_anonymous;
 comment on function app_public.floor_plans_metadata is
-  'Free data of the organization''s own programs; null without the permission inventory.read.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission inventory.read.';
 comment on function app_public.floor_plans_filter_bedrooms is
   E'@filter bedrooms\n\nBedrooms: plans that come with such a number. Both ends included.';
 comment on function app_public.floor_plans_filter_sqft is
   E'@filter sqft\n\nSquare feet: plans that come in such a size. Both ends included.';
 comment on function app_public.floor_plans_filter_query is E'@filter query\n\nWords in title, subtitle or code.';
 comment on function app_public.floor_plans_events is
-  E'@permission audit.read\n@by subject_id\n\nWhat happened to it, latest first; null without the permission '
-  'audit.read.';
+  E'@permission audit.read\n'
+  '@by subject_id\n\n'
+  'Events of the record, latest first; null without the permission audit.read.';
 
 create function app_private.tg_floor_plans__units() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -218,7 +221,8 @@ create function app_public.floor_plans_filter_price(f app_public.floor_plans, va
 language sql stable as $$ select coalesce(app_public.floor_plans_price_min(f), f.base_price) <@ value $$;
 
 comment on function app_public.floor_plans_price_min is 'Lowest price of its units for sale.';
-comment on function app_public.floor_plans_available_count is E'@notNull\n\nHow many of its units are for sale.';
+comment on function app_public.floor_plans_available_count is
+  E'@notNull\n\nNumber of units of this plan that are for sale.';
 comment on function app_public.floor_plans_filter_price is
   E'@filter price\n\nLowest price of its units for sale, else the base price. Both ends included.';
 

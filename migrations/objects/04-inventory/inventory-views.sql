@@ -318,8 +318,9 @@ comment on function app_public.update_units is
 comment on function app_public.recently_sold_units is
   'The last 50 sold units, of public projects and of the viewer''s own.';
 comment on function app_public.units_events is
-  E'@permission audit.read\n@by subject_id\n\nWhat happened to it, latest first; null without the permission '
-  'audit.read.';
+  E'@permission audit.read\n'
+  '@by subject_id\n\n'
+  'Events of the record, latest first; null without the permission audit.read.';
 
 -- By plpgsql, which keeps its plan, and by the ends of the range, which an index knows.
 create function app_hidden.offers_price(project_id uuid, price numrange) returns boolean

@@ -35,19 +35,22 @@ comment on column app_public.lots.title is E'@insertOptional\n\nName of the lot;
 comment on column app_public.lots.number is 'Number, unique in the project.';
 comment on column app_public.lots.block is 'Block of the plan of subdivision that the lot is in.';
 comment on column app_public.lots.phase is 'Phase of the project.';
-comment on column app_public.lots.status is E'@filter\n\nHow far its sale is.';
-comment on column app_public.lots.status_changed_at is 'Since when it has its status.';
-comment on column app_public.lots.price is E'@masked\n\nPrice of the land; null when it is sold with a home only.';
-comment on column app_public.lots.premium is E'@masked\n\nWhat the lot adds to the price of the home.';
+comment on column app_public.lots.status is E'@filter\n\nSales status.';
+comment on column app_public.lots.status_changed_at is 'When the status last changed.';
+comment on column app_public.lots.price is
+  E'@masked\n\nPrice of the land; null if it is sold only together with a home.';
+comment on column app_public.lots.premium is
+  E'@masked\n\nLot premium: amount that the lot adds to the price of the home.';
 comment on column app_public.lots.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.lots.address is 'Postal address.';
 comment on column app_public.lots.area_sqft is E'@filter\n\nArea in square feet.';
-comment on column app_public.lots.orientation is 'The side that it looks to.';
-comment on column app_public.lots.features is E'@filter\n\nWhat it is like.';
-comment on column app_public.lots.parcel_number is 'Number in the land register.';
+comment on column app_public.lots.orientation is 'Compass direction that it faces.';
+comment on column app_public.lots.features is E'@filter\n\nFeatures of the lot.';
+comment on column app_public.lots.parcel_number is 'Parcel number in the land register.';
 comment on column app_public.lots.multi_unit is
-  'Whether several units stand on it; then a claim on a unit does not claim the lot.';
-comment on column app_public.lots.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+  'Whether several units stand on the lot. If so, reserving or selling a unit does not claim the lot.';
+comment on column app_public.lots.metadata is
+  E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on constraint lots_area_sqft_range on app_public.lots is 'Give 1 to 2,000,000,000 square feet.';
 comment on constraint lots_priced on app_public.lots is 'A lot that is for sale needs a price.';
 comment on constraint lots_project_id_fkey on app_public.lots is
@@ -141,16 +144,17 @@ comment on function app_public.lots_price is
 comment on function app_public.lots_premium is
   'What the lot adds to the price of the home; outsiders see it while the lot is AVAILABLE.';
 comment on function app_public.lots_metadata is
-  'Free data of the organization''s own programs; null without the permission inventory.read.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission inventory.read.';
 comment on function app_public.lots_allowed_transitions is
-  E'@notNull\n@reads price\n\nThe steps that the lot can take by hand from its status.';
+  E'@notNull\n@reads price\n\nStatus transitions that the viewer can make; others follow from deals.';
 comment on function app_public.lots_filter_price is
   E'@filter price\n@reads price\n\nPrice as the viewer sees it. Both ends included.';
 comment on function app_public.lots_filter_phase is E'@filter phase\n\nAny of these phases.';
 comment on function app_public.lots_filter_query is E'@filter query\n\nWords in title, number, block or street.';
 comment on function app_public.lots_events is
-  E'@permission audit.read\n@by subject_id\n\nWhat happened to it, latest first; null without the permission '
-  'audit.read.';
+  E'@permission audit.read\n'
+  '@by subject_id\n\n'
+  'Events of the record, latest first; null without the permission audit.read.';
 
 create trigger _310_claimed before update on app_public.lots for each row
   when (old.status is distinct from new.status or old.multi_unit is distinct from new.multi_unit)

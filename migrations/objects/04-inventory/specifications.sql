@@ -16,15 +16,15 @@ comment on table app_public.spec_options is
   E'@defaultOrder sequence asc, id asc\n\nWhat a buyer may choose for an element.';
 comment on column app_public.spec_options.element_id is 'The element.';
 comment on column app_public.spec_options.title is 'Name of the option.';
-comment on column app_public.spec_options.description is 'What it is.';
+comment on column app_public.spec_options.description is 'Free-text description.';
 comment on column app_public.spec_options.sku is 'Article number, unique in the project.';
 comment on column app_public.spec_options.tier is E'@filter\n\nHow it is offered.';
 comment on column app_public.spec_options.kind is E'@filter\n\nWhat it changes.';
 comment on column app_public.spec_options.price is 'What a buyer pays for one.';
 comment on column app_public.spec_options.cost is E'@masked\n\nWhat it costs the developer.';
 comment on column app_public.spec_options.max_quantity is 'How many a buyer may take; no limit where null.';
-comment on column app_public.spec_options.active is E'@filter\n\nWhether it is offered.';
-comment on column app_public.spec_options.sequence is 'Place in the list.';
+comment on column app_public.spec_options.active is E'@filter\n\nWhether it can be chosen.';
+comment on column app_public.spec_options.sequence is 'Position in the list; the lowest comes first.';
 comment on column app_public.spec_options.excluded_option_ids is
   'Options of the project that do not go together with it.';
 comment on constraint spec_options_max_quantity_range on app_public.spec_options is 'Give 1 to 10,000.';
@@ -36,7 +36,7 @@ comment on constraint spec_options_excluded_number on app_public.spec_options is
 comment on index app_public.spec_options_sku is 'There is an option with this article number in the project already.';
 
 select app_private.make_public_table('spec_categories', 'spec_category', 'inventory.manage', 'specCategories',
-  'What the homes are made of, by category.');
+  'Categories of the options that buyers can choose from.');
 
 grant insert (project_id, title, description, sequence), update (title, description, sequence), delete
   on app_public.spec_categories to plat_user;
@@ -44,8 +44,8 @@ grant insert (project_id, title, description, sequence), update (title, descript
 comment on table app_public.spec_categories is
   E'@defaultOrder sequence asc, id asc\n\nA group of what homes are made of, such as the kitchen.';
 comment on column app_public.spec_categories.title is 'Name of the category.';
-comment on column app_public.spec_categories.description is 'What it is about.';
-comment on column app_public.spec_categories.sequence is 'Place in the list.';
+comment on column app_public.spec_categories.description is 'Free-text description.';
+comment on column app_public.spec_categories.sequence is 'Position in the list; the lowest comes first.';
 
 select app_private.make_public_table('spec_elements', 'spec_element', 'inventory.manage', null, null);
 
@@ -56,8 +56,8 @@ comment on table app_public.spec_elements is
   E'@defaultOrder sequence asc, id asc\n\nA part of a home that has options, such as the countertop.';
 comment on column app_public.spec_elements.category_id is 'The category.';
 comment on column app_public.spec_elements.title is 'Name of the element.';
-comment on column app_public.spec_elements.description is 'What it is.';
-comment on column app_public.spec_elements.sequence is 'Place in the list.';
+comment on column app_public.spec_elements.description is 'Free-text description.';
+comment on column app_public.spec_elements.sequence is 'Position in the list; the lowest comes first.';
 comment on column app_public.spec_elements.selection_mode is 'How many options a buyer takes.';
 comment on column app_public.spec_elements.required is 'Whether a buyer has to choose.';
 comment on column app_public.spec_elements.lock_phase is

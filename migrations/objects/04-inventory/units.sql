@@ -48,33 +48,34 @@ comment on table app_public.units is $$
 @defaultOrder id asc
 @filterLists status
 
-A home that is sold.$$;
+A home for sale.$$;
 comment on column app_public.units.project_id is E'@filter projectId\n\nThe project that it belongs to.';
 comment on column app_public.units.floor_plan_id is E'@filter floorPlanIds\n\nThe floor plan that it is built to.';
 comment on column app_public.units.lot_id is E'@filter lotIds\n\nThe lot that it stands on.';
 comment on column app_public.units.title is 'Name of the unit.';
 comment on column app_public.units.number is 'Number, unique in the project.';
-comment on column app_public.units.subtitle is 'Second line of the name.';
-comment on column app_public.units.description is 'What the public reads about it.';
+comment on column app_public.units.subtitle is 'Subtitle, shown below the title.';
+comment on column app_public.units.description is 'Description for the public page.';
 comment on column app_public.units.building is 'Building or tower.';
-comment on column app_public.units.level is E'@filter\n\nFloor that it is on.';
+comment on column app_public.units.level is E'@filter\n\nFloor that the unit is on.';
 comment on column app_public.units.phase is 'Phase of the project.';
-comment on column app_public.units.status is E'@filter\n\nHow far its sale is.';
-comment on column app_public.units.status_changed_at is 'Since when it has its status.';
+comment on column app_public.units.status is E'@filter\n\nSales status.';
+comment on column app_public.units.status_changed_at is 'When the status last changed.';
 comment on column app_public.units.price is E'@masked\n\nList price.';
 comment on column app_public.units.original_list_price is E'@masked\n\nThe first price it was listed at.';
 comment on column app_public.units.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.units.bedrooms is E'@writeOnly\n\nBedrooms; null for those of the floor plan.';
-comment on column app_public.units.baths is E'@writeOnly\n\nFull bathrooms; null for those of the floor plan.';
+comment on column app_public.units.baths is
+  E'@writeOnly\n\nNumber of full bathrooms; null for those of the floor plan.';
 comment on column app_public.units.half_baths is
-  E'@writeOnly\n\nBathrooms without bath or shower; null for those of the floor plan.';
+  E'@writeOnly\n\nNumber of half bathrooms (without bath or shower); null for those of the floor plan.';
 comment on column app_public.units.garage is
-  E'@writeOnly\n\nCars that the garage holds; null for those of the floor plan.';
+  E'@writeOnly\n\nNumber of cars that fit in the garage; null for those of the floor plan.';
 comment on column app_public.units.sqft is E'@writeOnly\n\nSquare feet; null for those of the floor plan.';
 comment on column app_public.units.hoa_fee is
-  E'@writeOnly\n\nMonthly fee of the owners'' association; null for the one of the floor plan.';
+  E'@writeOnly\n\nMonthly fee of the homeowners'' association (HOA); null for the one of the floor plan.';
 comment on column app_public.units.orientation is
-  E'@writeOnly\n\nThe side that it looks to; null for the one of the floor plan.';
+  E'@writeOnly\n\nCompass direction that it faces; null for the one of the floor plan.';
 comment on column app_public.units.effective_bedrooms is
   E'@secret\n@name bedrooms\n@filter bedrooms\n\nBedrooms: its own number, else that of the floor plan.';
 comment on column app_public.units.effective_baths is
@@ -89,27 +90,28 @@ comment on column app_public.units.effective_hoa_fee is
   E'@secret\n@name hoa_fee\n\nMonthly fee of the owners'' association: its own, else that of the floor plan.';
 comment on column app_public.units.effective_orientation is
   E'@secret\n@name orientation\n\nThe side that it looks to: its own, else that of the floor plan.';
-comment on column app_public.units.view is 'What is seen from it.';
+comment on column app_public.units.view is 'View from the unit.';
 comment on column app_public.units.address is 'Postal address.';
 comment on column app_public.units.model is 'Whether it is a model home.';
-comment on column app_public.units.is_spec is 'Whether it is built before it is sold.';
+comment on column app_public.units.is_spec is 'Whether it is a spec home: built before it is sold.';
 comment on column app_public.units.is_bmr is E'@filter\n\nWhether it is sold below market rate.';
 comment on column app_public.units.is_furnished is 'Whether it is furnished.';
 comment on column app_public.units.is_accessible is 'Whether it is accessible without steps.';
-comment on column app_public.units.mls_id is 'Number in the multiple listing service.';
-comment on column app_public.units.construction_status is E'@filter\n\nHow far its construction is.';
-comment on column app_public.units.listing_date is 'Since when it is listed; set when it becomes AVAILABLE.';
+comment on column app_public.units.mls_id is 'Listing id in the multiple listing service (MLS).';
+comment on column app_public.units.construction_status is E'@filter\n\nConstruction status.';
+comment on column app_public.units.listing_date is 'Listing date; set when the unit becomes AVAILABLE.';
 comment on column app_public.units.estimated_delivery_date is E'@masked\n\nWhen it is expected to be handed over.';
 comment on column app_public.units.move_in_ready is E'@filter\n\nWhether its construction is complete.';
 comment on column app_public.units.sold_at is 'When it was sold; the order of recentlySoldUnits.';
-comment on column app_public.units.sold_price is E'@masked\n\nWhat it was sold for.';
-comment on column app_public.units.closed_at is 'When it was handed over.';
+comment on column app_public.units.sold_price is E'@masked\n\nPrice at which it was sold.';
+comment on column app_public.units.closed_at is 'When it was handed over to the buyer.';
 comment on column app_public.units.market_since is
   E'@secret\n@behavior -*\n\nSince when it is on the market; null when it is not.';
 comment on column app_public.units.market_before is
   E'@secret\n@behavior -*\n\nHow long it was on the market before that.';
-comment on column app_public.units.updated_at is E'@filter\n\nThe last change.';
-comment on column app_public.units.metadata is E'@masked\n\nFree data of the organization''s own programs.';
+comment on column app_public.units.updated_at is E'@filter\n\nWhen the record was last changed.';
+comment on column app_public.units.metadata is
+  E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on constraint units_level_range on app_public.units is 'Give a level between -20 and 300.';
 comment on constraint units_bedrooms_range on app_public.units is 'Give 0 to 99 bedrooms.';
 comment on constraint units_baths_range on app_public.units is 'Give 0 to 99 baths.';
@@ -121,8 +123,10 @@ comment on constraint units_project_id_fkey on app_public.units is
   E'@parent\n@fieldName project\n@foreignFieldName units\n@backwardDescription The units; those that are released for '
   'outsiders.\n\nThe project that it belongs to.';
 comment on constraint units_floor_plan_id_fkey on app_public.units is
-  E'@fieldName floorPlan\n@foreignFieldName units\n@backwardDescription The units that are built to it.\n\nThe floor '
-  'plan that it is built to.';
+  E'@fieldName floorPlan\n'
+  '@foreignFieldName units\n'
+  '@backwardDescription Units built to this plan.\n\n'
+  'The floor plan that it is built to.';
 comment on constraint units_lot_id_fkey on app_public.units is
   E'@fieldName lot\n@foreignFieldName units\n@backwardDescription The units that stand on it.\n\nThe lot that it '
   'stands on.';
@@ -328,20 +332,19 @@ grant execute on function app_public.units_price, app_public.units_original_list
 comment on function app_public.units_price is 'List price; outsiders see it while the unit is AVAILABLE.';
 comment on function app_public.units_original_list_price is
   'The first price it was listed at; null without the permission inventory.read.';
-comment on function app_public.units_sold_price is 'What it was sold for; null without the permission sale.read.';
+comment on function app_public.units_sold_price is 'Price at which it was sold; null without the permission sale.read.';
 comment on function app_public.units_metadata is
-  'Free data of the organization''s own programs; null without the permission inventory.read.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission inventory.read.';
 comment on function app_public.units_estimated_delivery_date is
   'When it is expected to be handed over; the first of the month for outsiders.';
 comment on function app_public.units_ppsf is E'@reads price\n\nPrice per square foot.';
-comment on function app_public.units_floor_plan_overrides is
-  'The values that the unit does not have from its floor plan.';
+comment on function app_public.units_floor_plan_overrides is 'Fields whose values differ from the floor plan.';
 comment on function app_public.units_standard_status is
   E'@notNull\n\nThe status in the words of the RESO Data Dictionary.';
 comment on function app_public.units_days_on_market is
-  'Whole days that it has been AVAILABLE or HELD; null when it never was.';
+  'Number of full days on the market (AVAILABLE or HELD); null if it never was.';
 comment on function app_public.units_allowed_transitions is
-  E'@notNull\n@reads price\n\nThe steps that the unit can take by hand from its status.';
+  E'@notNull\n@reads price\n\nStatus transitions that the viewer can make; others follow from deals.';
 comment on function app_public.units_price_history is
   E'@permission inventory.read\n@by subject_id\n\nIts prices, latest first; null without the permission '
   'inventory.read.';

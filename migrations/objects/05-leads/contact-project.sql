@@ -44,15 +44,18 @@ comment on column app_public.project_contact_messages.is_agent is 'Whether they 
 comment on column app_public.project_contact_messages.is_represented is
   'Whether they say to be represented by an agent.';
 comment on column app_public.project_contact_messages.agent_name is E'@personal\n\nName of their agent.';
-comment on column app_public.project_contact_messages.metadata is E'@personal\n\nFree data of the website.';
+comment on column app_public.project_contact_messages.metadata is
+  E'@personal\n\nArbitrary JSON of the website that sends the form; not interpreted.';
 comment on column app_public.project_contact_messages.user_id is E'@behavior -*\n\nThe signed-in visitor.';
 comment on constraint project_contact_messages_metadata_size on app_public.project_contact_messages is
   'metadata takes 20,000 characters at most.';
 comment on constraint project_contact_messages_project_id_fkey on app_public.project_contact_messages is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint project_contact_messages_lead_id_fkey on app_public.project_contact_messages is
-  E'@fieldName lead\n@foreignFieldName messages\n@backwardDescription What the lead wrote over the contact form, '
-  'latest first.\n\nThe lead; null for those who may not see it.';
+  E'@fieldName lead\n'
+  '@foreignFieldName messages\n'
+  '@backwardDescription Messages that the lead sent with the contact form, latest first.\n\n'
+  'The lead; null for those who may not see it.';
 comment on constraint project_contact_messages_user_id_fkey on app_public.project_contact_messages is
   E'@behavior -*\n\nThe signed-in visitor.';
 
@@ -243,9 +246,9 @@ begin
   return app_private.accept_message(message.id);
 end $$;
 comment on function app_public.accept_contact_message is
-  E'@arg id The message.\n\nTakes over what a visitor says of themselves into the lead: phone number, company, '
-  'address, '
-  'agent, where the lead has none. Their consent to news by mail is theirs to give. Takes the permission lead.write.';
+  E'@arg id The message.\n\n'
+  'Copies details from a contact message into the lead where the lead has none: phone number, company, address and '
+  'agent. Consent to marketing email is not copied. Requires the permission lead.write.';
 
 create function app_private.accept_message(id uuid) returns app_public.project_contact_messages
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -311,18 +314,18 @@ comment on function app_public.contact_project is
   '@arg text What they want to know, 20,000 characters at most.\n'
   '@arg address Where they live.\n'
   '@arg sourceId Where they come from, as the project defines it.\n'
-  '@arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: it '
-  'is kept as given, in source of the lead and the message.\n'
+  '@arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: '
+  'it is kept as given, in source of the lead and the message.\n'
   '@arg company Company.\n'
   '@arg agent The agent who represents them.\n'
   '@arg follow Whether they want news by mail; they get a mail with a link that confirms it.\n'
   '@arg isAgent Whether they are an agent.\n'
   '@arg isRepresented Whether an agent represents them.\n'
-  '@arg metadata Free data of the website.\n\n'
-  'Contacts the sales office of a project: makes a lead, or joins the one with the same email address, and '
-  'tells the sales team. What a visitor says of a lead that is known stays on the message until the owner of the '
-  'address '
-  'confirms it or the team accepts it; news are sent once the owner of the address has confirmed that they want them.';
+  '@arg metadata Arbitrary JSON of the website that sends the form; not interpreted.\n\n'
+  'Contacts the sales office of a project: makes a lead, or joins the one with the same email address, and tells '
+  'the sales team. What a visitor says of a lead that is known stays on the message until the owner of the address '
+  'confirms it or the team accepts it; news are sent once the owner of the address has confirmed that they want '
+  'them.';
 
 create function app_public.public_project(id app_public.id_or_slug) returns app_public.projects
 language sql stable as $$

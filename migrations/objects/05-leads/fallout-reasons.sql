@@ -17,18 +17,23 @@ grant insert (project_id, name, applies_to, category, active, sequence), update 
   sequence), delete on app_public.fallout_reasons to plat_user;
 
 comment on table app_public.fallout_reasons is
-  'Why leads, reservations, negotiations and purchases of a project fall through.';
+  'A reason why leads, reservations, negotiations or purchases of a project fall through.';
 comment on column app_public.fallout_reasons.name is
   'What the reason is called, such as Financing; unique in the project, whatever the case.';
-comment on column app_public.fallout_reasons.applies_to is 'What can fall through for it.';
+comment on column app_public.fallout_reasons.applies_to is 'Kinds of records that the reason can be given for.';
 comment on column app_public.fallout_reasons.category is 'Kind of the reason.';
-comment on column app_public.fallout_reasons.active is 'Whether it is offered.';
-comment on column app_public.fallout_reasons.sequence is 'Place in the list.';
+comment on column app_public.fallout_reasons.active is 'Whether it can be chosen.';
+comment on column app_public.fallout_reasons.sequence is 'Position in the list; the lowest comes first.';
 comment on constraint fallout_reasons_applies_to_some on app_public.fallout_reasons is
   'Name at least one thing that the reason applies to.';
 comment on constraint fallout_reasons_project_id_fkey on app_public.fallout_reasons is
-  E'@parent\n@fieldName project\n@foreignFieldName falloutReasons\n@backwardPermission lead.read\n@backwardDescription '
-  'Why deals fall through; null without the permission lead.read.\n\nThe project that it belongs to.';
+  E'@parent\n'
+  '@fieldName project\n'
+  '@foreignFieldName falloutReasons\n'
+  '@backwardPermission lead.read\n'
+  '@backwardDescription Fallout reasons that can be chosen in the project; null without the permission '
+  'lead.read.\n\n'
+  'The project that it belongs to.';
 comment on index app_public.fallout_reasons_name is 'There is a fallout reason with this name already.';
 
 create function app_public.fallout_reasons_usage_count(r app_public.fallout_reasons) returns int
@@ -38,4 +43,4 @@ language sql stable as $$
     + (select count(*) from app_public.buyers b where b.fallout_reason_id = r.id))::int
 $$;
 comment on function app_public.fallout_reasons_usage_count is
-  E'@notNull\n\nHow many records that the viewer sees fell through for it.';
+  E'@notNull\n\nNumber of records with this reason that the viewer may see.';

@@ -5,9 +5,9 @@
 
 comment on table app_private.lead_external_ids is
   'By which ids the systems of an organization know leads; an id names one lead of a system.';
-comment on type app_public.lead_external_id is 'The id by which a system of the viewer''s organization knows a lead.';
+comment on type app_public.lead_external_id is 'Id of a lead in another system of the viewer''s organization.';
 comment on column app_public.lead_external_id.system is E'@notNull\n\nThe system, such as crm.';
-comment on column app_public.lead_external_id.external_id is E'@notNull\n\nThe id that the lead has there.';
+comment on column app_public.lead_external_id.external_id is E'@notNull\n\nId of the lead in that system.';
 comment on domain app_public.system_name is
   'The name of a system that knows leads by ids of its own, such as crm.';
 comment on domain app_public.external_id is 'The id that a record has in another system.';
@@ -42,9 +42,9 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.leads_external_ids to plat_user, plat_anonymous;
 comment on function app_public.leads_external_ids is
-  E'@notNull\n\nThe ids by which systems of the viewer''s organization know the lead; those of other organizations '
-  'with '
-  'a part in the project are theirs.';
+  E'@notNull\n\n'
+  'Ids of the lead in other systems of the viewer''s organization. External ids of other organizations are not '
+  'visible.';
 
 create function app_hidden.leads_with_external_id(value text) returns setof uuid
 language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
@@ -62,8 +62,9 @@ create function app_public.leads_filter_external_id(l app_public.leads, value te
 language sql stable as $$ select l.id = any (array(select app_hidden.leads_with_external_id(value))) $$;
 grant execute on function app_public.leads_filter_external_id to plat_user, plat_anonymous;
 comment on function app_public.leads_filter_external_id is
-  E'@filter externalId\n@finder leads_with_external_id\n\nThe id by which a system of the viewer''s organization knows '
-  'the lead, as system:id, such as crm:4711.';
+  E'@filter externalId\n'
+  '@finder leads_with_external_id\n\n'
+  'External id of the lead in the form system:id, such as crm:4711.';
 
 create function app_private.tg_leads__free_external_ids() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -129,8 +129,8 @@ begin
   return lead;
 end $$;
 comment on function app_public.create_lead is $$
-@arg agent The agent who brings the lead.
-@arg onDuplicate What to do when the project has an open lead with this email address; ERROR where omitted.
+@arg agent The agent who introduced the lead.
+@arg onDuplicate What to do if the project has an open lead with this email address. Default: ERROR.
 
 Creates a lead. Who was closed (LOST, UNQUALIFIED or CONVERTED) may register anew; person leads to what was before.
 The sales team is not notified; contactProject does that. A source that the project does not have is refused;
@@ -162,7 +162,7 @@ begin
   return lead;
 end $$;
 comment on function app_public.update_lead is $$
-@arg agent The agent who brings the lead; null for none.
+@arg agent The agent who introduced the lead; null for none.
 
 Changes a lead. Whoever sees own leads only gives one back with the assigneeId null: it and its deals have nobody
 assigned then, those who see all leads are told, and it is answered here for the last time.$$;
@@ -238,7 +238,7 @@ begin
   return row(source.id, true, source.project_id, moved.leads, moved.buyers);
 end $$;
 comment on function app_public.delete_lead_source is $$
-@arg reassignToId Its leads, buyers and trackers move there; without it, a source with leads or buyers stays.
+@arg reassignToId Lead source that leads, buyers and trackers are moved to. Required if the source has leads or buyers.
 
 Deletes a lead source.$$;
 grant execute on function app_public.delete_lead_source to plat_user, plat_anonymous;

@@ -17,7 +17,7 @@ comment on column app_public.lead_row_result."position" is
   E'@notNull\n\nPlace of the row: in a list from 0, in a file as spreadsheets count, with the names of the columns as '
   'row 1.';
 comment on column app_public.lead_row_result.external_id is 'The external id that the row gives.';
-comment on column app_public.lead_row_result.outcome is E'@notNull\n\nWhat became of it.';
+comment on column app_public.lead_row_result.outcome is E'@notNull\n\nWhat was done with the row.';
 comment on column app_public.lead_row_result.lead_id is
   'The lead that it became or belongs to; null where the viewer does not see it, and for one that a dry run would '
   'make.';

@@ -16,19 +16,24 @@ grant select on app_public.lead_sources to plat_user, plat_anonymous;
 grant insert (project_id, name, code, category, active), update (name, category, active), delete on
   app_public.lead_sources to plat_user;
 
-comment on table app_public.lead_sources is 'Where the leads of a project come from.';
+comment on table app_public.lead_sources is 'A marketing source of the leads of a project, such as Website.';
 comment on column app_public.lead_sources.name is 'What the source is called, such as Website.';
 comment on column app_public.lead_sources.code is
   E'@insertOptional\n\nStable code in upper case with underscores, unique in the project; made from the name where '
   'omitted.';
 comment on column app_public.lead_sources.category is 'Kind of the source.';
-comment on column app_public.lead_sources.is_system is 'Belongs to every project and cannot be deleted.';
+comment on column app_public.lead_sources.is_system is
+  'Whether the source is built in: it exists in every project and cannot be deleted.';
 comment on column app_public.lead_sources.active is 'Whether it is offered for new leads.';
 comment on constraint lead_sources_code_format on app_public.lead_sources is
   'A code has upper-case letters, digits and underscores, such as WEB_DIRECT.';
 comment on constraint lead_sources_project_id_fkey on app_public.lead_sources is
-  E'@parent\n@fieldName project\n@foreignFieldName leadSources\n@backwardPermission lead.read\n@backwardDescription '
-  'Where leads come from; null without the permission lead.read.\n\nThe project that it belongs to.';
+  E'@parent\n'
+  '@fieldName project\n'
+  '@foreignFieldName leadSources\n'
+  '@backwardPermission lead.read\n'
+  '@backwardDescription Lead sources of the project; null without the permission lead.read.\n\n'
+  'The project that it belongs to.';
 comment on index app_public.lead_sources_code is 'There is a lead source with this code already.';
 
 create function app_private.tg_lead_sources__keep_system() returns trigger
@@ -63,7 +68,7 @@ create trigger _200_code before insert on app_public.lead_sources for each row
 create function app_public.lead_sources_lead_count(s app_public.lead_sources) returns int
 language sql stable as $$ select count(*)::int from app_public.leads l where l.source_id = s.id $$;
 comment on function app_public.lead_sources_lead_count is
-  E'@notNull\n\nHow many leads that the viewer sees came from it.';
+  E'@notNull\n\nNumber of leads from this source that the viewer may see.';
 
 create function app_private.tg_lead_sources__leave_trackers() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

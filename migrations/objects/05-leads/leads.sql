@@ -8,8 +8,8 @@ comment on column app_public.agent_input.id is 'An existing agent.';
 comment on column app_public.agent_input.name is 'Full name.';
 comment on column app_public.agent_input.email is 'Email address; an agent of the organization with it is taken.';
 comment on column app_public.agent_input.phone is 'Phone number in E.164, such as +14165550123.';
-comment on column app_public.agent_input.brokerage is 'Brokerage the agent works for.';
-comment on column app_public.agent_input.license_number is 'Number of the licence.';
+comment on column app_public.agent_input.brokerage is 'Name of the brokerage that the agent works for.';
+comment on column app_public.agent_input.license_number is 'Licence number of the agent.';
 
 create policy sellers on app_public.leads for select to plat_user
   using (deleted_at is null and (
@@ -67,23 +67,23 @@ comment on table app_public.leads is $$
 @defaultOrder registered_at desc
 @filterLists status
 
-A person who may buy.$$;
+A person who is interested in a project.$$;
 comment on column app_public.leads.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.leads.name is E'@personal\n\nFull name as given.';
 comment on column app_public.leads.first_name is
   E'@personal\n\nGiven name; taken from the full name where neither name is given, as far as that tells it.';
 comment on column app_public.leads.last_name is
   E'@personal\n\nFamily name; taken from the full name where neither name is given, as far as that tells it.';
-comment on column app_public.leads.legal_name is E'@personal\n\nName for contracts.';
+comment on column app_public.leads.legal_name is E'@personal\n\nLegal name, as on contracts.';
 comment on column app_public.leads.email is E'@personal\n\nEmail address; at most one open lead of a project has it.';
 comment on column app_public.leads.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.leads.address is E'@personal\n\nPostal address.';
 comment on column app_public.leads.company is E'@personal\n\nCompany that the person works or buys for.';
-comment on column app_public.leads.preferred_language is 'Language to write in.';
-comment on column app_public.leads.status is E'@filter\n\nHow far the lead is.';
-comment on column app_public.leads.status_changed_at is 'Since when it has its status.';
+comment on column app_public.leads.preferred_language is 'Preferred language of emails, such as fr.';
+comment on column app_public.leads.status is E'@filter\n\nStage of the lead in the sales process.';
+comment on column app_public.leads.status_changed_at is 'When the status last changed.';
 comment on column app_public.leads.tags is E'@personal\n@filter\n\nFree-form tags.';
-comment on column app_public.leads.origin is E'@filter\n\nThe technical way in; API where a program does not say.';
+comment on column app_public.leads.origin is E'@filter\n\nChannel through which the lead was created. Default: API.';
 comment on column app_public.leads.source is
   E'@impersonal\n\nCode of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code '
   'or the name of a '
@@ -92,29 +92,31 @@ comment on column app_public.leads.source is
 comment on column app_public.leads.source_id is E'@filter leadSourceIds\n\nThe lead source.';
 comment on column app_public.leads.is_agent is E'@filter\n\nWhether the lead is an agent.';
 comment on column app_public.leads.is_represented is 'Whether an agent represents the lead.';
-comment on column app_public.leads.assignee_id is E'@filter assigneeIds\n\nThe member who works on the lead.';
-comment on column app_public.leads.agent_id is 'The agent who brings the lead.';
+comment on column app_public.leads.assignee_id is E'@filter assigneeIds\n\nThe team member assigned to the lead.';
+comment on column app_public.leads.agent_id is 'The agent who introduced the lead.';
 comment on column app_public.leads.fallout_reason_id is 'Why the lead was lost; required for the status LOST.';
-comment on column app_public.leads.subscribed is 'Whether the lead follows marketing mail.';
+comment on column app_public.leads.subscribed is 'Whether the lead is subscribed to marketing email.';
 comment on column app_public.leads.do_not_contact is 'Whether the lead asked not to be contacted.';
 comment on column app_public.leads.registered_at is
-  E'@filter\n\nWhen the lead registered; the order of leads. May precede insertedAt.';
-comment on column app_public.leads.updated_at is E'@filter\n\nThe last change.';
-comment on column app_public.leads.first_response_at is 'The first contact by the sales team.';
-comment on column app_public.leads.last_interaction_at is E'@filter\n\nThe last message, call or appointment.';
-comment on column app_public.leads.budget_min is 'Lowest budget.';
-comment on column app_public.leads.budget_max is 'Highest budget.';
-comment on column app_public.leads.preapproved is 'Whether a lender approved the lead.';
+  E'@filter\n\nWhen the lead registered; may be earlier than `insertedAt`. Lists are sorted by it, latest first.';
+comment on column app_public.leads.updated_at is E'@filter\n\nWhen the record was last changed.';
+comment on column app_public.leads.first_response_at is 'When the sales team first contacted the lead.';
+comment on column app_public.leads.last_interaction_at is
+  E'@filter\n\nWhen the last message, call or appointment took place.';
+comment on column app_public.leads.budget_min is 'Lower limit of the budget.';
+comment on column app_public.leads.budget_max is 'Upper limit of the budget.';
+comment on column app_public.leads.preapproved is 'Whether a lender has pre-approved the lead.';
 comment on column app_public.leads.fallout_note is E'@personal\n\nWhy the lead was lost, in words.';
 comment on column app_public.leads.lost_at is 'When the lead was lost.';
 comment on column app_public.leads.converted_at is 'When the lead became a buyer.';
-comment on column app_public.leads.metadata is E'@personal\n\nFree data of the organization''s own programs.';
+comment on column app_public.leads.metadata is
+  E'@personal\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on column app_public.leads.search_text is E'@secret\n@behavior -*\n\nFor searching.';
 comment on column app_public.leads.status_before_deal is
   E'@secret\n@behavior -*\n\nThe status before the reservation or negotiation that it has now.';
 comment on column app_public.leads.unsubscribed_at is
-  'When the lead withdrew from marketing mail, by the link in a mail or through the team; null once they follow it '
-  'again, and for those who never did either.';
+  'When the lead unsubscribed from marketing email, by link or through the team; null if they did not, or '
+  'subscribed again.';
 comment on constraint leads_budget_order on app_public.leads is 'The highest budget is below the lowest.';
 comment on constraint leads_project_id_fkey on app_public.leads is
   E'@parent\n@fieldName project\n@foreignFieldName leads\n@backwardPermission lead.read\n@backwardDescription The '
@@ -124,10 +126,12 @@ comment on constraint leads_source_id_fkey on app_public.leads is
 comment on constraint leads_fallout_reason_id_fkey on app_public.leads is
   E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy the lead was lost.';
 comment on constraint leads_agent_id_fkey on app_public.leads is
-  E'@fieldName agent\n@foreignFieldName leads\n@backwardDescription The leads that the agent brings.\n\nThe agent who '
-  'brings the lead.';
+  E'@fieldName agent\n'
+  '@foreignFieldName leads\n'
+  '@backwardDescription Leads that the agent represents.\n\n'
+  'The agent who introduced the lead.';
 comment on constraint leads_assignee_id_fkey on app_public.leads is
-  E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on the lead.';
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe team member assigned to the lead.';
 comment on constraint leads_subscription on app_public.leads is
   'A lead follows marketing mail or has unsubscribed from it.';
 comment on index app_public.leads_open_email is
@@ -269,9 +273,9 @@ comment on column app_public.delete_lead_source_payload.id is E'@notNull\n\nThe 
 comment on column app_public.delete_lead_source_payload.deleted is E'@notNull\n\nWhether it is deleted.';
 comment on column app_public.delete_lead_source_payload.project_id is E'@behavior -*\n\nIts project.';
 comment on column app_public.delete_lead_source_payload.reassigned_buyers is
-  E'@notNull\n\nHow many buyers moved to the other source.';
+  E'@notNull\n\nNumber of buyers moved to the other source.';
 comment on column app_public.delete_lead_source_payload.reassigned_leads is
-  E'@notNull\n\nHow many leads moved to the other source.';
+  E'@notNull\n\nNumber of leads moved to the other source.';
 
 create function app_public.leads_filter_query(l app_public.leads, value text) returns boolean
 language sql stable as $$ select l.id = any (array(select app_hidden.matching_leads(value))) $$;
@@ -287,12 +291,12 @@ language sql stable as $$ select l.id = any (array(select app_hidden.leads_with_
 grant execute on function app_public.leads_filter_query, app_public.leads_filter_unassigned,
   app_public.leads_filter_email, app_public.leads_filter_phone to plat_user, plat_anonymous;
 comment on function app_public.leads_filter_query is
-  E'@filter query\n@finder matching_leads\n\nWords in name, email address, phone number or company.';
+  E'@filter query\n@finder matching_leads\n\nFull-text search in name, email address, phone number and company.';
 comment on function app_public.leads_filter_unassigned is
-  E'@filter unassigned\n\nOnly leads that nobody works on, or only the others.';
-comment on function app_public.leads_filter_email is E'@filter email\n\nThe email address, whatever the case.';
+  E'@filter unassigned\n\nTrue: only unassigned leads. False: only assigned leads.';
+comment on function app_public.leads_filter_email is E'@filter email\n\nEmail address, compared case-insensitively.';
 comment on function app_public.leads_filter_phone is
-  E'@filter phone\n@finder leads_with_phone\n\nThe phone number, or its last digits.';
+  E'@filter phone\n@finder leads_with_phone\n\nPhone number or its last digits.';
 
 create function app_public.leads_allowed_transitions(l app_public.leads) returns app_public.transition[]
 language plpgsql stable as $$
@@ -310,8 +314,7 @@ begin
 end $$;
 grant execute on function app_public.leads_allowed_transitions, app_public.lead_sources_lead_count,
   app_public.fallout_reasons_usage_count to plat_user, plat_anonymous;
-comment on function app_public.leads_allowed_transitions is
-  E'@notNull\n\nThe steps that the lead can take from its status.';
+comment on function app_public.leads_allowed_transitions is E'@notNull\n\nStatus transitions that the viewer can make.';
 
 create function app_public.leads_filter_has_open_task(l app_public.leads, value boolean) returns boolean
 language sql stable as $$
@@ -319,7 +322,7 @@ language sql stable as $$
     where t.lead_id = l.id and t.deleted_at is null and t.status in ('OPEN', 'IN_PROGRESS', 'WAITING')) = value
 $$;
 comment on function app_public.leads_filter_has_open_task is
-  E'@filter hasOpenTask\n\nOnly leads with something to do, or only the others.';
+  E'@filter hasOpenTask\n\nTrue: only leads with an open task. False: only leads without one.';
 
 -- PERF: for all leads of a statement at once; the tables of deals have triggers that run for each statement.
 create function app_private.tg_leads__hand_over() returns trigger
@@ -373,7 +376,7 @@ language sql stable rows 1 as $$
     order by b.id desc limit 1
 $$;
 comment on function app_public.leads_buyer is
-  'The purchase in force that the lead became, the latest of several; purchases has them all.';
+  'Purchase that the lead was converted into; the latest one if there are several. `purchases` contains all.';
 
 -- Whoever writes it, a converted lead has a purchase in force when the transaction ends.
 create function app_private.tg_leads__has_purchase() returns trigger

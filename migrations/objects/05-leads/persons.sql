@@ -22,15 +22,19 @@ comment on constraint persons_organization_id_fkey on app_public.persons is
   E'@fieldName organization\n@backwardBehavior -*\n\nThe organization that knows them.';
 comment on index app_public.persons_email is 'There is a person with this email address already.';
 comment on column app_public.leads.person_id is
-  'Who the lead is; the same for all leads and purchases of a person.';
+  'The person behind the lead: the same record for all leads and purchases of one person.';
 comment on column app_public.buyers.person_id is
-  'Who buys; the same for all leads and purchases of a person.';
+  'The person who buys: the same record for all leads and purchases of one person.';
 comment on constraint leads_person_id_fkey on app_public.leads is
-  E'@fieldName person\n@foreignFieldName leads\n@backwardDescription The leads that they are or were, of all projects '
-  'that the viewer sees, latest first.\n\nWho the lead is; the same for all leads and purchases of a person.';
+  E'@fieldName person\n'
+  '@foreignFieldName leads\n'
+  '@backwardDescription The leads that they are or were, of all projects that the viewer sees, latest first.\n\n'
+  'The person behind the lead: the same record for all leads and purchases of one person.';
 comment on constraint buyers_person_id_fkey on app_public.buyers is
-  E'@fieldName person\n@foreignFieldName purchases\n@backwardDescription What they buy and bought, of all projects '
-  'that the viewer sees, latest first.\n\nWho buys; the same for all leads and purchases of a person.';
+  E'@fieldName person\n'
+  '@foreignFieldName purchases\n'
+  '@backwardDescription What they buy and bought, of all projects that the viewer sees, latest first.\n\n'
+  'The person who buys: the same record for all leads and purchases of one person.';
 
 create function app_public.persons_name(p app_public.persons) returns text
 language sql stable as $$

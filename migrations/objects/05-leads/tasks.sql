@@ -24,42 +24,47 @@ comment on table app_public.tasks is $$
 @defaultOrder due_at asc, id asc
 @filterLists status
 
-Something to do.$$;
+A task for a member of the team.$$;
 comment on column app_public.tasks.created_by_id is
   E'@inert A task does nothing by itself.\n\nWho created it.';
 comment on column app_public.tasks.completed_by_id is 'Who completed it.';
 comment on column app_public.tasks.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.tasks.lead_id is E'@filter\n\nThe lead that it is about.';
 comment on column app_public.tasks.title is E'@personal\n\nThe title, a single line.';
-comment on column app_public.tasks.description is E'@personal\n\nWhat to do, at length.';
+comment on column app_public.tasks.description is E'@personal\n\nDetailed description of the task.';
 comment on column app_public.tasks.type is E'@filter\n\nKind of the task.';
-comment on column app_public.tasks.status is E'@filter\n\nHow far it is.';
-comment on column app_public.tasks.status_changed_at is 'Since when it has its status.';
-comment on column app_public.tasks.priority is E'@filter\n\nHow urgent it is.';
+comment on column app_public.tasks.status is E'@filter\n\nCurrent status.';
+comment on column app_public.tasks.status_changed_at is 'When the status last changed.';
+comment on column app_public.tasks.priority is E'@filter\n\nUrgency of the task.';
 comment on column app_public.tasks.assignee_id is
-  E'@filter assigneeIds\n\nWho does it; whoever writes it down where nobody is named.';
+  E'@filter assigneeIds\n\nThe team member who has to do the task; the creator if omitted.';
 comment on column app_public.tasks.due_at is E'@filter\n\nUntil when.';
-comment on column app_public.tasks.started_at is 'When somebody began.';
-comment on column app_public.tasks.completed_at is 'When it was done.';
+comment on column app_public.tasks.started_at is 'When work on the task began.';
+comment on column app_public.tasks.completed_at is 'When the task was completed.';
 comment on column app_public.tasks.buyer_id is E'@filter\n\nThe buyer that it is about.';
 comment on column app_public.tasks.organization_id is
   E'@filter organizationIds\n@insertOptional\n\nThe organization; needed where neither a lead, a buyer nor a project '
   'is named.';
 comment on column app_public.tasks.workflow_execution_id is E'@behavior -*\n\nThe execution that created it.';
 comment on constraint tasks_organization_id_fkey on app_public.tasks is
-  E'@fieldName organization\n@foreignFieldName tasks\n@backwardPermission org.member\n@backwardDescription What there '
-  'is to do, what is due first comes first; null for outsiders.\n\nThe organization.';
+  E'@fieldName organization\n'
+  '@foreignFieldName tasks\n'
+  '@backwardPermission org.member\n'
+  '@backwardDescription Tasks of the organization, earliest due date first; null for outsiders.\n\n'
+  'The organization.';
 comment on constraint tasks_project_id_fkey on app_public.tasks is
   E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint tasks_lead_id_fkey on app_public.tasks is
-  E'@fieldName lead\n@foreignFieldName tasks\n@backwardDescription What there is to do for the lead.\n\nThe lead that '
-  'it is about.';
+  E'@fieldName lead\n'
+  '@foreignFieldName tasks\n'
+  '@backwardDescription Tasks about the lead.\n\n'
+  'The lead that it is about.';
 comment on constraint tasks_assignee_id_fkey on app_public.tasks is
-  E'@fieldName assignee\n@backwardBehavior -*\n\nWho does it.';
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe team member who has to do the task.';
 comment on constraint tasks_created_by_id_fkey on app_public.tasks is
-  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho wrote it down.';
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nThe user who created the task.';
 comment on constraint tasks_completed_by_id_fkey on app_public.tasks is
-  E'@fieldName completedBy\n@backwardBehavior -*\n\nWho did it.';
+  E'@fieldName completedBy\n@backwardBehavior -*\n\nThe user who completed the task.';
 comment on constraint tasks_one_person on app_public.tasks is 'Name the lead or the buyer, not both.';
 comment on constraint tasks_buyer_id_fkey on app_public.tasks is
   E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer that it is about.';
@@ -153,12 +158,15 @@ $$;
 grant execute on function app_public.tasks_filter_mine, app_public.tasks_filter_open, app_public.tasks_filter_overdue,
   app_public.tasks_filter_due to plat_user, plat_anonymous;
 comment on function app_public.tasks_filter_mine is
-  E'@filter mine\n\nOnly tasks that the viewer does, or only the others.';
+  E'@filter mine\n\nTrue: only tasks assigned to the viewer. False: only other tasks.';
 comment on function app_public.tasks_filter_open is
-  E'@filter open\n@impliesList status OPEN,IN_PROGRESS,WAITING\n\nOnly what is still to be done, or only what is over.';
+  E'@filter open\n'
+  '@impliesList status OPEN,IN_PROGRESS,WAITING\n\n'
+  'True: only open tasks. False: only completed and cancelled tasks.';
 comment on function app_public.tasks_filter_overdue is
-  E'@filter overdue\n@impliesList status OPEN,IN_PROGRESS,WAITING\n\nOnly what is still to be done and was due before '
-  'now, or only the rest.';
+  E'@filter overdue\n'
+  '@impliesList status OPEN,IN_PROGRESS,WAITING\n\n'
+  'True: only open tasks whose due time has passed. False: all other tasks.';
 comment on function app_public.tasks_filter_due is
   E'@filter due\n@impliesList status OPEN,IN_PROGRESS,WAITING\n\nOnly what is still to be done and is due today, where '
   'the viewer is, or was due before; or only the rest.';
@@ -183,9 +191,9 @@ language sql stable as $$ select app_hidden.transitions_from('task', to_jsonb(t)
 
 grant execute on function app_public.tasks_is_overdue, app_public.tasks_allowed_transitions,
   app_public.leads_filter_has_open_task to plat_user, plat_anonymous;
-comment on function app_public.tasks_is_overdue is E'@notNull\n\nWhether it is due and not done.';
-comment on function app_public.tasks_allowed_transitions is
-  E'@notNull\n\nThe steps that the task can take from its status.';
+comment on function app_public.tasks_is_overdue is
+  E'@notNull\n\nWhether the due date has passed and the task is not completed.';
+comment on function app_public.tasks_allowed_transitions is E'@notNull\n\nStatus transitions that the viewer can make.';
 
 do $$
 declare

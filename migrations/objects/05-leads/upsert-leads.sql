@@ -5,43 +5,44 @@ comment on domain app_public.lead_entry is E'@inputType LeadEntryInput\n\nA lead
 comment on type app_public.lead_entry_input is
   'A lead as a program knows it. Of a lead that is there, fields that are omitted stay as they are, and null clears.';
 comment on column app_public.lead_entry_input.external_id is
-  E'@notNull\n\nThe id that the lead has in the system; which lead it is.';
+  E'@notNull\n\nId of the lead in the external system; identifies the lead.';
 comment on column app_public.lead_entry_input.name is
   'Full name; made of first and last name for a new lead where omitted.';
 comment on column app_public.lead_entry_input.first_name is 'Given name.';
 comment on column app_public.lead_entry_input.last_name is 'Family name.';
-comment on column app_public.lead_entry_input.legal_name is 'Name for contracts.';
+comment on column app_public.lead_entry_input.legal_name is 'Legal name, as on contracts.';
 comment on column app_public.lead_entry_input.email is 'Email address; at most one open lead of a project has it.';
 comment on column app_public.lead_entry_input.phone is 'Phone number in E.164, such as +14165550123.';
 comment on column app_public.lead_entry_input.address is 'Postal address.';
 comment on column app_public.lead_entry_input.company is 'Company that the person works or buys for.';
 comment on column app_public.lead_entry_input.status is 'How far the lead is; NEW for a new one where omitted.';
 comment on column app_public.lead_entry_input.origin is
-  'The technical way in; INTEGRATION for a new lead where omitted.';
+  'Channel through which the lead was created. Default for a new lead: INTEGRATION.';
 comment on column app_public.lead_entry_input.source is
   'Code or name of a lead source of the project; any other refuses the row.';
 comment on column app_public.lead_entry_input.source_id is 'The lead source; or give source.';
 comment on column app_public.lead_entry_input.is_agent is 'Whether the lead is an agent.';
 comment on column app_public.lead_entry_input.is_represented is 'Whether an agent represents the lead.';
 comment on column app_public.lead_entry_input.subscribed is
-  'Whether the lead follows marketing mail. Who withdrew from it stays so, and the row says that in warnings.';
+  'Whether the lead is subscribed to marketing email. A lead who unsubscribed stays unsubscribed; the row has a '
+  'warning then.';
 comment on column app_public.lead_entry_input.do_not_contact is 'Whether the lead asked not to be contacted.';
-comment on column app_public.lead_entry_input.preferred_language is 'Language to write in.';
+comment on column app_public.lead_entry_input.preferred_language is 'Preferred language of emails, such as fr.';
 comment on column app_public.lead_entry_input.assignee is
   'Email address of the member who works on the lead; or give assigneeId.';
-comment on column app_public.lead_entry_input.assignee_id is 'The member who works on the lead.';
+comment on column app_public.lead_entry_input.assignee_id is 'The team member assigned to the lead.';
 comment on column app_public.lead_entry_input.agent is
   'The agent who brings the lead: an existing one by id or email address, or a new one; null for none.';
-comment on column app_public.lead_entry_input.budget_min is 'Lowest budget.';
-comment on column app_public.lead_entry_input.budget_max is 'Highest budget.';
-comment on column app_public.lead_entry_input.preapproved is 'Whether a lender approved the lead.';
-comment on column app_public.lead_entry_input.registered_at is
-  'When the lead registered; now for a new one where omitted.';
+comment on column app_public.lead_entry_input.budget_min is 'Lower limit of the budget.';
+comment on column app_public.lead_entry_input.budget_max is 'Upper limit of the budget.';
+comment on column app_public.lead_entry_input.preapproved is 'Whether a lender has pre-approved the lead.';
+comment on column app_public.lead_entry_input.registered_at is 'When the lead registered. Default for a new lead: now.';
 comment on column app_public.lead_entry_input.fallout_reason_id is
   'Why the lead was lost; required for the status LOST.';
 comment on column app_public.lead_entry_input.fallout_note is 'Why the lead was lost, in words.';
 comment on column app_public.lead_entry_input.tags is 'Free-form tags; they replace those that the lead has.';
-comment on column app_public.lead_entry_input.metadata is 'Free data of the organization''s own programs.';
+comment on column app_public.lead_entry_input.metadata is
+  'Arbitrary JSON for the organization''s own programs; not interpreted.';
 
 comment on type app_public.upsert_leads_payload is 'What became of a list of leads.';
 comment on column app_public.upsert_leads_payload.dry_run is E'@notNull\n\nWhether nothing was kept.';

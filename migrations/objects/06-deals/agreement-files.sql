@@ -38,27 +38,26 @@ comment on policy writers_delete on app_public.agreement_files is
   '@perRow One file is deleted at a time, and the agreement says whose deal it is.';
 
 comment on table app_public.agreement_files is
-  E'@file Document\n\nA file of an agreement: a version of what is signed, or what came of it.';
+  E'@file Document\n\n'
+  'A file of an agreement: a version of the document to sign, the signed document, or its certificate.';
 comment on column app_public.agreement_files.file is
   E'@personal contract\n@writeOnly\n@secret\n\nA PDF, 50 MB at most.';
-comment on column app_public.agreement_files.kind is 'What it is.';
+comment on column app_public.agreement_files.kind is 'Kind of file, such as the document to sign or its certificate.';
 comment on column app_public.agreement_files.title is
-  E'@personal contract\n\nWhat people read instead of the filename.';
-comment on column app_public.agreement_files.description is
-  E'@personal contract\n\nWhat it is about.';
-comment on column app_public.agreement_files.filename is
-  E'@personal contract\n\nName for those who save it.';
+  E'@personal contract\n\nDisplay title, shown instead of the filename.';
+comment on column app_public.agreement_files.description is E'@personal contract\n\nFree-text description.';
+comment on column app_public.agreement_files.filename is E'@personal contract\n\nFilename for downloads.';
 comment on column app_public.agreement_files.checksum is
-  E'@personal contract\n\nSHA-256 of the content, in hexadecimal digits.';
+  E'@personal contract\n\nSHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_public.agreement_files.filemime is
-  E'@impersonal\n\nMedia type, by the content of the file.';
+  E'@impersonal\n\nMedia type (MIME) detected from the content.';
 comment on column app_public.agreement_files.number is
-  E'@insertOptional\n\nWhich version it is, from 1 on; the latest DOCUMENT is what is signed.';
+  E'@insertOptional\n\nVersion number, from 1. The latest DOCUMENT is the version to sign.';
 comment on column app_public.agreement_files.void_signatures is
-  'Whether the signatures on the version before are given up for it; needed where somebody has signed that one. '
-  'Everybody is then asked to sign again.';
-comment on column app_public.agreement_files.sent_at is 'When the signers could see it first; null for one that was '
-  'not sent.';
+  'Set to true to void the signatures on the previous version; required if somebody has signed it. All signers are '
+  'then asked to sign again.';
+comment on column app_public.agreement_files.sent_at is
+  'When the version was first sent to the signers; null if it was not.';
 comment on index app_public.agreement_files_number is 'Somebody else uploaded a version meanwhile; look at it and try '
   'again.';
 

@@ -108,26 +108,29 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('agreement_signer', 'reminded_at', null, 'reminded');
 
 comment on table app_public.agreement_signers is
-  E'@defaultOrder sequence asc, id asc\n\nSomebody who signs an agreement.';
+  E'@defaultOrder sequence asc, id asc\n\nA person who signs an agreement.';
 comment on column app_public.agreement_signers.agreement_id is 'The agreement.';
-comment on column app_public.agreement_signers.role is 'What they are to the agreement.';
-comment on column app_public.agreement_signers.name is
-  E'@personal contract\n\nFull name, as it stands on the agreement.';
+comment on column app_public.agreement_signers.role is 'Role of the signer in the agreement.';
+comment on column app_public.agreement_signers.name is E'@personal contract\n\nFull name as printed on the agreement.';
 comment on column app_public.agreement_signers.email is
-  E'@personal contract\n@masked\n\nWhere their link and code go. Whoever signs in with this address may sign too.';
+  E'@personal contract\n'
+  '@masked\n\n'
+  'Email address for the signing link and code. A user who is signed in with this address can sign without the '
+  'link.';
 comment on column app_public.agreement_signers.phone is
-  E'@personal contract\n@masked\n\nWhere their code goes if they want it as a text message.';
+  E'@personal contract\n@masked\n\nMobile number for the code, if the signer wants it by text message.';
 comment on column app_public.agreement_signers.sequence is
-  'Place in the order of signing; those with the same one sign at the same time. 1 where omitted.';
-comment on column app_public.agreement_signers.status is 'How far they are.';
-comment on column app_public.agreement_signers.status_changed_at is 'Since when they have this status.';
-comment on column app_public.agreement_signers.invited_at is 'When they were asked to sign the present version.';
-comment on column app_public.agreement_signers.viewed_at is 'When they opened it.';
-comment on column app_public.agreement_signers.signed_at is 'When they signed.';
-comment on column app_public.agreement_signers.declined_at is 'When they refused to sign.';
-comment on column app_public.agreement_signers.decline_reason is E'@personal\n\nWhy they refused, in their words.';
-comment on column app_public.agreement_signers.reminded_at is 'When they were reminded last.';
-comment on column app_public.agreement_signers.signed_file_id is E'@behavior -*\n\nThe version that they signed.';
+  'Position in the signing order, from 1. Signers with the same position sign in parallel. Default: 1.';
+comment on column app_public.agreement_signers.status is 'Signing status of the signer.';
+comment on column app_public.agreement_signers.status_changed_at is 'When the status last changed.';
+comment on column app_public.agreement_signers.invited_at is 'When the signer was asked to sign the current version.';
+comment on column app_public.agreement_signers.viewed_at is 'When the signer first opened the agreement.';
+comment on column app_public.agreement_signers.signed_at is 'When the signer signed.';
+comment on column app_public.agreement_signers.declined_at is 'When the signer declined.';
+comment on column app_public.agreement_signers.decline_reason is
+  E'@personal\n\nReason for declining, as given by the signer.';
+comment on column app_public.agreement_signers.reminded_at is 'When the signer was last reminded.';
+comment on column app_public.agreement_signers.signed_file_id is E'@behavior -*\n\nThe version that the signer signed.';
 comment on column app_public.agreement_signers.link_id is
   E'@behavior -*\n@secret\n\nWhat their link is known by; another one where their address changes.';
 comment on column app_public.agreement_signers.invitation is
@@ -137,10 +140,13 @@ comment on constraint agreement_signers_sequence_range on app_public.agreement_s
 comment on constraint agreement_signers_signed_file on app_public.agreement_signers is
   'Who has signed, has signed a version.';
 comment on constraint agreement_signers_agreement_id_fkey on app_public.agreement_signers is
-  E'@parent\n@fieldName agreement\n@foreignFieldName signers\n@backwardDescription Who signs, in order.\n\nThe '
-    'agreement.';
+  E'@parent\n'
+  '@fieldName agreement\n'
+  '@foreignFieldName signers\n'
+  '@backwardDescription The signers, in signing order.\n\n'
+  'The agreement.';
 comment on constraint agreement_signers_signed_file_id_fkey on app_public.agreement_signers is
-  E'@fieldName signedFile\n@backwardBehavior -*\n\nThe version that they signed.';
+  E'@fieldName signedFile\n@backwardBehavior -*\n\nThe version that the signer signed.';
 comment on constraint agreement_signers_project_id_fkey on app_public.agreement_signers is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 
@@ -167,10 +173,10 @@ grant execute on function app_public.agreement_signers_email, app_public.agreeme
 comment on function app_public.agreement_signers_email is
   'Where their link and code go; null for whoever has neither the permission buyer.read nor signs as them.';
 comment on function app_public.agreement_signers_phone is
-  'Where their code goes if they want it as a text message; null for whoever has neither the permission buyer.read nor '
-  'signs as them.';
+  'Mobile number for the code, if the signer wants it by text message; null for whoever has neither the permission '
+  'buyer.read nor signs as them.';
 comment on function app_public.agreement_signers_allowed_transitions is
-  E'@notNull\n\nThe steps that can be taken by hand: none, what signers do makes their status.';
+  E'@notNull\n\nAlways empty: the status follows from what the signer does.';
 
 create function app_private.tg_agreement_signers__agreement() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

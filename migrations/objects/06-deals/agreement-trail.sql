@@ -7,7 +7,7 @@ create policy parties on app_public.agreement_trail_entries for select to plat_u
 grant select on app_public.agreement_trail_entries to plat_user, plat_anonymous;
 
 comment on table app_public.agreement_trail_entries is
-  E'@defaultOrder id asc\n\nSomething that happened to an agreement; never changed, never deleted.';
+  E'@defaultOrder id asc\n\nAn entry of the audit trail of an agreement; never changed or deleted.';
 comment on column app_public.agreement_trail_entries.agreement_id is E'@behavior -*\n\nThe agreement.';
 comment on column app_public.agreement_trail_entries.kind is 'What happened.';
 comment on column app_public.agreement_trail_entries.occurred_at is 'When.';
@@ -29,8 +29,11 @@ comment on column app_public.agreement_trail_entries.consent_text is E'@imperson
 comment on column app_public.agreement_trail_entries.note is
   E'@personal contract\n\nFurther words, such as why somebody declined.';
 comment on constraint agreement_trail_entries_agreement_id_fkey on app_public.agreement_trail_entries is
-  E'@parent\n@fieldName agreement\n@foreignFieldName trail\n@backwardDescription What happened to it, in order.\n\nThe '
-  'agreement.';
+  E'@parent\n'
+  '@fieldName agreement\n'
+  '@foreignFieldName trail\n'
+  '@backwardDescription Audit trail of the agreement, in chronological order.\n\n'
+  'The agreement.';
 comment on constraint agreement_trail_entries_signer_id_fkey on app_public.agreement_trail_entries is
   E'@fieldName signer\n@backwardBehavior -*\n\nThe signer that it is about.';
 comment on constraint agreement_trail_entries_file_id_fkey on app_public.agreement_trail_entries is

@@ -36,24 +36,26 @@ grant insert (lead_id, buyer_id, type, title, status, expires_at, signing_provid
     delete on app_public.agreements to plat_user;
 
 comment on table app_public.agreements is
-  'Something that a lead or buyer signs. Buyers see those of their purchase that were sent.';
+  'A document that a lead or buyer signs, such as a purchase contract. Buyers see the agreements of their purchase '
+  'once sent.';
 comment on column app_public.agreements.number is
   E'@impersonal\n@insertOptional\n\nNumber in the project, such as A-000042.';
 comment on table app_private.agreement_counters is 'The last number of an agreement of each project.';
 comment on column app_public.agreements.type is 'Kind of the agreement.';
-comment on column app_public.agreements.title is E'@personal contract\n\nWhat it is called.';
-comment on column app_public.agreements.status is 'How far it is.';
-comment on column app_public.agreements.status_changed_at is 'Since when it has its status.';
+comment on column app_public.agreements.title is E'@personal contract\n\nDisplay title.';
+comment on column app_public.agreements.status is 'Current status.';
+comment on column app_public.agreements.status_changed_at is 'When the status last changed.';
 comment on column app_public.agreements.sent_at is 'When it was sent.';
-comment on column app_public.agreements.viewed_at is 'When it was opened.';
-comment on column app_public.agreements.signed_at is 'The last signature.';
+comment on column app_public.agreements.viewed_at is 'When it was first opened.';
+comment on column app_public.agreements.signed_at is 'When the last signer signed; null until all have.';
 comment on column app_public.agreements.executed_at is 'When it was countersigned.';
 comment on column app_public.agreements.declined_at is 'When it was declined.';
 comment on column app_public.agreements.expires_at is 'When it expires if it was sent and is not signed by then.';
 comment on column app_public.agreements.signing_provider is
-  'Where its signers sign; here where omitted. It can be changed as long as the agreement is a draft.';
+  'Where the signers sign; EMBEDDED (in this service) if omitted. Can be changed only while the agreement is a '
+  'draft.';
 comment on column app_public.agreements.reminder_days is
-  'After how many days signers are reminded, three times at most; 3 where omitted, null for never.';
+  'Days after which signers are reminded, at most three times. Default: 3; null for no reminders.';
 comment on constraint agreements_reminder_days_range on app_public.agreements is 'Give 1 to 60 days, or null for '
   'never.';
 comment on column app_public.agreements.void_reason is
@@ -121,4 +123,4 @@ language sql stable as $$ select app_hidden.transitions_from('agreement',
   jsonb_build_object('status', a.status, 'void_reason', a.void_reason)) $$;
 grant execute on function app_public.agreements_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.agreements_allowed_transitions is
-  E'@notNull\n\nThe steps that the agreement can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';

@@ -7,8 +7,8 @@
 -- those that are SCHEDULED or CONFIRMED; a request books nobody.
 
 -- What is masked is said first: the lists that are made follow it.
-comment on column app_public.appointments.notes is E'@personal\n@masked\n\nWhat the team should know.';
-comment on column app_public.appointments.outcome_note is E'@personal\n@masked\n\nWhat came of it.';
+comment on column app_public.appointments.notes is E'@personal\n@masked\n\nInternal notes for the team.';
+comment on column app_public.appointments.outcome_note is E'@personal\n@masked\n\nOutcome, as noted by the team.';
 select app_private.make_deal_child('appointments', 'appointment', 'appointments', 'The appointments, latest first',
   list_order => 'starts_at desc, id desc',
   own => 'true', has_assignee => true);
@@ -30,30 +30,30 @@ comment on table app_public.appointments is $$
 @defaultFirst 1000
 @filterLists status
 
-An appointment of a lead or buyer.$$;
+An appointment with a lead or buyer.$$;
 comment on column app_public.appointments.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.appointments.type is E'@filter\n\nKind of the appointment.';
-comment on column app_public.appointments.status is E'@filter\n\nWhat became of it.';
-comment on column app_public.appointments.status_changed_at is 'Since when it has its status.';
-comment on column app_public.appointments.title is E'@personal\n\nWhat it is called.';
+comment on column app_public.appointments.status is E'@filter\n\nCurrent status.';
+comment on column app_public.appointments.status_changed_at is 'When the status last changed.';
+comment on column app_public.appointments.title is E'@personal\n\nDisplay title.';
 comment on column app_public.appointments.starts_at is
-  E'@filter\n\nWhen it begins; the order of appointments, descending.';
+  E'@filter\n\nStart of the appointment. Lists are sorted by it, latest first.';
 comment on column app_public.appointments.ends_at is 'When it ends.';
 comment on column app_public.appointments.time_zone is
-  E'@insertOptional\n\nTime zone in which it was agreed; that of the project where omitted.';
+  E'@insertOptional\n\nIANA time zone in which the time was agreed; the time zone of the project if omitted.';
 comment on column app_public.appointments.location is
-  E'@personal\n\nWhere it takes place, where that is not the sales office.';
-comment on column app_public.appointments.video_url is E'@personal\n\nWhere to meet by video.';
-comment on column app_public.appointments.open_house_id is 'The open house that it is a place at.';
+  E'@personal\n\nPlace of the appointment, if not the sales office.';
+comment on column app_public.appointments.video_url is E'@personal\n\nURL of the video meeting.';
+comment on column app_public.appointments.open_house_id is 'The open house that the appointment reserves a place at.';
 comment on column app_public.appointments.host_id is
-  E'@filter hostIds\n\nThe member who receives them; has one appointment at a time.';
-comment on column app_public.appointments.cancelled_at is 'When it was called off.';
-comment on column app_public.appointments.cancellation_reason is E'@personal\n\nWhy it was called off.';
+  E'@filter hostIds\n\nThe team member who hosts the appointment. Appointments of the same host cannot overlap.';
+comment on column app_public.appointments.cancelled_at is 'When it was cancelled; null otherwise.';
+comment on column app_public.appointments.cancellation_reason is E'@personal\n\nReason for the cancellation.';
 comment on constraint appointments_order on app_public.appointments is 'An appointment ends after it starts.';
 comment on constraint appointments_host_free on app_public.appointments is
   'The host has another appointment at this time.';
 comment on constraint appointments_open_house_id_fkey on app_public.appointments is
-  E'@fieldName openHouse\n@backwardBehavior -*\n\nThe open house that it is a place at.';
+  E'@fieldName openHouse\n@backwardBehavior -*\n\nThe open house that the appointment reserves a place at.';
 comment on constraint appointments_host_id_fkey on app_public.appointments is
   E'@fieldName host\n@backwardBehavior -*\n\nThe member who receives them.';
 comment on constraint appointments_assignee_id_fkey on app_public.appointments is
@@ -162,12 +162,12 @@ create function app_public.appointments_allowed_transitions(a app_public.appoint
 language sql stable as $$ select app_hidden.transitions_from('appointment', jsonb_build_object('status', a.status)) $$;
 grant execute on function app_public.appointments_notes, app_public.appointments_outcome_note,
   app_public.appointments_sales_office, app_public.appointments_allowed_transitions to plat_user, plat_anonymous;
-comment on function app_public.appointments_notes is 'What the team should know; null for the buyer.';
-comment on function app_public.appointments_outcome_note is 'What came of it; null for the buyer.';
+comment on function app_public.appointments_notes is 'Internal notes for the team; null for the buyer.';
+comment on function app_public.appointments_outcome_note is 'Outcome, as noted by the team; null for the buyer.';
 comment on function app_public.appointments_sales_office is
-  'The sales office, where it takes place unless there is a location, or it is a call or by video.';
+  'The sales office, where the appointment takes place unless it has a `location` or is by phone or video.';
 comment on function app_public.appointments_allowed_transitions is
-  E'@notNull\n\nThe steps that the appointment can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 create function app_private.tg_appointments__lead() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

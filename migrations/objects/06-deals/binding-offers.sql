@@ -8,15 +8,16 @@ comment on type app_public.offer_terms is
 comment on column app_public.offer_terms.id is E'@notNull\n\nThe id; sorts by time of creation.';
 comment on column app_public.offer_terms.price is E'@notNull\n\nThe price, zero or more.';
 comment on column app_public.offer_terms.currency is E'@notNull\n\nCurrency of its amounts: the one of the project.';
-comment on column app_public.offer_terms.status is E'@notNull\n\nWhat became of it; everything but PENDING is final.';
-comment on column app_public.offer_terms.expires_at is 'Until when it stands.';
-comment on column app_public.offer_terms.closing_date is 'When the purchase is to be closed.';
-comment on column app_public.offer_terms.earnest_money is 'The deposit that shows the buyer means it.';
-comment on column app_public.offer_terms.financing_type is 'How the home is paid.';
-comment on column app_public.offer_terms.financing_contingency is 'Whether it depends on a loan.';
-comment on column app_public.offer_terms.amount_financed is 'How much of the price is a loan.';
-comment on column app_public.offer_terms.occupancy_type is 'What the home is bought for.';
-comment on column app_public.offer_terms.comments is 'A word to the other side.';
+comment on column app_public.offer_terms.status is E'@notNull\n\nCurrent status. Every status but PENDING is final.';
+comment on column app_public.offer_terms.expires_at is 'When the offer expires.';
+comment on column app_public.offer_terms.closing_date is 'Proposed closing date.';
+comment on column app_public.offer_terms.earnest_money is
+  'Earnest money: the deposit that the buyer offers as a sign of good faith.';
+comment on column app_public.offer_terms.financing_type is 'How the buyer finances the purchase.';
+comment on column app_public.offer_terms.financing_contingency is 'Whether the purchase is conditional on financing.';
+comment on column app_public.offer_terms.amount_financed is 'Part of the price that is financed by a loan.';
+comment on column app_public.offer_terms.occupancy_type is 'Intended use of the home.';
+comment on column app_public.offer_terms.comments is 'Comments for the other side.';
 comment on column app_public.offer_terms.inserted_at is E'@notNull\n\nWhen it was created.';
 
 -- All rows of the table, so there is nothing to hide behind a barrier, and lists of it go along the indexes of the
@@ -46,17 +47,16 @@ comment on view app_public.binding_offers is
   '@foreignKey (negotiation_id) references negotiations (id)|@fieldName negotiation|@forwardDescription The '
   'negotiation.|@backwardBehavior -*\n'
   '@foreignKey (project_id) references projects (id)|@fieldName project|@forwardDescription The '
-  'project.|@foreignFieldName offers|@backwardPermission sale.read|@backwardDescription The offers, newest '
-  'first; null without the permission sale.read.\n'
-  '@foreignKey (unit_id) references units (id)|@fieldName unit|@forwardDescription The unit.|@backwardBehavior '
-  '-*\n'
+  'project.|@foreignFieldName offers|@backwardPermission sale.read|@backwardDescription The offers, newest first; '
+  'null without the permission sale.read.\n'
+  '@foreignKey (unit_id) references units (id)|@fieldName unit|@forwardDescription The unit.|@backwardBehavior -*\n'
   '@foreignKey (lead_id) references leads (id)|@fieldName lead|@forwardDescription The lead who '
   'buys.|@backwardBehavior -*\n'
   '@foreignKey (buyer_id) references buyers (id)|@fieldName buyer|@forwardDescription The '
   'purchase.|@backwardBehavior -*\n'
   '@foreignKey (reservation_id) references reservations (id)|@fieldName reservation|@forwardDescription The '
   'reservation of the unit.|@backwardBehavior -*\n\n'
-  'An offer with the home, the people and what comes to the price.';
+  'An offer together with its unit, buyer, deposits and total price.';
 
 comment on column app_public.binding_offers.id is E'@notNull\n\nThe id of the offer; sorts by time of creation.';
 comment on column app_public.binding_offers.number is
@@ -72,23 +72,26 @@ comment on column app_public.binding_offers.reservation_id is 'The reservation o
 comment on column app_public.binding_offers.assignee_id is E'@behavior -*\n\nThe member who has the deal.';
 comment on column app_public.binding_offers.legal_name is
   'The legal name of whoever buys, as it was when the offer was made.';
-comment on column app_public.binding_offers.side is E'@notNull\n\nThe side that made it.';
+comment on column app_public.binding_offers.side is E'@notNull\n\nSide that made the offer.';
 comment on column app_public.binding_offers.status is
-  E'@notNull\n@indexed\n@filter\n\nWhat became of it; everything but PENDING is final.';
+  E'@notNull\n@indexed\n@filter\n\nCurrent status. Every status but PENDING is final.';
 comment on column app_public.binding_offers.price is E'@notNull\n@filter\n\nThe price, zero or more.';
 comment on column app_public.binding_offers.currency is E'@notNull\n\nCurrency of its amounts: the one of the project.';
-comment on column app_public.binding_offers.closing_date is 'When the purchase is to be closed.';
-comment on column app_public.binding_offers.earnest_money is 'The deposit that shows the buyer means it.';
-comment on column app_public.binding_offers.financing_type is 'How the home is paid.';
-comment on column app_public.binding_offers.financing_contingency is 'Whether it depends on a loan.';
-comment on column app_public.binding_offers.amount_financed is 'How much of the price is a loan.';
-comment on column app_public.binding_offers.occupancy_type is 'What the home is bought for.';
-comment on column app_public.binding_offers.occupancy_type_other is 'What it is bought for, in words.';
-comment on column app_public.binding_offers.comments is 'A word to the other side.';
-comment on column app_public.binding_offers.expires_at is 'Until when it stands.';
+comment on column app_public.binding_offers.closing_date is 'Proposed closing date.';
+comment on column app_public.binding_offers.earnest_money is
+  'Earnest money: the deposit that the buyer offers as a sign of good faith.';
+comment on column app_public.binding_offers.financing_type is 'How the buyer finances the purchase.';
+comment on column app_public.binding_offers.financing_contingency is
+  'Whether the purchase is conditional on financing.';
+comment on column app_public.binding_offers.amount_financed is 'Part of the price that is financed by a loan.';
+comment on column app_public.binding_offers.occupancy_type is 'Intended use of the home.';
+comment on column app_public.binding_offers.occupancy_type_other is
+  'Intended use in words, if `occupancyType` is OTHER.';
+comment on column app_public.binding_offers.comments is 'Comments for the other side.';
+comment on column app_public.binding_offers.expires_at is 'When the offer expires.';
 comment on column app_public.binding_offers.manual is
-  E'@notNull\n@filter\n\nWhether the team entered it for the buyer.';
-comment on column app_public.binding_offers.inserted_at is E'@notNull\n@indexed\n@filter\n\nWhen it was made.';
+  E'@notNull\n@filter\n\nWhether the team entered the offer on behalf of the buyer.';
+comment on column app_public.binding_offers.inserted_at is E'@notNull\n@indexed\n@filter\n\nWhen it was created.';
 comment on column app_public.binding_offers.updated_at is E'@notNull\n\nWhen it was last changed.';
 
 create function app_hidden.viewer_purchase_offers() returns setof uuid
@@ -114,7 +117,8 @@ create function app_public.binding_offers_loan_to_value(b app_public.binding_off
 language sql stable as $$ select round(100 * b.amount_financed / nullif(b.price, 0), 2) $$;
 grant execute on function app_public.binding_offers_filter_side, app_public.binding_offers_total_contract_price,
   app_public.binding_offers_loan_to_value to plat_user, plat_anonymous;
-comment on function app_public.binding_offers_filter_side is E'@filter side\n\nThe side that made it.';
+comment on function app_public.binding_offers_filter_side is E'@filter side\n\nSide that made the offer.';
 comment on function app_public.binding_offers_total_contract_price is
-  E'@notNull\n\nThe price and what the personalization comes to.';
-comment on function app_public.binding_offers_loan_to_value is 'How much of the price is a loan, in percent.';
+  E'@notNull\n\n`price` plus the total of the personalization.';
+comment on function app_public.binding_offers_loan_to_value is
+  'Loan-to-value ratio: part of the price that is financed by a loan, in percent.';

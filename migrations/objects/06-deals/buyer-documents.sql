@@ -21,24 +21,22 @@ create policy own_delete on app_public.buyer_documents for delete to plat_user
     and uploaded_by_id = (select app_public.current_user_id()));
 
 comment on table app_public.buyer_documents is
-  E'@file Document\n\nA document that shows who a buyer is, or that they can pay.';
+  E'@file Document\n\nA private document of a buyer: proof of identity or of funds.';
 comment on column app_public.buyer_documents.category is
   'What it is: IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
 comment on constraint buyer_documents_kinds on app_public.buyer_documents is
   'A private document of a buyer is IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
-comment on column app_public.buyer_documents.public is 'Whether everybody sees it: never.';
+comment on column app_public.buyer_documents.public is 'Always false: buyer documents are private.';
 comment on column app_public.buyer_documents.file is
   E'@personal contract\n@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
 comment on column app_public.buyer_documents.title is
-  E'@personal contract\n\nWhat people read instead of the filename.';
-comment on column app_public.buyer_documents.description is
-  E'@personal contract\n\nWhat it is about.';
-comment on column app_public.buyer_documents.filename is
-  E'@personal contract\n\nName for those who save it.';
+  E'@personal contract\n\nDisplay title, shown instead of the filename.';
+comment on column app_public.buyer_documents.description is E'@personal contract\n\nFree-text description.';
+comment on column app_public.buyer_documents.filename is E'@personal contract\n\nFilename for downloads.';
 comment on column app_public.buyer_documents.checksum is
-  E'@personal contract\n\nSHA-256 of the content, in hexadecimal digits.';
+  E'@personal contract\n\nSHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_public.buyer_documents.filemime is
-  E'@impersonal\n\nMedia type, by the content of the file.';
+  E'@impersonal\n\nMedia type (MIME) detected from the content.';
 comment on constraint buyer_documents_private on app_public.buyer_documents is
   'A private document of a buyer is not public.';
 
@@ -79,5 +77,5 @@ create function app_public.buyers_documents_on_file(b app_public.buyers) returns
 language sql stable as $$ select app_private.kinds_on_file(b.id)::app_public.document_category[] $$;
 grant execute on function app_public.buyers_documents_on_file to plat_user, plat_anonymous;
 comment on function app_public.buyers_documents_on_file is
-  E'@notNull\n\nWhich kinds of private documents there are, for whoever works on the purchase; the documents '
-  'themselves take the permission buyer.pii.';
+  E'@notNull\n\n'
+  'Categories of the private documents on file. The documents themselves require the permission buyer.pii.';

@@ -160,7 +160,7 @@ begin
 end $$;
 grant execute on function app_public.accept_buyer_invite to plat_user, plat_anonymous;
 comment on function app_public.accept_buyer_invite is
-  E'@arg token The token of the mail.\n\n'
+  E'@arg token Token from the link in the email.\n\n'
   'Makes the viewer the buyer of the purchase that the viewer''s email address was invited to, and marks that '
   'address as verified. A token works once, for fourteen days.';
 

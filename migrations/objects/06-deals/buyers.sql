@@ -53,70 +53,75 @@ comment on table app_public.buyers is $$
 @defaultOrder inserted_at desc
 @filterLists status
 
-A purchase, and who buys.$$;
-comment on column app_public.buyers.dob is E'@personal contract\n@masked\n@secret\n\nDay of birth.';
+A purchase and the person or company who buys.$$;
+comment on column app_public.buyers.dob is E'@personal contract\n@masked\n@secret\n\nDate of birth.';
 comment on column app_public.buyers.search_text is E'@secret\n@behavior -*\n\nFor searching.';
 comment on column app_public.buyers.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.buyers.lead_id is 'The lead that became the buyer.';
-comment on column app_public.buyers.user_id is 'The account of the buyer; set when the invitation is accepted.';
+comment on column app_public.buyers.user_id is 'User account of the buyer; set when the buyer accepts the invitation.';
 comment on column app_public.buyers.unit_id is E'@filter unitIds\n\nThe unit that is bought.';
-comment on column app_public.buyers.lot_id is 'The lot that is bought by itself.';
+comment on column app_public.buyers.lot_id is 'The lot, if the buyer buys land without a home.';
 comment on column app_public.buyers.reservation_id is 'The reservation that became the purchase.';
-comment on column app_public.buyers.assignee_id is E'@filter assigneeIds\n\nThe member who works on the purchase.';
+comment on column app_public.buyers.assignee_id is E'@filter assigneeIds\n\nThe team member assigned to the purchase.';
 comment on column app_public.buyers.agent_id is 'The agent who represents the buyer.';
 comment on column app_public.buyers.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.buyers.last_name is E'@personal contract\n\nFamily name.';
-comment on column app_public.buyers.legal_name is E'@personal contract\n\nName on the contract.';
-comment on column app_public.buyers.email is E'@personal\n\nEmail address; the invitation goes there.';
+comment on column app_public.buyers.legal_name is E'@personal contract\n\nLegal name, as on the contract.';
+comment on column app_public.buyers.email is E'@personal\n\nEmail address; invitations to the service are sent there.';
 comment on column app_public.buyers.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.buyers.company is E'@personal contract\n\nCompany that the person works or buys for.';
-comment on column app_public.buyers.preferred_language is 'Language to write in.';
+comment on column app_public.buyers.preferred_language is 'Preferred language of emails, such as fr.';
 comment on column app_public.buyers.address is E'@personal contract\n\nPostal address.';
-comment on column app_public.buyers.status is E'@filter\n\nHow far the purchase is.';
-comment on column app_public.buyers.status_changed_at is 'Since when it has its status.';
+comment on column app_public.buyers.status is E'@filter\n\nStage of the purchase, from draft to closing.';
+comment on column app_public.buyers.status_changed_at is 'When the status last changed.';
 comment on column app_public.buyers.source is E'@impersonal\n\nCode of the source, such as WEB_DIRECT.';
 comment on column app_public.buyers.source_id is 'The lead source.';
-comment on column app_public.buyers.occupancy_type is 'What the home is bought for.';
-comment on column app_public.buyers.occupancy_type_other is E'@personal\n\nWhat the home is bought for, in words.';
-comment on column app_public.buyers.financing_type is 'How the home is paid.';
+comment on column app_public.buyers.occupancy_type is 'Intended use of the home.';
+comment on column app_public.buyers.occupancy_type_other is
+  E'@personal\n\nIntended use in words, if `occupancyType` is OTHER.';
+comment on column app_public.buyers.financing_type is 'How the buyer finances the purchase.';
 comment on column app_public.buyers.financing_contingency is
-  'Whether the purchase depends on a loan; it is CONDITIONAL then when the rescission period ends.';
-comment on column app_public.buyers.amount_financed is
-  'How much of it is a loan; a term of the sale, for whoever sees the purchase.';
+  'Whether the purchase is conditional on financing. If so, it becomes CONDITIONAL when the rescission period ends.';
+comment on column app_public.buyers.amount_financed is 'Part of the price that is financed by a loan.';
 comment on column app_public.buyers.price is 'Purchase price.';
 comment on column app_public.buyers.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.buyers.contract_sent_at is 'When the contract was sent.';
-comment on column app_public.buyers.purchase_date is E'@filter\n\nThe day on which all parties had signed.';
+comment on column app_public.buyers.purchase_date is E'@filter\n\nDate on which all parties had signed the contract.';
 comment on column app_public.buyers.rescission_ends_at is
-  'Until when the buyer may withdraw: rescissionDays of the project from the midnight after purchaseDate, where the '
-  'project is.';
-comment on column app_public.buyers.purchase_firm_date is 'The day on which nothing was open any more.';
-comment on column app_public.buyers.estimated_closing_date is 'When closing is expected.';
-comment on column app_public.buyers.closing_date is E'@filter\n\nThe day of closing.';
-comment on column app_public.buyers.cancellation_date is 'The day on which it was cancelled.';
-comment on column app_public.buyers.cancellation_reason is E'@personal\n@masked\n\nWhy it was cancelled, in words.';
+  'End of the rescission period, in which the buyer may withdraw: `rescissionDays` of the project, counted from '
+  'midnight after `purchaseDate` in its time zone.';
+comment on column app_public.buyers.purchase_firm_date is 'Date on which the purchase became firm: all conditions met.';
+comment on column app_public.buyers.estimated_closing_date is 'Expected closing date.';
+comment on column app_public.buyers.closing_date is E'@filter\n\nDate on which the purchase closed.';
+comment on column app_public.buyers.cancellation_date is 'Date of the cancellation.';
+comment on column app_public.buyers.cancellation_reason is
+  E'@personal\n@masked\n\nReason for the cancellation, in words.';
 comment on column app_public.buyers.fallout_reason_id is 'Why it was cancelled; required for the status CANCELLED.';
-comment on column app_public.buyers.metadata is E'@personal\n@masked\n\nFree data of the organization''s own '
-  'programs.';
-comment on column app_public.buyers.updated_at is E'@filter\n\nThe last change.';
+comment on column app_public.buyers.metadata is
+  E'@personal\n@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
+comment on column app_public.buyers.updated_at is E'@filter\n\nWhen the record was last changed.';
 comment on column app_public.buyers.invited_at is 'When the buyer was last invited to the service.';
 comment on constraint buyers_one_thing on app_public.buyers is 'Name the unit or the lot, not both.';
 comment on constraint buyers_closing_order on app_public.buyers is 'A purchase closes after it was signed.';
 comment on constraint buyers_reason on app_public.buyers is 'A purchase that is cancelled needs a fallout reason.';
 comment on constraint buyers_lead_id_fkey on app_public.buyers is
-  E'@fieldName lead\n@foreignFieldName purchases\n@backwardDescription What the lead bought, cancelled purchases too, '
-  'latest first.\n\nThe lead that became the buyer.';
+  E'@fieldName lead\n'
+  '@foreignFieldName purchases\n'
+  '@backwardDescription Purchases of the lead, latest first, including cancelled ones.\n\n'
+  'The lead that became the buyer.';
 comment on constraint buyers_user_id_fkey on app_public.buyers is
-  E'@fieldName user\n@foreignFieldName purchases\n@backwardDescription What the user buys, as far as the viewer may '
-  'see it.\n\nThe account of the buyer; set when the invitation is accepted.';
+  E'@fieldName user\n'
+  '@foreignFieldName purchases\n'
+  '@backwardDescription What the user buys, as far as the viewer may see it.\n\n'
+  'User account of the buyer; set when the buyer accepts the invitation.';
 comment on constraint buyers_unit_id_fkey on app_public.buyers is
   E'@fieldName unit\n@backwardBehavior -*\n\nThe unit that is bought.';
 comment on constraint buyers_lot_id_fkey on app_public.buyers is
-  E'@fieldName lot\n@backwardBehavior -*\n\nThe lot that is bought by itself.';
+  E'@fieldName lot\n@backwardBehavior -*\n\nThe lot, if the buyer buys land without a home.';
 comment on constraint buyers_reservation_id_fkey on app_public.buyers is
   E'@fieldName reservation\n@backwardBehavior -*\n\nThe reservation that became the purchase.';
 comment on constraint buyers_assignee_id_fkey on app_public.buyers is
-  E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on the purchase.';
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe team member assigned to the purchase.';
 comment on constraint buyers_agent_id_fkey on app_public.buyers is
   E'@fieldName agent\n@backwardBehavior -*\n\nThe agent who represents the buyer.';
 comment on constraint buyers_source_id_fkey on app_public.buyers is
@@ -550,21 +555,21 @@ grant execute on function app_public.buyers_filter_query, app_public.buyers_full
   app_public.buyers_documents, app_public.units_buyer, app_public.lots_buyer, app_public.leads_buyer to plat_user,
   plat_anonymous;
 comment on function app_public.buyers_filter_query is
-  E'@filter query\n@finder matching_buyers\n\nWords in name, email address, phone number or company.';
+  E'@filter query\n@finder matching_buyers\n\nFull-text search in name, email address, phone number and company.';
 comment on function app_public.buyers_full_name is
-  E'@notNull\n\nGiven and family name; without them the name on the contract, the company or the email address.';
-comment on function app_public.buyers_dob is 'Day of birth; null without the permission buyer.pii.';
+  E'@notNull\n\nFirst and last name; if unknown, the legal name, company or email address.';
+comment on function app_public.buyers_dob is 'Date of birth; null without the permission buyer.pii.';
 comment on function app_public.buyers_metadata is
-  'Free data of the organization''s own programs; null without the permission buyer.read.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission buyer.read.';
 comment on function app_public.buyers_cancellation_reason is
-  'Why it was cancelled, in words; null without the permission buyer.read.';
+  'Reason for the cancellation, in words; null without the permission buyer.read.';
 comment on function app_public.buyers_net_purchase_price is
-  E'@notNull\n\nThe price with everything that was chosen on top.';
+  E'@notNull\n\n`price` plus the total of the personalization.';
 comment on function app_public.buyers_net_purchase_price_balance(app_public.buyers) is
-  E'@notNull\n\nThe net purchase price less what is paid of its deposits and was not given back.';
+  E'@notNull\n\n`netPurchasePrice` less the deposits that were paid and not refunded.';
 comment on function app_public.buyers_ppsf is 'Price per square foot.';
 comment on function app_public.buyers_allowed_transitions is
-  E'@notNull\n\nThe steps that the viewer can take with the purchase from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 comment on function app_public.buyers_documents is
   E'@ordered\n\nThe documents of the reservation that it came from, newest first; the buyer sees those that are meant '
   'for buyers.';
@@ -600,7 +605,7 @@ language sql stable rows 2 as $$
     and n.deleted_at is null order by n.id desc
 $$;
 comment on function app_public.buyers_negotiations is
-  'Their negotiations, those from before the purchase too, newest first.';
+  'Negotiations of the buyer, newest first, including those before the purchase.';
 
 create function app_public.buyers_accepted_offer(b app_public.buyers) returns setof app_public.offers
 language sql stable rows 1 as $$
@@ -637,7 +642,7 @@ language sql stable rows 1 as $$
   order by p.id desc limit 1
 $$;
 grant execute on function app_public.buyers_personalization to plat_user, plat_anonymous;
-comment on function app_public.buyers_personalization is 'The options chosen last for the home.';
+comment on function app_public.buyers_personalization is 'Latest personalization of the home.';
 
 -- What ends executions besides.
 create function app_private.tg_buyers__cancel_executions() returns trigger

@@ -109,8 +109,10 @@ begin
     E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer; null where it is of a lead.');
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
     E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.');
-  execute format('comment on column app_public.%I.lead_id is %L', table_name, 'The lead; either this or the buyer.');
-  execute format('comment on column app_public.%I.buyer_id is %L', table_name, 'The buyer; either this or the lead.');
+  execute format('comment on column app_public.%I.lead_id is %L', table_name,
+    'Id of the lead. Set either this or `buyerId`.');
+  execute format('comment on column app_public.%I.buyer_id is %L', table_name,
+    'Id of the buyer. Set either this or `leadId`.');
   execute format('create policy sellers on app_public.%I for select to plat_user using (deleted_at is null and (%s))',
     table_name, readers);
   execute format('create policy sellers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,
@@ -172,19 +174,19 @@ grant insert (lead_id, buyer_id, role, name, first_name, last_name, legal_name, 
   company, is_signer, ownership_percent, notes), delete on app_public.contacts to plat_user;
 
 comment on table app_public.contacts is
-  'Somebody who has to do with a lead or buyer: who buys too, signs, lends or advises.';
-comment on column app_public.contacts.role is 'What they are to the lead or buyer.';
+  'A person related to a lead or buyer, such as a co-buyer, guarantor, lender or lawyer.';
+comment on column app_public.contacts.role is 'Role of the contact.';
 comment on column app_public.contacts.name is E'@personal contract\n\nFull name as given.';
 comment on column app_public.contacts.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.contacts.last_name is E'@personal contract\n\nFamily name.';
-comment on column app_public.contacts.legal_name is E'@personal contract\n\nName for contracts.';
+comment on column app_public.contacts.legal_name is E'@personal contract\n\nLegal name, as on contracts.';
 comment on column app_public.contacts.email is E'@personal\n\nEmail address.';
 comment on column app_public.contacts.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.contacts.address is E'@personal contract\n\nPostal address.';
 comment on column app_public.contacts.company is E'@personal\n\nCompany that the person works or buys for.';
-comment on column app_public.contacts.is_signer is 'Whether they sign the contract.';
-comment on column app_public.contacts.ownership_percent is 'Their share of the home, in percent.';
-comment on column app_public.contacts.notes is E'@personal\n\nWhat the team should know.';
+comment on column app_public.contacts.is_signer is 'Whether the contact signs the contract.';
+comment on column app_public.contacts.ownership_percent is 'Share of the ownership, in percent.';
+comment on column app_public.contacts.notes is E'@personal\n\nInternal notes for the team.';
 comment on constraint contacts_ownership_percent_range on app_public.contacts is
   'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
 

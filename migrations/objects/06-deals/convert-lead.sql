@@ -132,9 +132,9 @@ comment on function app_public.convert_lead is
   '@arg lotId The lot that the lead buys, where it has not reserved one.\n'
   '@arg price Purchase price; where omitted that of the reservation or of the accepted offer, else the list '
   'price.\n'
-  '@arg legalName Name on the contract.\n'
+  '@arg legalName Legal name, as on the contract.\n'
   '@arg purchaseDate The day on which all parties had signed; today where omitted.\n'
-  '@arg estimatedClosingDate When closing is expected.\n\n'
-  'Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. '
-  'A lead who buys several homes is converted once for each, with the reservation, unit or lot named. Refused with '
+  '@arg estimatedClosingDate Expected closing date.\n\n'
+  'Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. A '
+  'lead who buys several homes is converted once for each, with the reservation, unit or lot named. Refused with '
   'CONFLICT and existingId when the lead has bought that home already, or is a buyer and no home is named.';

@@ -187,5 +187,5 @@ language sql stable as $$
 $$;
 grant execute on function app_public.binding_offers_purchase_price_balance to plat_user, plat_anonymous;
 comment on function app_public.binding_offers_purchase_price_balance is
-  E'@notNull\n\nThe total contract price less what was paid of its deposits and not given back.';
+  E'@notNull\n\n`totalContractPrice` less the deposits that were paid and not refunded.';
 

@@ -18,7 +18,7 @@
 -- it was accepted later, unless it names another one of theirs.
 
 -- What is masked is said first: the lists that are made follow it.
-comment on column app_public.deposits.notes is E'@personal\n@masked\n\nWhat the team should know.';
+comment on column app_public.deposits.notes is E'@personal\n@masked\n\nInternal notes for the team.';
 select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The deposits, in order',
   list_order => 'sequence asc, id asc',
   lead_read => 'sale.read', lead_write => 'sale.write', buyer_read => 'sale.read', buyer_write => 'sale.write',
@@ -78,48 +78,50 @@ comment on table app_public.deposits is
   E'@defaultOrder sequence asc, id asc\n'
   '@foreignKey (offer_id) references binding_offers (id)|@forwardBehavior -*|@foreignFieldName '
   'deposits|@backwardDescription The deposits of whoever made it, in order.\n\n'
-  'What a lead or buyer pays before closing.';
+  'A payment of a lead or buyer before closing.';
 comment on column app_public.deposits.reservation_id is
   'The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.';
-comment on column app_public.deposits.is_reservation_fee is 'Whether it is the fee of its reservation.';
+comment on column app_public.deposits.is_reservation_fee is 'Whether the deposit is the reservation fee.';
 comment on constraint deposits_one_person on app_public.deposits is
   'Name either the lead or the buyer, or a reservation that has neither.';
 comment on index app_public.deposits_reservation_fee is 'The fee of this reservation is a deposit already.';
 comment on column app_public.deposits.milestone_id is
   'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are '
   'omitted.';
-comment on column app_public.deposits.title is E'@impersonal\n\nWhat it is called.';
-comment on column app_public.deposits.status is 'What became of it.';
-comment on column app_public.deposits.status_changed_at is 'Since when it has its status.';
+comment on column app_public.deposits.title is E'@impersonal\n\nDisplay title.';
+comment on column app_public.deposits.status is 'Current status.';
+comment on column app_public.deposits.status_changed_at is 'When the status last changed.';
 comment on column app_public.deposits.sequence is
-  E'@insertOptional\n\nPlace among the deposits of the deal; the next one where omitted.';
-comment on column app_public.deposits.amount is 'The amount; either this or a percentage.';
-comment on column app_public.deposits.percent is 'The percentage; either this or an amount.';
+  E'@insertOptional\n\nPosition among the deposits of the deal. Appended at the end if omitted.';
+comment on column app_public.deposits.amount is 'Fixed amount. Set either this or `percent`.';
+comment on column app_public.deposits.percent is 'Percentage of `percentBase`. Set either this or `amount`.';
 comment on column app_public.deposits.percent_base is
-  'What the percentage is of; PURCHASE_PRICE where omitted. Null with an amount.';
+  'Amount that the percentage is calculated from. Default: PURCHASE_PRICE. Null with a fixed amount.';
 comment on column app_public.deposits.amount_fixed is
   E'@behavior -*\n\nWhat is due since it was asked for or paid, whatever becomes of the price.';
-comment on column app_public.deposits.amount_paid is 'What was paid so far.';
-comment on column app_public.deposits.amount_refunded is
-  'What was given back of it so far; the refunds of its charges are in it by themselves.';
+comment on column app_public.deposits.amount_paid is 'Amount paid so far.';
+comment on column app_public.deposits.amount_refunded is 'Amount refunded so far, including refunds of its charges.';
 comment on column app_public.deposits.amount_to_return is
-  'What is to be given back of it by wire or cheque; amountRefunded, written down by hand, takes from it.';
+  'Amount still to be returned by wire or cheque; reduced when `amountRefunded` is recorded.';
 comment on column app_public.deposits.return_requested_at is
   E'@filter\n\nWhen it was last said that some of it is to be given back, by cancelling the purchase.';
 comment on column app_public.deposits.currency is 'The currency of the project.';
-comment on column app_public.deposits.due_at is 'The day by whose end it is to be paid, where the project is.';
+comment on column app_public.deposits.due_at is
+  'Due date: to be paid by the end of this day, in the time zone of the project.';
 comment on column app_public.deposits.due_rule is E'@behavior -*\n\nThe rule of the schedule that its day follows.';
-comment on column app_public.deposits.due_offset_days is E'@behavior -*\n\nHow many days after what the rule names.';
-comment on column app_public.deposits.paid_at is 'When it was paid in full.';
-comment on column app_public.deposits.method is 'How it is paid.';
-comment on column app_public.deposits.reference is E'@personal contract\n\nNumber of the cheque or wire.';
-comment on column app_public.deposits.held_by is 'Who holds it.';
-comment on column app_public.deposits.sent_to_holder_at is 'When it was sent to who holds it.';
-comment on column app_public.deposits.released_at is 'When it was handed to the seller.';
-comment on column app_public.deposits.refunded_at is 'When it was given back.';
-comment on column app_public.deposits.forfeited_at is 'When it fell to the seller.';
+comment on column app_public.deposits.due_offset_days is
+  E'@behavior -*\n\nNumber of days after the event that `dueRule` names.';
+comment on column app_public.deposits.paid_at is 'When the deposit was paid in full; null until then.';
+comment on column app_public.deposits.method is 'Payment method.';
+comment on column app_public.deposits.reference is
+  E'@personal contract\n\nReference of the payment, such as a cheque or wire number.';
+comment on column app_public.deposits.held_by is 'Who holds the deposit, such as an escrow agent.';
+comment on column app_public.deposits.sent_to_holder_at is 'When the payment was forwarded to the holder.';
+comment on column app_public.deposits.released_at is 'When the deposit was released to the seller.';
+comment on column app_public.deposits.refunded_at is 'When the deposit was refunded.';
+comment on column app_public.deposits.forfeited_at is 'When the deposit was forfeited to the seller.';
 comment on column app_public.deposits.invoice_number is E'@personal contract\n\nNumber of the invoice.';
-comment on column app_public.deposits.offer_id is 'The offer that it belongs to: the accepted one where omitted.';
+comment on column app_public.deposits.offer_id is 'The offer that it belongs to; the accepted offer if omitted.';
 comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
 comment on constraint deposits_percent_range on app_public.deposits is
   'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
@@ -182,8 +184,9 @@ comment on function app_private.price_of_deposit(uuid) is
   'What the percentage of a deposit is of, where the viewer sees the deposit; null otherwise.';
 grant execute on function app_private.price_of_deposit to plat_user, plat_anonymous;
 comment on function app_public.deposits_amount_due(app_public.deposits) is
-  E'@notNull\n\nWhat is to be paid: the amount, or the percentage of the price as it is now, rounded half up; '
-  'fixed once it is asked for or paid.';
+  E'@notNull\n\n'
+  'Amount to pay: `amount`, or `percent` of the current price, rounded half up. Fixed once payment was requested '
+  'or made.';
 
 create function app_public.deposits_is_overdue(d app_public.deposits) returns boolean
 language sql stable as $$
@@ -191,7 +194,8 @@ language sql stable as $$
     and d.due_at < app_hidden.project_today(d.project_id)
 $$;
 comment on function app_public.deposits_is_overdue is
-  E'@notNull\n\nWhether its day is over, where the project is, and it is not paid in full.';
+  E'@notNull\n\n'
+  'Whether the due date has passed, in the time zone of the project, and the deposit is not paid in full.';
 
 create function app_private.tg_deposits__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -374,9 +378,9 @@ create function app_public.deposits_allowed_transitions(d app_public.deposits) r
 language sql stable as $$ select app_hidden.transitions_from('deposit', jsonb_build_object('status', d.status)) $$;
 grant execute on function app_public.deposits_amount_due, app_hidden.project_today, app_public.deposits_is_overdue,
   app_public.deposits_notes, app_public.deposits_allowed_transitions to plat_user, plat_anonymous;
-comment on function app_public.deposits_notes is 'What the team should know; null for the buyer.';
+comment on function app_public.deposits_notes is 'Internal notes for the team; null for the buyer.';
 comment on function app_public.deposits_allowed_transitions is
-  E'@notNull\n\nThe steps that the deposit can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 create function app_private.tg_deposits__offer() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -35,7 +35,7 @@ grant insert (unit_id, lead_id, buyer_id, reservation_id, floor_price, offer_exp
 grant update (status, floor_price, offer_expiration_hours, cancellation_reason, notes) on app_public.negotiations to
   plat_user;
 
-comment on table app_public.negotiations is 'A negotiation about a unit; offers attach to it.';
+comment on table app_public.negotiations is 'A negotiation about the sale of a unit; contains the offers.';
 comment on column app_public.negotiations.unit_id is 'The unit that it is about.';
 comment on column app_public.negotiations.lead_id is
   'The lead who negotiates; omitted where the buyer or the reservation says who.';
@@ -45,18 +45,18 @@ comment on column app_public.negotiations.reservation_id is
 comment on column app_public.negotiations.assignee_id is
   E'@secret\n@behavior -*\n\nThe member who has the lead or the purchase.';
 comment on column app_public.negotiations.status is
-  E'@filter\n\nWhere it stands; follows the offers. By hand it is CANCELLED only.';
-comment on column app_public.negotiations.status_changed_at is 'Since when it has its status.';
+  E'@filter\n\nStatus, derived from the offers. It can be set only to CANCELLED.';
+comment on column app_public.negotiations.status_changed_at is 'When the status last changed.';
 comment on column app_public.negotiations.round is
-  'The round of offers; a new one begins after a rejected, expired or withdrawn offer.';
-comment on column app_public.negotiations.turn is 'Whose answer is awaited; null when no offer is pending.';
+  'Round of offers. A new round starts after an offer is rejected, expired or withdrawn.';
+comment on column app_public.negotiations.turn is 'Side that has to respond; null if no offer is pending.';
 comment on column app_public.negotiations.list_price is 'List price of the unit when it began.';
 comment on column app_public.negotiations.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.negotiations.floor_price is
   E'@masked\n\nThe lowest price that the seller takes: an offer of the seller or an acceptance below it takes the '
   'permission sale.strategy, as reading it does.';
 comment on column app_public.negotiations.offer_expiration_hours is
-  'Hours that an offer stands which does not say until when.';
+  'Hours after which an offer expires, if it has no `expiresAt`.';
 comment on column app_public.negotiations.opened_at is 'When it began.';
 comment on column app_public.negotiations.closed_at is
   'When it was accepted, rejected or called off, or its last offer ran out; null while it goes on.';
@@ -259,11 +259,12 @@ comment on function app_public.negotiations_floor_price is
   'The lowest price that the seller takes; null without the permission sale.strategy.';
 comment on function app_public.negotiations_notes is 'Notes of the seller; null without the permission sale.strategy.';
 comment on function app_public.negotiations_allowed_transitions is
-  E'@notNull\n@reads cancellation_reason\n\nThe steps that the negotiation can take by hand from its status.';
+  E'@notNull\n@reads cancellation_reason\n\nStatus transitions that the viewer can make; others follow from offers.';
 
 comment on function app_public.negotiations_events is
-  E'@permission sale.strategy\n@by subject_id\n\nWhat happened to it, latest first; null without the permission '
-  'sale.strategy.';
+  E'@permission sale.strategy\n'
+  '@by subject_id\n\n'
+  'Events of the record, latest first; null without the permission sale.strategy.';
 
 create function app_private.tg_negotiations__parties_of_offers() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -302,4 +303,4 @@ language sql stable as $$
     and app_hidden.deal_can(n.organization_id, n.project_id, n.assignee_id, 'sale.read') then n.cancellation_reason end
 $$;
 comment on function app_public.negotiations_cancellation_reason is
-  'Why it was called off; null without the permission sale.read.';
+  'Reason for the cancellation; null without the permission sale.read.';

@@ -252,16 +252,16 @@ end $$;
 grant execute on function app_public.create_offer, app_public.withdraw_offer, app_public.create_offer_response to
   plat_user, plat_anonymous;
 comment on function app_public.create_offer is
-  'Makes an offer in a negotiation, or counters the pending one of the other side. The team makes offers for either '
-  'side, a buyer for their own. It stands until expiresAt, without that for the offerExpirationHours of the '
-  'negotiation.';
+  'Makes an offer in a negotiation, or counters the pending offer of the other side. The team can make offers for '
+  'either side, a buyer only their own. The offer expires at `expiresAt`; if omitted, after `offerExpirationHours` '
+  'of the negotiation.';
 comment on function app_public.withdraw_offer is
-  'Takes a pending offer back, which only the side that made it may do; the negotiation is OPEN again.';
+  'Withdraws a pending offer. Only the side that made the offer can do so. The negotiation becomes OPEN.';
 comment on function app_public.create_offer_response is
   E'@arg offerId The offer, which is pending.\n'
-  '@arg action The answer.\n'
-  '@arg comments A word to it.\n'
+  '@arg action The response.\n'
+  '@arg comments Comments on the response.\n'
   '@arg falloutReasonId Why it is rejected: a fallout reason of the project that applies to negotiations.\n\n'
-  'Accepts or rejects a pending offer, for good. Only the other side answers: the team answers a buyer for the '
-  'seller, and enters what a buyer said offline; a buyer answers the seller. With ACCEPT the unit is PENDING '
-  'and every other pending offer on it REJECTED.';
+  'Accepts or rejects a pending offer; this is final. Only the side that did not make the offer can respond. The '
+  'team responds for the seller and can record a buyer''s offline response. ACCEPT sets the unit to PENDING and '
+  'rejects all other pending offers on it.';

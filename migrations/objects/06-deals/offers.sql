@@ -51,30 +51,33 @@ comment on column app_public.offers.number is
 comment on table app_private.offer_counters is 'The last number of an offer of each project.';
 comment on column app_public.offers.negotiation_id is 'The negotiation.';
 comment on column app_public.offers.round is 'The round of the negotiation.';
-comment on column app_public.offers.sequence is 'Place in the round, from 1.';
-comment on column app_public.offers.side is 'The side that makes it.';
-comment on column app_public.offers.kind is 'Whether it answers another.';
-comment on column app_public.offers.status is 'What became of it; everything but PENDING is final.';
-comment on column app_public.offers.status_changed_at is 'Since when it has its status.';
+comment on column app_public.offers.sequence is 'Position in the round, from 1.';
+comment on column app_public.offers.side is 'Side that makes the offer.';
+comment on column app_public.offers.kind is 'Whether it is a counter-offer.';
+comment on column app_public.offers.status is 'Current status. Every status but PENDING is final.';
+comment on column app_public.offers.status_changed_at is 'When the status last changed.';
 comment on column app_public.offers.price is 'The price, zero or more.';
 comment on column app_public.offers.currency is 'Currency of its amounts: the one of the project.';
-comment on column app_public.offers.delta is 'The price less that of the offer before it; null for the first one.';
-comment on column app_public.offers.closing_date is 'When the purchase is to be closed.';
-comment on column app_public.offers.earnest_money is 'The deposit that shows the buyer means it.';
-comment on column app_public.offers.financing_type is 'How the home is paid.';
-comment on column app_public.offers.financing_contingency is 'Whether it depends on a loan.';
-comment on column app_public.offers.amount_financed is 'How much of the price is a loan.';
+comment on column app_public.offers.delta is 'Difference to the price of the previous offer; null for the first offer.';
+comment on column app_public.offers.closing_date is 'Proposed closing date.';
+comment on column app_public.offers.earnest_money is
+  'Earnest money: the deposit that the buyer offers as a sign of good faith.';
+comment on column app_public.offers.financing_type is 'How the buyer finances the purchase.';
+comment on column app_public.offers.financing_contingency is 'Whether the purchase is conditional on financing.';
+comment on column app_public.offers.amount_financed is 'Part of the price that is financed by a loan.';
 comment on column app_public.offers.occupancy_type is
   'What the home is bought for; that of the reservation or purchase where omitted.';
-comment on column app_public.offers.occupancy_type_other is E'@personal contract\n\nWhat it is bought for, in words.';
-comment on column app_public.offers.requested_credits is 'What the buyer wants the seller to pay towards the costs.';
-comment on column app_public.offers.comments is E'@personal\n\nA word to the other side.';
-comment on column app_public.offers.expires_at is E'@insertOptional\n\nUntil when it stands.';
+comment on column app_public.offers.occupancy_type_other is
+  E'@personal contract\n\nIntended use in words, if `occupancyType` is OTHER.';
+comment on column app_public.offers.requested_credits is
+  'Credits that the buyer requests from the seller towards closing costs.';
+comment on column app_public.offers.comments is E'@personal\n\nComments for the other side.';
+comment on column app_public.offers.expires_at is E'@insertOptional\n\nWhen the offer expires.';
 comment on column app_public.offers.parent_id is 'The offer it answers: the pending one, also where omitted.';
 comment on column app_public.offers.created_by_id is
-  E'@inert An offer does nothing by itself.\n\nWho made it.';
-comment on column app_public.offers.withdrawn_at is 'When it was taken back.';
-comment on column app_public.offers.manual is 'Whether the team entered it for the buyer.';
+  E'@inert An offer does nothing by itself.\n\nThe user who created it.';
+comment on column app_public.offers.withdrawn_at is 'When it was withdrawn.';
+comment on column app_public.offers.manual is 'Whether the team entered the offer on behalf of the buyer.';
 comment on column app_public.offers.legal_name is
   E'@personal contract\n\nThe legal name of whoever buys, as it was when the offer was made.';
 comment on column app_public.offers.unit_id is E'@behavior -*\n\nThe unit.';
@@ -89,7 +92,7 @@ comment on constraint offers_negotiation_id_fkey on app_public.offers is
 comment on constraint offers_parent_id_fkey on app_public.offers is
   E'@fieldName parent\n@backwardBehavior -*\n\nThe offer it answers.';
 comment on constraint offers_created_by_id_fkey on app_public.offers is
-  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho made it.';
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nThe user who created it.';
 comment on constraint offers_unit_id_fkey on app_public.offers is E'@behavior -*\n@backwardBehavior -*\n\nThe unit.';
 comment on constraint offers_lead_id_fkey on app_public.offers is E'@behavior -*\n@backwardBehavior -*\n\nThe lead.';
 comment on constraint offers_buyer_id_fkey on app_public.offers is E'@behavior -*\n@backwardBehavior -*\n\nThe buyer.';
@@ -110,10 +113,11 @@ grant select on app_public.offer_responses to plat_user, plat_anonymous;
 
 comment on table app_public.offer_responses is 'The answer to an offer, which is final.';
 comment on column app_public.offer_responses.offer_id is 'The offer.';
-comment on column app_public.offer_responses.action is 'The answer.';
+comment on column app_public.offer_responses.action is 'The response.';
 comment on column app_public.offer_responses.side is 'The side that answers: never the one that made the offer.';
-comment on column app_public.offer_responses.manual is 'Whether the team entered it for the buyer.';
-comment on column app_public.offer_responses.comments is E'@personal\n\nA word to it.';
+comment on column app_public.offer_responses.manual is
+  'Whether the team entered the response on behalf of the buyer.';
+comment on column app_public.offer_responses.comments is E'@personal\n\nComments on the response.';
 comment on column app_public.offer_responses.fallout_reason_id is 'Why it was rejected.';
 comment on column app_public.offer_responses.responded_by_id is 'Who answered.';
 comment on constraint offer_responses_once on app_public.offer_responses is 'This offer was answered already.';

@@ -258,7 +258,7 @@ end $$;
 comment on function app_public.create_personalization is $$
 @arg selections The options to begin with.
 
-Begins the choice of options for a unit. A buyer does so for the own purchase.$$;
+Creates a personalization: a choice of options for a unit. Buyers can create one for their own purchase.$$;
 
 create function app_public.update_personalization(input jsonb,
   selections app_public.personalization_selection_input[] default null)

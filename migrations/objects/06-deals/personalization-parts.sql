@@ -17,7 +17,7 @@ comment on table app_public.personalization_selections is
 comment on column app_public.personalization_selections.personalization_id is 'The personalization.';
 comment on column app_public.personalization_selections.element_id is 'The element that it is for.';
 comment on column app_public.personalization_selections.option_id is 'The option.';
-comment on column app_public.personalization_selections.selected_by_id is 'Who chose it.';
+comment on column app_public.personalization_selections.selected_by_id is 'The user who chose the option.';
 comment on column app_public.personalization_selections.quantity is 'How many.';
 comment on column app_public.personalization_selections.unit_price is E'@writeOnly\n\nThe price of one.';
 comment on column app_public.personalization_selections.note is E'@personal\n\nA note on it.';
@@ -32,19 +32,20 @@ comment on constraint personalization_selections_element_id_fkey on app_public.p
 comment on constraint personalization_selections_option_id_fkey on app_public.personalization_selections is
   E'@fieldName option\n@backwardBehavior -*\n\nThe option.';
 comment on constraint personalization_selections_selected_by_id_fkey on app_public.personalization_selections is
-  E'@fieldName selectedBy\n@backwardBehavior -*\n\nWho chose it.';
+  E'@fieldName selectedBy\n@backwardBehavior -*\n\nThe user who chose the option.';
 comment on index app_public.personalization_selections_once is 'Name each option once, with its quantity.';
 
 select app_private.make_price_part('personalization_credits', 'personalization_credit', 'credits',
-  'What is taken off, in fixed amounts.');
+  'Credits: fixed amounts that reduce the total.');
 
 grant insert (personalization_id, title, amount, reason, promotion_id), update (title, amount, reason) on
   app_public.personalization_credits to plat_user;
 
-comment on table app_public.personalization_credits is E'@defaultOrder id asc\n\nA fixed amount that is taken off.';
+comment on table app_public.personalization_credits is
+  E'@defaultOrder id asc\n\nA fixed amount that reduces the total of a personalization.';
 comment on column app_public.personalization_credits.created_by_id is
-  E'@inert A credit does nothing by itself.\n\nWho gave it.';
-comment on column app_public.personalization_credits.title is E'@impersonal\n\nWhat it is called.';
+  E'@inert A credit does nothing by itself.\n\nThe user who granted it.';
+comment on column app_public.personalization_credits.title is E'@impersonal\n\nDisplay title.';
 comment on column app_public.personalization_credits.personalization_id is 'The personalization.';
 comment on column app_public.personalization_credits.amount is
   'How much is credited to the buyer, in the currency of the project.';
@@ -55,24 +56,25 @@ comment on constraint personalization_credits_amount_some on app_public.personal
 comment on constraint personalization_credits_promotion_id_fkey on app_public.personalization_credits is
   E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
 comment on constraint personalization_credits_created_by_id_fkey on app_public.personalization_credits is
-  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it.';
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nThe user who granted it.';
 
 select app_private.make_price_part('personalization_discounts', 'personalization_discount', 'discounts',
-  'What is taken off, in percentages.');
+  'Discounts: percentages that reduce the total.');
 
 grant insert (personalization_id, title, percent, applies_to, category_id, max_amount, reason, promotion_id), update
   (title, percent, max_amount, reason) on app_public.personalization_discounts to plat_user;
 
-comment on table app_public.personalization_discounts is E'@defaultOrder id asc\n\nA percentage that is taken off.';
+comment on table app_public.personalization_discounts is
+  E'@defaultOrder id asc\n\nA percentage that reduces the total of a personalization.';
 comment on column app_public.personalization_discounts.created_by_id is
-  E'@inert A discount does nothing by itself.\n\nWho gave it.';
-comment on column app_public.personalization_discounts.title is E'@impersonal\n\nWhat it is called.';
+  E'@inert A discount does nothing by itself.\n\nThe user who granted it.';
+comment on column app_public.personalization_discounts.title is E'@impersonal\n\nDisplay title.';
 comment on column app_public.personalization_discounts.personalization_id is 'The personalization.';
 comment on column app_public.personalization_discounts.percent is 'The percentage, above 0 to 100.';
-comment on column app_public.personalization_discounts.applies_to is 'What the percentage is of.';
+comment on column app_public.personalization_discounts.applies_to is 'Amount that the percentage is calculated from.';
 comment on column app_public.personalization_discounts.category_id is
   'The category whose options it is of, with CATEGORY only.';
-comment on column app_public.personalization_discounts.max_amount is 'The most that it takes off.';
+comment on column app_public.personalization_discounts.max_amount is 'Maximum amount of the discount.';
 comment on column app_public.personalization_discounts.amount is
   E'@writeOnly\n@behavior -insert -update\n\nWhat it takes off.';
 comment on column app_public.personalization_discounts.reason is E'@personal\n\nWhy it is given.';
@@ -88,7 +90,7 @@ comment on constraint personalization_discounts_category_id_fkey on app_public.p
 comment on constraint personalization_discounts_promotion_id_fkey on app_public.personalization_discounts is
   E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
 comment on constraint personalization_discounts_created_by_id_fkey on app_public.personalization_discounts is
-  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it.';
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nThe user who granted it.';
 
 create function app_private.tg_personalization_selections__check() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -197,9 +199,9 @@ language sql stable as $$ select app_private.amount_of_discount(d.id) $$;
 
 comment on function app_public.personalization_selections_unit_price is
   E'@notNull\n\nThe price of one: that of today, or the one that was agreed.';
-comment on function app_public.personalization_selections_total is E'@notNull\n\nThe price of one times the quantity.';
+comment on function app_public.personalization_selections_total is E'@notNull\n\n`unitPrice` times `quantity`.';
 comment on function app_public.personalization_selections_locked is E'@notNull\n\nWhether it can no longer be changed.';
 comment on function app_public.personalization_credits_currency is E'@notNull\n\nCurrency of the amount.';
 comment on function app_public.personalization_discounts_currency is E'@notNull\n\nCurrency of the amount.';
 comment on function app_public.personalization_discounts_amount is
-  E'@notNull\n\nWhat it takes off, rounded half up to the digits of the currency.';
+  E'@notNull\n\nAmount of the discount, rounded half up to the decimals of the currency.';

@@ -33,41 +33,45 @@ grant insert (unit_id, lead_id, buyer_id, title, notes, due_on), update (status,
   app_public.personalizations to plat_user;
 grant update (selections_changed_at) on app_public.personalizations to plat_user;
 
-comment on table app_public.personalizations is 'The options that somebody chooses for a unit.';
+comment on table app_public.personalizations is 'A choice of options and upgrades for a unit.';
 comment on column app_public.personalizations.assignee_id is
   E'@secret\n@behavior -*\n\nThe member who works on the deal.';
 comment on column app_public.personalizations.unit_id is 'The unit.';
 comment on column app_public.personalizations.lead_id is
   'The lead who chooses; either this, or the buyer, or nobody for a show home.';
 comment on column app_public.personalizations.buyer_id is 'The purchase that it belongs to.';
-comment on column app_public.personalizations.title is E'@personal\n\nWhat it is called.';
-comment on column app_public.personalizations.status is 'How far it is.';
-comment on column app_public.personalizations.status_changed_at is 'Since when it has its status.';
-comment on column app_public.personalizations.submitted_at is 'When it was handed in last.';
-comment on column app_public.personalizations.approved_at is 'When it was agreed.';
-comment on column app_public.personalizations.approved_by_id is 'Who agreed.';
+comment on column app_public.personalizations.title is E'@personal\n\nDisplay title.';
+comment on column app_public.personalizations.status is 'Current status.';
+comment on column app_public.personalizations.status_changed_at is 'When the status last changed.';
+comment on column app_public.personalizations.submitted_at is 'When it was last submitted.';
+comment on column app_public.personalizations.approved_at is 'When it was approved.';
+comment on column app_public.personalizations.approved_by_id is 'The user who approved it.';
 comment on column app_public.personalizations.signed_at is 'When it was signed.';
-comment on column app_public.personalizations.locked_at is 'Since when it is being built.';
+comment on column app_public.personalizations.locked_at is 'When it was locked because construction started.';
 comment on column app_public.personalizations.due_on is
   'By when the options are to be chosen; set by the sales team.';
 comment on column app_public.personalizations.notes is E'@personal\n\nNotes that the buyer reads too.';
 comment on column app_public.personalizations.selections_changed_at is
-  E'@behavior -insert -update\n\nWhen its options changed last.';
+  E'@behavior -insert -update\n\nWhen its options were last changed.';
 comment on constraint personalizations_one_person on app_public.personalizations is
   'Name the lead or the buyer, not both.';
 comment on constraint personalizations_unit_id_fkey on app_public.personalizations is
   E'@fieldName unit\n@foreignFieldName personalizations\n@backwardPermission sale.read\n@backwardDescription The '
   'choices of options, newest first; null without the permission sale.read.\n\nThe unit.';
 comment on constraint personalizations_lead_id_fkey on app_public.personalizations is
-  E'@fieldName lead\n@foreignFieldName personalizations\n@backwardDescription The options that the lead chose, newest '
-  'first.\n\nThe lead who chooses.';
+  E'@fieldName lead\n'
+  '@foreignFieldName personalizations\n'
+  '@backwardDescription Personalizations of the lead, newest first.\n\n'
+  'The lead who chooses.';
 comment on constraint personalizations_buyer_id_fkey on app_public.personalizations is
-  E'@fieldName buyer\n@foreignFieldName personalizations\n@backwardDescription The options chosen for the purchase, '
-  'newest first.\n\nThe purchase that it belongs to.';
+  E'@fieldName buyer\n'
+  '@foreignFieldName personalizations\n'
+  '@backwardDescription Personalizations of the purchase, newest first.\n\n'
+  'The purchase that it belongs to.';
 comment on constraint personalizations_assignee_id_fkey on app_public.personalizations is
   E'@behavior -*\n\nThe member who works on the deal.';
 comment on constraint personalizations_approved_by_id_fkey on app_public.personalizations is
-  E'@fieldName approvedBy\n@backwardBehavior -*\n\nWho agreed.';
+  E'@fieldName approvedBy\n@backwardBehavior -*\n\nThe user who approved it.';
 
 -- Writing.
 create function app_private.require_due_on(p app_public.personalizations) returns void
@@ -301,7 +305,7 @@ comment on function app_public.personalizations_discounts_total is E'@notNull\n\
 comment on function app_public.personalizations_total is
   E'@notNull\n\nThe price of all options less discounts and credits, never below zero.';
 comment on function app_public.personalizations_allowed_transitions is
-  E'@notNull\n\nThe steps that it can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 comment on function app_public.personalizations_warnings is
   E'@notNull\n\nWhat somebody should look at: required elements without a choice, options that do not go together, '
   'what construction has overtaken, a day that is over.';

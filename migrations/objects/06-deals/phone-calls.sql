@@ -1,7 +1,7 @@
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.
 
 -- What is masked is said first: the lists that are made follow it.
-comment on column app_public.phone_calls.recording_url is E'@personal\n@masked\n@secret\n\nWhere the recording is.';
+comment on column app_public.phone_calls.recording_url is E'@personal\n@masked\n@secret\n\nURL of the recording.';
 select app_private.make_deal_child('phone_calls', 'phone_call', 'phoneCalls', 'The calls, latest first',
   list_order => 'started_at desc, id desc');
 
@@ -10,9 +10,9 @@ grant insert (lead_id, buyer_id, direction, status, outcome, from_number, to_num
   to plat_user;
 
 comment on table app_public.phone_calls is 'A phone call with a lead or buyer.';
-comment on column app_public.phone_calls.user_id is 'Who of the team called, answered, or wrote it down.';
-comment on column app_public.phone_calls.direction is 'Who called.';
-comment on column app_public.phone_calls.status is 'How far it is, or how it ended.';
+comment on column app_public.phone_calls.user_id is 'The team member who called, answered or logged the call.';
+comment on column app_public.phone_calls.direction is 'Direction: inbound or outbound.';
+comment on column app_public.phone_calls.status is 'Current status.';
 comment on column app_public.phone_calls.outcome is
   'What came of it; DO_NOT_CALL marks the lead as not to be contacted.';
 comment on column app_public.phone_calls.from_number is
@@ -21,11 +21,11 @@ comment on column app_public.phone_calls.to_number is
   E'@personal\n\nThe number that was called; that of the lead or buyer for an outbound call where omitted.';
 comment on column app_public.phone_calls.started_at is E'@insertOptional\n\nWhen it began.';
 comment on column app_public.phone_calls.ended_at is 'When it ended.';
-comment on column app_public.phone_calls.notes is E'@personal\n\nWhat was said.';
+comment on column app_public.phone_calls.notes is E'@personal\n\nNotes about the call.';
 comment on column app_public.phone_calls.tracker_id is 'The tracker whose number was called.';
 comment on constraint phone_calls_order on app_public.phone_calls is 'A call ends after it starts.';
 comment on constraint phone_calls_user_id_fkey on app_public.phone_calls is
-  E'@fieldName user\n@backwardBehavior -*\n\nWho of the team called, answered, or wrote it down.';
+  E'@fieldName user\n@backwardBehavior -*\n\nThe team member who called, answered or logged the call.';
 comment on constraint phone_calls_tracker_id_fkey on app_public.phone_calls is
   E'@fieldName tracker\n@backwardBehavior -*\n\nThe tracker whose number was called.';
 
@@ -71,10 +71,9 @@ language sql stable as $$
 $$;
 grant execute on function app_public.phone_calls_duration_seconds, app_public.phone_calls_recording_url to plat_user,
   plat_anonymous;
-comment on function app_public.phone_calls_duration_seconds is
-  'How long it took, in seconds; null as long as it has no end.';
+comment on function app_public.phone_calls_duration_seconds is 'Duration in seconds; null until the call has ended.';
 comment on function app_public.phone_calls_recording_url is
-  'Where the recording is; null without the permission call.recording.';
+  'URL of the recording; null without the permission call.recording.';
 
 create function app_private.tg_phone_calls__lead() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

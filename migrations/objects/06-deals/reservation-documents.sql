@@ -31,13 +31,11 @@ comment on table app_public.reservation_documents is E'@file Document\n\nA docum
 comment on column app_public.reservation_documents.file is
   E'@personal contract\n@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
 comment on column app_public.reservation_documents.title is
-  E'@personal contract\n\nWhat people read instead of the filename.';
-comment on column app_public.reservation_documents.description is
-  E'@personal contract\n\nWhat it is about.';
-comment on column app_public.reservation_documents.filename is
-  E'@personal contract\n\nName for those who save it.';
+  E'@personal contract\n\nDisplay title, shown instead of the filename.';
+comment on column app_public.reservation_documents.description is E'@personal contract\n\nFree-text description.';
+comment on column app_public.reservation_documents.filename is E'@personal contract\n\nFilename for downloads.';
 comment on column app_public.reservation_documents.checksum is
-  E'@personal contract\n\nSHA-256 of the content, in hexadecimal digits.';
+  E'@personal contract\n\nSHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_public.reservation_documents.filemime is
-  E'@impersonal\n\nMedia type, by the content of the file.';
+  E'@impersonal\n\nMedia type (MIME) detected from the content.';
 comment on column app_public.reservation_documents.visible_to_buyer is 'Whether the buyer sees it; no where omitted.';

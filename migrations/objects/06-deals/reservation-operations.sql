@@ -252,9 +252,9 @@ begin
   return null;
 end $$;
 comment on function app_public.create_reservation is
-  E'Reserves a unit or a lot: nobody else can until it is over. Charges nobody. A buyer who signed in reserves '
-  'for themselves in a project where they have a purchase, and so does any visitor who signed in, in a public project '
-  'that allows it (publicReservations); there the fee confirms it.';
+  E'Reserves a unit or a lot exclusively until the reservation ends. Nobody is charged. Signed-in buyers can '
+  'reserve for themselves in projects where they have a purchase; so can any signed-in user in a public project '
+  'that allows it (`publicReservations`), where paying the fee confirms the reservation.';
 
 create function app_public.update_reservation(input jsonb) returns app_public.reservations
 language plpgsql volatile as $$

@@ -44,16 +44,16 @@ comment on table app_public.reservations is $$
 @defaultFirst 1000
 @filterLists status
 
-A reservation of a unit or lot.$$;
+An exclusive claim of a lead or buyer on a unit or lot.$$;
 comment on column app_public.reservations.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
-comment on column app_public.reservations.unit_id is E'@filter\n\nThe unit; either this or a lot.';
-comment on column app_public.reservations.lot_id is E'@filter\n\nThe lot; either this or a unit.';
+comment on column app_public.reservations.unit_id is E'@filter\n\nId of the unit. Set either this or `lotId`.';
+comment on column app_public.reservations.lot_id is E'@filter\n\nId of the lot. Set either this or `unitId`.';
 comment on column app_public.reservations.lead_id is E'@filter\n\nThe lead who reserves.';
 comment on column app_public.reservations.buyer_id is 'The buyer, where they made it themselves.';
 comment on column app_public.reservations.purchase_id is 'The purchase that it became; none after REFUNDED.';
 comment on column app_public.reservations.assignee_id is 'The member who works on it: that of the lead.';
-comment on column app_public.reservations.status is E'@filter\n\nWhat became of it.';
-comment on column app_public.reservations.status_changed_at is 'Since when it has its status.';
+comment on column app_public.reservations.status is E'@filter\n\nCurrent status.';
+comment on column app_public.reservations.status_changed_at is 'When the status last changed.';
 comment on column app_public.reservations.number is
   E'@impersonal\n@insertOptional\n\nNumber in the project, such as R-000042.';
 comment on column app_public.reservations.buyer_legal_name is E'@personal contract\n\nThe buyer''s name for '
@@ -61,42 +61,48 @@ comment on column app_public.reservations.buyer_legal_name is E'@personal contra
 comment on column app_public.reservations.price is
   E'@insertOptional\n\nThe price: the list price when it was made, or what was agreed on since.';
 comment on column app_public.reservations.list_price_snapshot is
-  E'@insertOptional\n\nThe list price when it was made; never changes.';
-comment on column app_public.reservations.premium_snapshot is 'The premium of the lot when it was made; never changes.';
+  E'@insertOptional\n\nList price when the reservation was created; never changes.';
+comment on column app_public.reservations.premium_snapshot is
+  'Lot premium when the reservation was created; never changes.';
 comment on column app_public.reservations.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.reservations.fee is
   'What it costs, as the project had it when it was made; paid as its feeDeposit.';
 comment on column app_public.reservations.cancellation_fee is
   'What is kept when it is cancelled, as the project had it when it was made.';
-comment on column app_public.reservations.occupancy_type is 'What the home is bought for.';
-comment on column app_public.reservations.occupancy_type_other is E'@personal\n\nWhat it is bought for, in words.';
+comment on column app_public.reservations.occupancy_type is 'Intended use of the home.';
+comment on column app_public.reservations.occupancy_type_other is
+  E'@personal\n\nIntended use in words, if `occupancyType` is OTHER.';
 comment on column app_public.reservations.financing_type is 'How it is to be paid.';
 comment on column app_public.reservations.financing_contingency is 'Whether the purchase depends on financing.';
-comment on column app_public.reservations.preapproved is 'Whether a lender approved the buyer.';
+comment on column app_public.reservations.preapproved is 'Whether a lender has pre-approved the buyer.';
 comment on column app_public.reservations.accepted_terms is 'Whether the buyer consents to the terms; has to be true.';
 comment on column app_public.reservations.accepted_terms_at is 'When the buyer consented to the terms.';
 comment on column app_public.reservations.purchase_authorization is 'Whether the buyer authorizes the purchase.';
 comment on column app_public.reservations.expiration is
-  E'@insertOptional\n\nHours that it lasts, 1 to 8,760; those of the project where omitted. In a change they count '
-  'from now.';
+  E'@insertOptional\n\n'
+  'Duration in hours, 1 to 8,760; `reservationExpiration` of the project if omitted. In an update, counted from '
+  'now.';
 comment on column app_public.reservations.expires_at is
-  E'@filter\n\nWhen it ends; null while a negotiation about it is active, and once it is a purchase.';
-comment on column app_public.reservations.extended_count is 'How often its hours were made to count anew.';
+  E'@filter\n\nWhen it expires; null while a negotiation is active, and once it is converted into a purchase.';
+comment on column app_public.reservations.extended_count is 'Number of times it was extended.';
 comment on column app_public.reservations.executed_at is 'When it was confirmed.';
 comment on column app_public.reservations.cancelled_at is 'When it was cancelled.';
 comment on column app_public.reservations.fallout_reason_id is
   'Why it fell through; CANCELLED takes this or a cancellationReason.';
 comment on column app_public.reservations.refunded_at is 'When it was refunded.';
 comment on column app_public.reservations.is_self_service is
-  'Whether a visitor made it for themselves, in a project that allows it; its fee confirms it.';
-comment on column app_public.reservations.transaction_id is E'@personal contract\n\nThe payment of its fee elsewhere.';
+  'Whether a signed-in user created it for themselves, in a project with `publicReservations`. Paying the fee '
+  'confirms it.';
+comment on column app_public.reservations.transaction_id is
+  E'@personal contract\n\nReference of the fee payment, if it was made outside of this service.';
 comment on column app_public.reservations.notes is
-  E'@personal\n@masked\n\nWhat the sales team notes; never shown to the buyer.';
+  E'@personal\n@masked\n\nInternal notes of the sales team; never visible to the buyer.';
 comment on column app_public.reservations.metadata is
-  E'@personal\n@masked\n\nFree data of the organization''s own programs.';
-comment on column app_public.reservations.inserted_at is E'@filter\n\nWhen it was made; the order of reservations.';
+  E'@personal\n@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
+comment on column app_public.reservations.inserted_at is
+  E'@filter\n\nWhen the reservation was created. Lists are sorted by it, latest first.';
 comment on column app_public.reservations.cancellation_reason is
-  E'@personal\n@masked\n\nWhy it was cancelled, in words.';
+  E'@personal\n@masked\n\nReason for the cancellation, in words.';
 comment on constraint reservations_one_thing on app_public.reservations is 'Name either the unit or the lot.';
 comment on constraint reservations_refunded on app_public.reservations is 'A refunded reservation has no purchase.';
 comment on constraint reservations_expiration_range on app_public.reservations is 'Give 1 to 8,760 hours.';
@@ -122,7 +128,7 @@ comment on constraint reservations_user_id_fkey on app_public.reservations is
 comment on constraint reservations_assignee_id_fkey on app_public.reservations is
   E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on it.';
 comment on constraint reservations_fallout_reason_id_fkey on app_public.reservations is
-  E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy it fell through.';
+  E'@fieldName falloutReason\n@backwardBehavior -*\n\nReason why the reservation fell through.';
 comment on index app_public.reservations_unit_open is 'This unit is reserved already.';
 comment on index app_public.reservations_lot_open is 'This lot is reserved already.';
 comment on table app_private.reservation_counters is 'The last number of a reservation of each project.';
@@ -438,13 +444,15 @@ end $$;
 grant execute on function app_public.reservations_total_contract_price, app_public.reservations_ppsf,
   app_public.reservations_notes, app_public.reservations_metadata, app_public.reservations_allowed_transitions,
   app_public.units_active_reservation, app_public.users_reservations to plat_user, plat_anonymous;
-comment on function app_public.reservations_total_contract_price is E'@notNull\n\nThe price with the options chosen.';
+comment on function app_public.reservations_total_contract_price is E'@notNull\n\nPrice including the chosen options.';
 comment on function app_public.reservations_ppsf is 'Price per square foot: of the home, or of the land for a lot.';
 comment on function app_public.reservations_notes is 'What the sales team noted; null for the buyer.';
 comment on function app_public.reservations_metadata is
-  'Free data of the organization''s own programs; null for the buyer.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null for the buyer.';
 comment on function app_public.reservations_allowed_transitions is
-  E'@notNull\n@reads cancellation_reason\n\nThe steps that the viewer can make it take by hand from its status.';
+  E'@notNull\n'
+  '@reads cancellation_reason\n\n'
+  'Status transitions that the viewer can make; others happen automatically.';
 
 create function app_public.reservations_negotiation(r app_public.reservations) returns setof app_public.negotiations
 language sql stable rows 1 as $$

@@ -248,6 +248,6 @@ begin
   return app_hidden.create_record(null::app_public.unit_holds, input);
 end $$;
 comment on function app_public.create_unit_hold is
-  'Holds a unit or a lot for a short time: nobody else reserves it meanwhile. A visitor who signed in holds it for '
-  'themselves in a project that allows it (publicReservations), for publicHoldExpiration hours.';
+  'Holds a unit or a lot for a short time, during which nobody else can reserve it. In a project that allows it '
+  '(`publicReservations`), signed-in users can hold one for themselves for `publicHoldExpiration` hours.';
 grant execute on function app_public.create_unit_hold to plat_user, plat_anonymous;

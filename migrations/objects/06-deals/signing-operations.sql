@@ -16,18 +16,18 @@ declare
 begin
   for described in select * from (values
     ('agreement_id', E'@notNull\n\nThe agreement.'), ('signer_id', E'@notNull\n\nThe signer.'),
-    ('title', E'@notNull\n\nWhat it is called.'), ('type', E'@notNull\n\nKind of the agreement.'),
-    ('status', E'@notNull\n\nHow far the agreement is.'),
+    ('title', E'@notNull\n\nDisplay title.'), ('type', E'@notNull\n\nKind of the agreement.'),
+    ('status', E'@notNull\n\nSigning status of the agreement.'),
     ('organization_name', E'@notNull\n\nWho asks.'),
     ('project_title', E'@notNull\n\nTitle of the project that the agreement is about.'),
     ('signer_name', E'@notNull\n\nThe name of the signer, as it stands on the agreement.'),
     ('role', E'@notNull\n\nWhat the signer is to the agreement.'),
-    ('signer_status', E'@notNull\n\nHow far the signer is.'),
+    ('signer_status', E'@notNull\n\nSigning status of the signer.'),
     ('can_sign', E'@notNull\n\nWhether the signer can sign, or decline, now.'),
     ('file_id', 'The version that is signed; null once the agreement was withdrawn or has expired.'),
     ('file_number', 'Which version it is.'), ('filename', 'Its name for those who save it.'),
     ('checksum', 'SHA-256 of it, in hexadecimal digits.'),
-    ('url', 'Where it is: an address that works for a few minutes.'),
+    ('url', 'Download URL; expires after a few minutes.'),
     ('certificate_url', 'Where it says who signed what, when and from where; null before all have signed.'),
     ('consent_text', E'@notNull\n\nWhat the signer agrees to by signing.'),
     ('code_sent_to', 'Where the last code went, shortened; null where none is open.'),
@@ -290,7 +290,7 @@ comment on function app_public.decline_agreement(app_public.signing_code, app_pu
   '@arg reason Why, for whoever sent it.\n'
   '@arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.\n'
   '@arg token The token of the link in the mail, for whoever has no account.\n\n'
-  'Refuses to sign an agreement, which ends it for everybody.';
+  'Declines to sign an agreement. This ends the agreement for all signers.';
 
 create function app_public.remind_agreement_signer(id uuid) returns app_public.agreement_signers
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -311,8 +311,7 @@ begin
 end $$;
 grant execute on function app_public.remind_agreement_signer to plat_user, plat_anonymous;
 comment on function app_public.remind_agreement_signer(uuid) is
-  E'@arg id The signer.\n\nSends a signer who was asked and has not signed yet another mail; three within 24 hours at '
-    'most.';
+  E'@arg id The signer.\n\nSends a reminder email to a signer who has not signed yet; at most three in 24 hours.';
 
 create function app_private.remind_signer(id uuid, why text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -33,30 +33,32 @@ comment on table app_public.unit_holds is $$
 @defaultOrder inserted_at desc
 @filterLists status
 
-A unit or lot that is kept for somebody for a short time, without a reservation.$$;
+A short-term exclusive claim on a unit or lot, without a reservation.$$;
 comment on column app_public.unit_holds.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
-comment on column app_public.unit_holds.unit_id is E'@filter\n\nThe unit; either this or a lot.';
-comment on column app_public.unit_holds.lot_id is E'@filter\n\nThe lot; either this or a unit.';
-comment on column app_public.unit_holds.lead_id is E'@filter\n\nThe lead that it is kept for.';
-comment on column app_public.unit_holds.user_id is E'@filter userIds\n\nWho holds it.';
+comment on column app_public.unit_holds.unit_id is E'@filter\n\nId of the unit. Set either this or `lotId`.';
+comment on column app_public.unit_holds.lot_id is E'@filter\n\nId of the lot. Set either this or `unitId`.';
+comment on column app_public.unit_holds.lead_id is E'@filter\n\nThe lead that the hold is for.';
+comment on column app_public.unit_holds.user_id is E'@filter userIds\n\nThe user who holds it.';
 comment on column app_public.unit_holds.holder_organization_id is
   E'@behavior -*\n\nThe organization that whoever holds it sells for.';
 comment on column app_public.unit_holds.assignee_id is
   'The member who works on it: that of the lead, else whoever holds it.';
-comment on column app_public.unit_holds.status is E'@filter\n\nWhat became of it.';
-comment on column app_public.unit_holds.status_changed_at is 'Since when it has its status.';
+comment on column app_public.unit_holds.status is E'@filter\n\nCurrent status.';
+comment on column app_public.unit_holds.status_changed_at is 'When the status last changed.';
 comment on column app_public.unit_holds.expiration is
-  E'@insertOptional\n\nHours that it lasts; those of the project where omitted. In a change they count from now.';
+  E'@insertOptional\n\n'
+  'Duration in hours; `holdExpiration` of the project if omitted. In an update, counted from now.';
 comment on column app_public.unit_holds.held_since is
-  'Since when the same person holds it: holdExpirationLimit of the project counts from there.';
-comment on column app_public.unit_holds.expires_at is E'@filter\n\nWhen it ends by itself.';
-comment on column app_public.unit_holds.extended_count is 'How often its hours were made to count anew.';
+  'When the same person first held it; `holdExpirationLimit` of the project counts from then.';
+comment on column app_public.unit_holds.expires_at is E'@filter\n\nWhen it expires.';
+comment on column app_public.unit_holds.extended_count is 'Number of times it was extended.';
 comment on column app_public.unit_holds.is_self_service is
-  'Whether a visitor made it for themselves, in a project that allows it.';
+  'Whether a signed-in user created it for themselves, in a project with `publicReservations`.';
 comment on column app_public.unit_holds.held_price is
-  'The list price when it was made, at which it becomes a reservation; older holds have none.';
-comment on column app_public.unit_holds.notes is E'@personal\n@masked\n\nWhat the sales team notes.';
-comment on column app_public.unit_holds.inserted_at is E'@filter\n\nWhen it was made; the order of unitHolds.';
+  'List price when the hold was created, used if it becomes a reservation; null for older holds.';
+comment on column app_public.unit_holds.notes is E'@personal\n@masked\n\nInternal notes of the sales team.';
+comment on column app_public.unit_holds.inserted_at is
+  E'@filter\n\nWhen the hold was created. Lists are sorted by it, latest first.';
 comment on constraint unit_holds_one_thing on app_public.unit_holds is 'Name either the unit or the lot.';
 comment on constraint unit_holds_expiration_range on app_public.unit_holds is 'Give 1 to 720 hours.';
 comment on constraint unit_holds_unit_id_fkey on app_public.unit_holds is
@@ -66,10 +68,12 @@ comment on constraint unit_holds_lot_id_fkey on app_public.unit_holds is
   E'@fieldName lot\n@foreignFieldName holds\n@backwardPermission sale.read\n@backwardDescription Its holds, newest '
   'first; null without the permission sale.read.\n\nThe lot.';
 comment on constraint unit_holds_lead_id_fkey on app_public.unit_holds is
-  E'@fieldName lead\n@foreignFieldName holds\n@backwardDescription The holds, newest first.\n\nThe lead that it is '
-  'kept for.';
+  E'@fieldName lead\n'
+  '@foreignFieldName holds\n'
+  '@backwardDescription The holds, newest first.\n\n'
+  'The lead that the hold is for.';
 comment on constraint unit_holds_user_id_fkey on app_public.unit_holds is
-  E'@fieldName user\n@backwardBehavior -*\n\nWho holds it.';
+  E'@fieldName user\n@backwardBehavior -*\n\nThe user who holds it.';
 comment on constraint unit_holds_holder_organization_id_fkey on app_public.unit_holds is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe organization that whoever holds it sells for.';
 comment on constraint unit_holds_assignee_id_fkey on app_public.unit_holds is
@@ -380,8 +384,8 @@ begin
   return row(hold.id, true, hold.unit_id, hold.lot_id);
 end $$;
 comment on function app_public.delete_unit_hold is
-  E'@arg id The hold.\n\nEnds a hold: the unit or lot is AVAILABLE again. Refused with CONFLICT when it is over '
-  'already.';
+  E'@arg id The hold.\n\n'
+  'Releases a hold: the unit or lot becomes AVAILABLE. Refused with CONFLICT if the hold has already ended.';
 comment on type app_public.delete_unit_hold_payload is
   E'@foreignKey (unit_id) references units (id)|@fieldName unit\n'
   '@foreignKey (lot_id) references lots (id)|@fieldName lot\n\nWhat deleteUnitHold did.';

@@ -18,19 +18,21 @@ create policy admins on app_public.webhook_deliveries for select to plat_user
 grant select on app_public.webhook_deliveries to plat_user, plat_anonymous;
 
 comment on table app_public.webhook_deliveries is
-  E'@behavior -operation\n@defaultOrder id desc\n\nAn event on its way to a webhook, with what the receiver answered '
-  'last.';
+  E'@behavior -operation\n'
+  '@defaultOrder id desc\n\n'
+  'The delivery of one event to a webhook, with the latest response of the receiver.';
 comment on column app_public.webhook_deliveries.webhook_id is E'@behavior -*\n\nThe webhook.';
 comment on column app_public.webhook_deliveries.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.webhook_deliveries.event_id is E'@behavior -*\n\nThe event; null for a test.';
-comment on column app_public.webhook_deliveries.attempt is 'How often it was tried.';
-comment on column app_public.webhook_deliveries.status is 'What became of it.';
+comment on column app_public.webhook_deliveries.attempt is 'Number of attempts so far.';
+comment on column app_public.webhook_deliveries.status is 'Current status.';
 comment on column app_public.webhook_deliveries.response_status is
-  'The HTTP status of the last answer; null where there was none.';
+  'HTTP status of the last response; null if there was none.';
 comment on column app_public.webhook_deliveries.response_body is
-  E'@personal\n\nThe first part of the last answer, or why there was none.';
+  E'@personal\n\nBeginning of the last response body, or why there was no response.';
 comment on column app_public.webhook_deliveries.duration_ms is 'How long the last attempt took, in milliseconds.';
-comment on column app_public.webhook_deliveries.next_attempt_at is 'When it is tried next.';
+comment on column app_public.webhook_deliveries.next_attempt_at is
+  'When the next attempt is due; null if there is none.';
 comment on constraint webhook_deliveries_organization_id_fkey on app_public.webhook_deliveries is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe organization.';
 comment on constraint webhook_deliveries_webhook_id_fkey on app_public.webhook_deliveries is
@@ -387,7 +389,7 @@ begin
   return result;
 end $$;
 comment on function app_public.send_test_webhook is
-  'Sends the event webhook.test to a webhook, whatever its status, once; what comes of it shows in the delivery. Takes '
+  'Sends the event webhook.test to a webhook once, whatever its status. The delivery shows the result. Requires '
   'the permission org.admin.';
 
 create function app_public.redeliver_events(id uuid, from_sequence text,
@@ -424,8 +426,8 @@ end $$;
 comment on function app_public.redeliver_events is
   E'@arg from_sequence The sequence number of the first event.\n'
   '@arg to_sequence The sequence number of the last event; omitted: the latest there is.\n\n'
-  'Sends the events of a range of the sequence once more, those that the webhook wants, under their former '
-  'ids. Takes the permission org.admin.';
+  'Redelivers the events of a range of sequence numbers to a webhook, as far as it subscribes to them. Events keep '
+  'their ids. Requires the permission org.admin.';
 grant execute on function app_public.send_test_webhook, app_public.redeliver_events to plat_user, plat_anonymous;
 grant execute on function app_private.disabled_webhook, app_private.fan_out_webhooks,
   app_private.free_webhook_deliveries, app_private.refuse_webhook_secret, app_private.review_webhook,

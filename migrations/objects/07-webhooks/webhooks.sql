@@ -48,18 +48,20 @@ select app_private.make_state_machine('webhooks', 'webhook',
 grant select on app_public.webhooks to plat_user, plat_anonymous;
 grant update (url, description, events, status), delete on app_public.webhooks to plat_user;
 
-comment on table app_public.webhooks is 'An address that the events of an organization are sent to.';
+comment on table app_public.webhooks is 'A URL that events of an organization are sent to.';
 comment on column app_public.webhooks.url is 'Where they are sent: https, a public address, port 443 or 8443.';
-comment on column app_public.webhooks.description is 'What it is for.';
+comment on column app_public.webhooks.description is 'Free-text description of the purpose.';
 comment on column app_public.webhooks.events is 'The events that are sent, such as lead.created, unit.* or *.';
 comment on column app_public.webhooks.status is 'Whether events are sent.';
 comment on column app_public.webhooks.secret is
   E'@secret\n\nThe secret that signs: in the answer of createWebhook and rotateWebhookSecret, and null ever after.';
-comment on column app_public.webhooks.secret_prefix is 'The first characters of the secret, to recognise it by.';
-comment on column app_public.webhooks.previous_secret_expires_at is 'Until when the former secret signs too.';
-comment on column app_public.webhooks.disabled_reason is 'Why it is disabled.';
+comment on column app_public.webhooks.secret_prefix is 'First characters of the secret, to identify it.';
+comment on column app_public.webhooks.previous_secret_expires_at is
+  'Until when requests are also signed with the previous secret.';
+comment on column app_public.webhooks.disabled_reason is 'Reason why it is disabled.';
 comment on column app_public.webhooks.created_by_id is 'Who created it.';
-comment on column app_public.webhooks.principal_id is 'In whose name events are sent: what they may read.';
+comment on column app_public.webhooks.principal_id is
+  'The user on whose behalf events are sent; only events that this user may read are sent.';
 comment on constraint webhooks_principal_id_fkey on app_public.webhooks is
   E'@fieldName principal\n@backwardBehavior -*\n\nIn whose name events are sent: whoever created it, changed its '
   'address or events, or enabled it last. Only what they may read is sent, and nothing once they may not administer '
@@ -68,8 +70,12 @@ comment on column app_public.webhooks.integration_id is
   E'@secret\n@behavior -*\n\nThe integration that it belongs to, which is what people see of it.';
 comment on constraint webhooks_secret_is_not_kept on app_public.webhooks is 'Secrets are not kept.';
 comment on constraint webhooks_organization_id_fkey on app_public.webhooks is
-  E'@parent\n@fieldName organization\n@foreignFieldName webhooks\n@backwardPermission org.admin\n@backwardDescription '
-  'Where its events are sent; null without the permission org.admin.\n\nThe organization.';
+  E'@parent\n'
+  '@fieldName organization\n'
+  '@foreignFieldName webhooks\n'
+  '@backwardPermission org.admin\n'
+  '@backwardDescription Webhooks of the organization; null without the permission org.admin.\n\n'
+  'The organization.';
 comment on constraint webhooks_created_by_id_fkey on app_public.webhooks is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
 comment on constraint webhooks_integration_id_fkey on app_public.webhooks is E'@behavior -*\n\nThe integration.';
@@ -183,11 +189,10 @@ create function app_public.webhooks_allowed_transitions(w app_public.webhooks) r
 language sql stable as $$ select app_hidden.transitions_from('webhook', to_jsonb(w)) $$;
 grant execute on function app_public.webhooks_failure_count, app_public.webhooks_last_delivery_at,
   app_public.webhooks_allowed_transitions to plat_user, plat_anonymous;
-comment on function app_public.webhooks_failure_count is
-  E'@notNull\n\nHow many attempts failed since the last that succeeded.';
-comment on function app_public.webhooks_last_delivery_at is 'When an attempt was made last, whatever became of it.';
+comment on function app_public.webhooks_failure_count is E'@notNull\n\nNumber of consecutive failed attempts.';
+comment on function app_public.webhooks_last_delivery_at is 'When the last attempt was made, successful or not.';
 comment on function app_public.webhooks_allowed_transitions is
-  E'@notNull\n\nThe steps that the webhook can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 -- Operations.
 create function app_private.require_webhook(id uuid) returns app_public.webhooks
@@ -244,11 +249,11 @@ begin
 end $$;
 comment on function app_public.create_webhook is
   E'@arg organization_id The organization whose events are sent.\n'
-  '@arg url Where to: https, a public address, port 443 or 8443.\n'
-  '@arg events Event names such as lead.created, unit.* or *.\n'
-  '@arg description What it is for.\n\n'
-  'Has the events of an organization sent to an address, from now on. The field secret of the answer shows '
-  'what they are signed with, this once. Takes the permission org.admin, and audit.read or the permission to read all '
+  '@arg url URL to send events to: https, publicly reachable, port 443 or 8443.\n'
+  '@arg events Names of the events to send, such as lead.created, unit.* or *.\n'
+  '@arg description Free-text description of the purpose.\n\n'
+  'Creates a webhook: events of an organization are sent to a URL from now on. Only this response contains '
+  '`secret`, with which requests are signed. Requires org.admin, and either audit.read or permission to read all '
   'records that the events are about.';
 
 create function app_public.rotate_webhook_secret(id uuid, secret app_public.fresh_secret,
@@ -279,7 +284,8 @@ end $$;
 comment on function app_public.rotate_webhook_secret is $$
 @arg grace_hours How long the old secret still signs too: 0 to 720, 24 where omitted.
 
-Gives a webhook a new secret, which the field secret of the answer shows, this once. Takes the permission org.admin.$$;
+Replaces the signing secret of a webhook. Only this response contains the new `secret`. Requires the permission
+org.admin.$$;
 grant execute on function app_public.create_webhook, app_public.rotate_webhook_secret to plat_user, plat_anonymous;
 
 create function app_public.webhooks_deliveries(w app_public.webhooks,
@@ -322,7 +328,7 @@ create trigger _700_follow after update on app_public.webhooks for each row
     from new.deleted_at) execute function app_private.tg_webhooks__follow();
 
 comment on function app_public.webhooks_deliveries is
-  E'@arg status Only those that this became of.\n\nWhat was sent to it, latest first; kept for 30 days.';
+  E'@arg status Only those that this became of.\n\nDeliveries, latest first; kept for 30 days.';
 
 create trigger _700_of_integration after update on app_private.webhook_health for each row
   when (new.integration_id is not null and new.last_delivery_at is distinct from old.last_delivery_at)

@@ -34,18 +34,18 @@ grant select on app_public.escalation_tickets to plat_user, plat_anonymous;
 grant update (priority, assignee_id, due_at) on app_public.escalation_tickets to plat_user;
 
 comment on table app_public.escalation_tickets is
-  E'@defaultOrder opened_at desc\n\nSomething that the service leaves to a person to decide.';
+  E'@defaultOrder opened_at desc\n\nA decision that the service leaves to a person.';
 comment on column app_public.escalation_tickets.cause is
   E'@impersonal\n@secret\n@behavior -*\n\nWhat it is about, as the service recognises it: one ticket is open for it '
   'at a time.';
 comment on column app_public.escalation_tickets.input is
   E'@personal\n@secret\n@behavior -*\n\nWhat the actions need to know.';
-comment on column app_public.escalation_tickets.status is E'@filter\n\nHow far it is.';
-comment on column app_public.escalation_tickets.status_changed_at is 'Since when it has its status.';
-comment on column app_public.escalation_tickets.kind is E'@filter\n\nWhat it is about.';
-comment on column app_public.escalation_tickets.priority is E'@filter\n\nHow urgent it is.';
-comment on column app_public.escalation_tickets.title is E'@personal\n\nWhat happened, in a line.';
-comment on column app_public.escalation_tickets.description is E'@personal\n\nWhat happened, at length.';
+comment on column app_public.escalation_tickets.status is E'@filter\n\nCurrent status.';
+comment on column app_public.escalation_tickets.status_changed_at is 'When the status last changed.';
+comment on column app_public.escalation_tickets.kind is E'@filter\n\nWhat the ticket is about.';
+comment on column app_public.escalation_tickets.priority is E'@filter\n\nUrgency of the ticket.';
+comment on column app_public.escalation_tickets.title is E'@personal\n\nSummary of what happened.';
+comment on column app_public.escalation_tickets.description is E'@personal\n\nDetailed description of what happened.';
 comment on column app_public.escalation_tickets.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.escalation_tickets.lead_id is E'@filter leadId\n\nThe lead that it is about.';
 comment on column app_public.escalation_tickets.buyer_id is E'@filter buyerId\n\nThe purchase that it is about.';
@@ -55,15 +55,16 @@ comment on column app_public.escalation_tickets.subject_id is E'@filter subjectI
 comment on column app_public.escalation_tickets.workflow_execution_id is
   E'@behavior -*\n\nThe workflow run that it is about.';
 comment on column app_public.escalation_tickets.generation_id is E'@behavior -*\n\nThe draft that it is about.';
-comment on column app_public.escalation_tickets.available_actions is 'What it can be resolved by.';
+comment on column app_public.escalation_tickets.available_actions is 'Actions that can resolve the ticket.';
 comment on column app_public.escalation_tickets.action is 'What it was resolved by; once it succeeded, for good.';
 comment on column app_public.escalation_tickets.action_status is 'What became of the action.';
 comment on column app_public.escalation_tickets.action_error is E'@personal\n\nWhy the action failed.';
-comment on column app_public.escalation_tickets.note is E'@personal\n\nA word about the decision.';
-comment on column app_public.escalation_tickets.assignee_id is E'@filter assigneeIds\n\nWho is to decide.';
-comment on column app_public.escalation_tickets.opened_at is E'@filter\n\nWhen it was opened.';
+comment on column app_public.escalation_tickets.note is E'@personal\n\nComment on the decision.';
+comment on column app_public.escalation_tickets.assignee_id is
+  E'@filter assigneeIds\n\nThe team member who has to decide.';
+comment on column app_public.escalation_tickets.opened_at is E'@filter\n\nWhen the ticket was opened.';
 comment on column app_public.escalation_tickets.due_at is
-  E'@filter\n\nUntil when it can be resolved; then it is EXPIRED.';
+  E'@filter\n\nDeadline; an unresolved ticket becomes EXPIRED then.';
 comment on column app_public.escalation_tickets.resolved_at is 'When it was resolved.';
 comment on column app_public.escalation_tickets.resolved_by_id is 'Who chose the action.';
 comment on constraint escalation_tickets_organization_id_fkey on app_public.escalation_tickets is
@@ -77,12 +78,14 @@ comment on constraint escalation_tickets_lead_id_fkey on app_public.escalation_t
 comment on constraint escalation_tickets_buyer_id_fkey on app_public.escalation_tickets is
   E'@fieldName buyer\n@backwardBehavior -*\n\nThe purchase that it is about.';
 comment on constraint escalation_tickets_assignee_id_fkey on app_public.escalation_tickets is
-  E'@fieldName assignee\n@backwardBehavior -*\n\nWho is to decide.';
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe team member who has to decide.';
 comment on constraint escalation_tickets_resolved_by_id_fkey on app_public.escalation_tickets is
   E'@fieldName resolvedBy\n@backwardBehavior -*\n\nWho chose the action.';
 comment on constraint escalation_tickets_workflow_execution_id_fkey on app_public.escalation_tickets is
-  E'@fieldName workflowExecution\n@foreignFieldName escalationTickets\n@backwardDescription What it asked people, '
-  'latest first.\n\nThe execution of a workflow that it is about.';
+  E'@fieldName workflowExecution\n'
+  '@foreignFieldName escalationTickets\n'
+  '@backwardDescription Escalation tickets of the execution, latest first.\n\n'
+  'The execution of a workflow that it is about.';
 comment on constraint escalation_tickets_generation_id_fkey on app_public.escalation_tickets is
   E'@fieldName generation\n@backwardBehavior -*\n\nThe draft that it is about.';
 

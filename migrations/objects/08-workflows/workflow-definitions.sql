@@ -37,8 +37,9 @@ language sql stable as $$
     ('event', 'occurredAt', 'time', 'When.'),
     ('event', 'subjectType', 'text', 'The kind of record that changed.'),
     ('event', 'subjectId', 'text', 'The record that changed.'),
-    ('event', 'actorId', 'text', 'The user who caused it.'), ('event', 'actorType', 'text', 'Who caused it.'),
-    ('event', 'channel', 'text', 'The way the change came in.'),
+    ('event', 'actorId', 'text', 'The user who caused it.'), ('event', 'actorType', 'text',
+      'Kind of actor that caused the event.'),
+    ('event', 'channel', 'text', 'Channel through which the change was made.'),
     ('event', 'changes', 'JSON', 'The changed fields: event.changes.status.0 before, event.changes.status.1 after.'),
     ('event', 'data', 'JSON', 'The record after the change; decimals are texts there.')
 $$;
@@ -627,10 +628,10 @@ comment on type app_public.workflow_step_input is 'A step of a workflow.';
 
 comment on column app_public.workflow_step_input.type is E'@notNull\n\nWhat it does.';
 comment on column app_public.workflow_step_input.name is 'What people call it.';
-comment on column app_public.workflow_step_input.config is 'How it does it; the members depend on the type.';
+comment on column app_public.workflow_step_input.config is 'Configuration of the step; its fields depend on the type.';
 comment on column app_public.workflow_step_input.wait_seconds is
   'How long it waits, in seconds: a WAIT in all, another step before it begins.';
-comment on column app_public.workflow_step_input.on_error is 'What follows when it fails; RETRY where omitted.';
+comment on column app_public.workflow_step_input.on_error is 'What to do when the step fails. Default: RETRY.';
 
 create function app_private.require_managed_workflow(id uuid) returns app_public.workflows
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -780,11 +781,13 @@ create function app_public.archive_workflow(id uuid) returns app_public.workflow
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.set_workflow_status(id, 'ARCHIVED') $$;
 comment on function app_public.enable_workflow is
-  'Has a workflow started by its trigger, by hand and in batches, in the name of the viewer; what happened before does '
-  'not start it. Takes the permission workflow.manage, and those for what it reads and changes.';
+  'Enables a workflow: from now on it can be started by its trigger, manually and in batches, and acts on behalf '
+  'of the viewer. Earlier events do not start it. Requires workflow.manage and the permissions for everything that '
+  'the workflow reads and changes.';
 comment on function app_public.disable_workflow is
-  'Has a workflow not started any more; executions that have begun go on. Takes the permission workflow.manage.';
+  'Disables a workflow: it is no longer started. Executions that are under way continue. Requires the permission '
+  'workflow.manage.';
 comment on function app_public.archive_workflow is
-  'Puts a disabled workflow away: it is neither started nor changed any more. Takes the permission workflow.manage.';
+  'Archives a disabled workflow: it can no longer be started or changed. Requires the permission workflow.manage.';
 grant execute on function app_public.create_workflow, app_public.update_workflow, app_public.enable_workflow,
   app_public.disable_workflow, app_public.archive_workflow to plat_user, plat_anonymous;

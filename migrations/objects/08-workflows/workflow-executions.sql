@@ -38,14 +38,14 @@ comment on index app_public.workflow_executions_live is 'The workflow is under w
 -- Before the events are made, which leave out what only serves the engine.
 comment on column app_public.workflow_executions.reentry is
   E'@secret\n@behavior -*\n\nWhether the workflow could be started again for the subject when this began.';
-comment on table app_public.workflow_executions is E'@defaultOrder id desc\n\nA workflow at work on one subject.';
+comment on table app_public.workflow_executions is E'@defaultOrder id desc\n\nOne run of a workflow, for one record.';
 comment on column app_public.workflow_executions.depth is
   E'@secret\n@behavior -*\n\nHow many executions led to this one, each through what the one before did.';
 comment on column app_public.workflow_executions.current_step is
   E'@secret\n\nThe step that comes next, or that it waits in; the one at which it ended where it failed or was '
   'cancelled, null where it is completed.';
 comment on column app_public.workflow_executions.attempts is
-  E'@secret\n\nHow often the current step has failed so far.';
+  E'@secret\n\nNumber of failed attempts of the current step.';
 comment on column app_public.workflow_executions.scheduled_at is
   E'@secret\n\nWhen the current step is due; null while it waits for nothing but an event, and when it is over.';
 comment on column app_public.workflow_executions.holder is
@@ -55,7 +55,7 @@ comment on column app_public.workflow_executions.held_until is
 comment on column app_public.workflow_executions.deaths is
   E'@secret\n@behavior -*\n\nHow many processes died while they carried out the current step.';
 comment on column app_public.workflow_executions.context is
-  E'@personal\n@secret\n\nWhat it was started with; conditions and texts of steps have it as `context`.';
+  E'@personal\n@secret\n\nData given at the start, available as `context` in conditions and templates of the steps.';
 comment on column app_public.workflow_executions.workflow_id is 'The workflow.';
 comment on column app_public.workflow_executions.steps_revision is 'The revision of the steps that it goes through.';
 comment on column app_public.workflow_executions.subject_type is 'The kind of record that it is about.';
@@ -63,31 +63,36 @@ comment on column app_public.workflow_executions.subject_id is 'The record that 
 comment on column app_public.workflow_executions.lead_id is 'The lead that it is about, or that its subject is of.';
 comment on column app_public.workflow_executions.buyer_id is
   'The purchase that it is about, or that its subject is of.';
-comment on column app_public.workflow_executions.batch_id is 'What all executions of one batch have in common.';
-comment on column app_public.workflow_executions.status is E'@filter\n\nHow far it is.';
+comment on column app_public.workflow_executions.batch_id is
+  'Id shared by all executions that were started in one batch.';
+comment on column app_public.workflow_executions.status is E'@filter\n\nCurrent status.';
 comment on column app_public.workflow_executions.trigger_type is 'What started it.';
 comment on column app_public.workflow_executions.trigger_event_id is E'@behavior -*\n\nThe event that started it.';
 comment on column app_public.workflow_executions.started_by_id is
   E'@inert An execution acts in the name of its workflow.\n\nWho started it.';
-comment on column app_public.workflow_executions.started_at is 'When its first step was taken.';
+comment on column app_public.workflow_executions.started_at is 'When the first step started.';
 comment on column app_public.workflow_executions.paused_at is 'When it was paused last.';
 comment on column app_public.workflow_executions.paused_by_id is
   'Who paused it last; null where a step that failed did.';
 comment on column app_public.workflow_executions.pause_reason is E'@personal\n\nWhy it was paused last.';
 comment on column app_public.workflow_executions.resumed_at is 'When it was resumed last.';
-comment on column app_public.workflow_executions.resume_at is 'When a paused one resumes by itself.';
-comment on column app_public.workflow_executions.completed_at is 'When it was over, be it as failed.';
+comment on column app_public.workflow_executions.resume_at is 'When a paused execution resumes automatically.';
+comment on column app_public.workflow_executions.completed_at is 'When the execution ended, successfully or not.';
 comment on column app_public.workflow_executions.cancelled_at is 'When it was cancelled.';
 comment on column app_public.workflow_executions.cancel_reason is E'@personal\n\nWhy it was cancelled.';
 comment on column app_public.workflow_executions.error is E'@personal\n\nWhy it failed.';
 comment on constraint workflow_executions_workflow_id_fkey on app_public.workflow_executions is
   E'@fieldName workflow\n@backwardBehavior -*\n\nThe workflow.';
 comment on constraint workflow_executions_lead_id_fkey on app_public.workflow_executions is
-  E'@fieldName lead\n@foreignFieldName workflowExecutions\n@backwardDescription The workflows at work on the lead and '
-  'what is of it, latest first.\n\nThe lead that it is about, or that its subject is of.';
+  E'@fieldName lead\n'
+  '@foreignFieldName workflowExecutions\n'
+  '@backwardDescription Workflow executions about the lead and its records, latest first.\n\n'
+  'The lead that it is about, or that its subject is of.';
 comment on constraint workflow_executions_buyer_id_fkey on app_public.workflow_executions is
-  E'@fieldName buyer\n@foreignFieldName workflowExecutions\n@backwardDescription The workflows at work on the '
-  'purchase, latest first.\n\nThe purchase that it is about, or that its subject is of.';
+  E'@fieldName buyer\n'
+  '@foreignFieldName workflowExecutions\n'
+  '@backwardDescription Workflow executions about the purchase, latest first.\n\n'
+  'The purchase that it is about, or that its subject is of.';
 comment on constraint workflow_executions_trigger_event_id_fkey on app_public.workflow_executions is
   E'@fieldName triggerEvent\n@backwardBehavior -*\n\nThe event that started it; null where something else did.';
 comment on constraint workflow_executions_started_by_id_fkey on app_public.workflow_executions is
@@ -101,23 +106,28 @@ create policy seers_of_execution on app_public.workflow_step_runs for select to 
 grant select on app_public.workflow_step_runs to plat_user, plat_anonymous;
 
 comment on table app_public.workflow_step_runs is
-  E'@behavior -operation\n@defaultOrder sequence asc, attempt asc\n@partOf execution_id\n\nAn attempt at a step.';
+  E'@behavior -operation\n'
+  '@defaultOrder sequence asc, attempt asc\n'
+  '@partOf execution_id\n\n'
+  'One attempt to run a step.';
 comment on column app_public.workflow_step_runs.execution_id is E'@behavior -*\n\nThe execution.';
 comment on column app_public.workflow_step_runs.step_id is E'@behavior -*\n\nThe step.';
 comment on column app_public.workflow_step_runs.sequence is 'The place of the step among the steps.';
-comment on column app_public.workflow_step_runs.attempt is 'Which attempt it was, from 1.';
-comment on column app_public.workflow_step_runs.status is 'What became of it.';
+comment on column app_public.workflow_step_runs.attempt is 'Number of the attempt, from 1.';
+comment on column app_public.workflow_step_runs.status is 'Current status.';
 comment on column app_public.workflow_step_runs.started_at is 'When it began.';
-comment on column app_public.workflow_step_runs.finished_at is 'When it was over.';
+comment on column app_public.workflow_step_runs.finished_at is 'When it ended.';
 comment on column app_public.workflow_step_runs.output is
-  E'@personal\n\nWhat came of it, for later steps: `steps.<sequence>` of conditions and texts.';
+  E'@personal\n\nOutput of the step, available to later steps as `steps.<sequence>`.';
 comment on column app_public.workflow_step_runs.error is E'@personal\n\nWhy it failed or was skipped.';
 comment on column app_public.workflow_step_runs.error_code is
   E'@impersonal\n\nThe code of that error where it has one, such as LIMIT_EXCEEDED for a step that takes more '
   'computing than it may.';
 comment on constraint workflow_step_runs_execution_id_fkey on app_public.workflow_step_runs is
-  E'@forwardBehavior -*\n@foreignFieldName steps\n@backwardDescription What was done so far, in order; a step that was '
-  'tried again is there once for each attempt.\n\nThe execution.';
+  E'@forwardBehavior -*\n'
+  '@foreignFieldName steps\n'
+  '@backwardDescription Step runs so far, in order; one for each attempt of a step.\n\n'
+  'The execution.';
 comment on constraint workflow_step_runs_step_id_fkey on app_public.workflow_step_runs is
   E'@fieldName step\n@backwardBehavior -*\n\nThe step.';
 
@@ -214,4 +224,4 @@ create function app_public.workflow_executions_allowed_transitions(e app_public.
   app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('workflow_execution', to_jsonb(e)) $$;
 comment on function app_public.workflow_executions_allowed_transitions is
-  E'@notNull\n\nThe steps that the execution can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';

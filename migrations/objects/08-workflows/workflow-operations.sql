@@ -230,8 +230,8 @@ comment on function app_public.batch_workflow is
   E'@arg id The workflow; it has to be ENABLED.\n'
   '@arg subject_ids The records that it is to work on, 500,000 at most.\n'
   '@arg leads_filter The leads that it is to work on: those that match, as the viewer sees them.\n\n'
-  'Starts a workflow for many records at once; those that may not go through it (again), or are not of its '
-  'project, are omitted. Takes the permission workflow.run.';
+  'Starts a workflow for many records at once. Records of other projects, and records that `reentry` excludes, are '
+  'skipped. Requires the permission workflow.run.';
 
 -- Pausing, resuming, cancelling. Whoever has the row of an execution has it between two steps. A step that calls
 -- somebody outside takes longer than a transaction: its worker holds the execution, by an advisory lock of its
@@ -384,7 +384,7 @@ comment on function app_public.pause_workflow_execution is $$
 @arg reason Why.
 @arg resume_at When it resumes by itself; omitted: when somebody resumes it.
 
-Pauses an execution after the step that is under way. Takes the permission workflow.run.$$;
+Pauses an execution once its current step has finished. Requires the permission workflow.run.$$;
 
 create function app_public.resume_workflow_execution(id uuid) returns app_public.workflow_executions
 language plpgsql volatile as $$
@@ -394,8 +394,8 @@ begin
 end $$;
 comment on function app_public.resume_workflow_execution is
   E'@arg id The execution; it has to be PAUSED.\n\n'
-  'Lets a paused execution go on. What became due meanwhile is done at once; a step that failed is tried '
-  'again. Takes the permission workflow.run.';
+  'Resumes a paused execution. Steps that became due meanwhile run at once; a failed step is retried. Requires the '
+  'permission workflow.run.';
 
 create function app_public.cancel_workflow_execution(id uuid,
   reason text default null) returns app_public.workflow_executions
@@ -408,8 +408,8 @@ end $$;
 comment on function app_public.cancel_workflow_execution is
   E'@arg id The execution; it has to be PENDING, RUNNING or PAUSED.\n'
   '@arg reason Why.\n\n'
-  'Ends an execution: no further step is taken, and none is under way when this has answered. Takes the '
-  'permission workflow.run.';
+  'Cancels an execution. When the mutation returns, no step is running and no further step will start. Requires '
+  'the permission workflow.run.';
 
 comment on type app_public.cancel_workflow_executions_payload is
   E'@foreignKey (workflow_id) references workflows(id)|@fieldName workflow|@forwardDescription The workflow.\n\nWhat '
@@ -471,8 +471,8 @@ end $$;
 comment on function app_public.cancel_workflow_executions is
   E'@arg workflow_id The workflow.\n'
   '@arg reason Why.\n\n'
-  'Cancels all executions of a workflow that are PENDING, RUNNING or PAUSED: no further step is taken, and '
-  'none is under way when this has answered. Takes the permission workflow.run.';
+  'Cancels all executions of a workflow that are PENDING, RUNNING or PAUSED. When the mutation returns, no step is '
+  'running and no further step will start. Requires the permission workflow.run.';
 grant execute on function app_public.create_workflow_execution, app_public.batch_workflow,
   app_public.pause_workflow_execution, app_public.resume_workflow_execution, app_public.cancel_workflow_execution,
   app_public.cancel_workflow_executions, app_public.cancel_workflow_executions_payload_executions to plat_user,

@@ -21,22 +21,24 @@ grant insert (organization_id, project_id, name, description, subject_type, trig
   update (name, description, trigger, conditions, reentry), delete on app_public.workflows to plat_user;
 
 comment on table app_public.workflows is
-  'What is done by itself when something happens, at a time, or on request: steps that each subject goes through.';
+  'An automation: a sequence of steps that runs for a record when an event occurs, on a schedule or on request.';
 comment on column app_public.workflows.project_id is
   E'@filter projectIds\n\nThe project whose records it is about; null for all of the organization.';
 comment on column app_public.workflows.name is 'What people call it.';
-comment on column app_public.workflows.description is 'What it is for.';
-comment on column app_public.workflows.status is E'@filter\n\nWhether it is started.';
+comment on column app_public.workflows.description is 'Free-text description of the purpose.';
+comment on column app_public.workflows.status is
+  E'@filter\n\nStatus of the workflow; only ENABLED workflows are started.';
 comment on column app_public.workflows.subject_type is E'@filter\n\nThe kind of record that an execution is about.';
-comment on column app_public.workflows.trigger is 'What starts it: {type, event, schedule, timeZone, filter}.';
+comment on column app_public.workflows.trigger is 'The trigger: {type, event, schedule, timeZone, filter}.';
 comment on column app_public.workflows.trigger_type is E'@filter\n\nThe kind of trigger.';
 comment on column app_public.workflows.conditions is
-  'What must hold of a subject for its trigger to start it: JSON Logic.';
-comment on column app_public.workflows.reentry is 'Whether a subject may go through it again.';
+  'Condition on the record, in JSON Logic; the trigger starts the workflow only if it holds.';
+comment on column app_public.workflows.reentry is 'Whether the workflow may be started again for the same record.';
 comment on column app_public.workflows.steps_revision is
   'Grows when the steps are replaced; executions keep the revision that they started with.';
 comment on column app_public.workflows.created_by_id is 'Who created it.';
-comment on column app_public.workflows.principal_id is 'In whose name it acts: what they may read and change.';
+comment on column app_public.workflows.principal_id is
+  'The user on whose behalf the workflow acts, with that user''s permissions.';
 comment on constraint workflows_principal_id_fkey on app_public.workflows is
   E'@fieldName principal\n@backwardBehavior -*\n\nIn whose name it acts: whoever created it, changed its definition or '
   'enabled it last. It reads and changes only what they may, at every step; it is disabled when they may not manage '
@@ -45,8 +47,12 @@ comment on column app_public.workflows.disabled_reason is 'Why it is disabled; n
 comment on column app_public.workflows.enabled_at is 'When it was enabled last.';
 comment on column app_public.workflows.disabled_at is 'When it was disabled last.';
 comment on constraint workflows_organization_id_fkey on app_public.workflows is
-  E'@parent\n@fieldName organization\n@foreignFieldName workflows\n@backwardPermission '
-  'org.member\n@backwardDescription What is done by itself; null for outsiders.\n\nThe organization.';
+  E'@parent\n'
+  '@fieldName organization\n'
+  '@foreignFieldName workflows\n'
+  '@backwardPermission org.member\n'
+  '@backwardDescription Workflows of the organization; null for non-members.\n\n'
+  'The organization.';
 comment on constraint workflows_project_id_fkey on app_public.workflows is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project whose records it is about; null for all of the '
   'organization.';
@@ -66,12 +72,12 @@ comment on column app_public.workflow_steps.revision is
 comment on column app_public.workflow_steps.sequence is 'Its place among the steps, from 1.';
 comment on column app_public.workflow_steps.type is 'What it does.';
 comment on column app_public.workflow_steps.name is 'What people call it.';
-comment on column app_public.workflow_steps.config is 'How it does it; the members depend on the type.';
+comment on column app_public.workflow_steps.config is 'Configuration of the step; its fields depend on the type.';
 comment on column app_public.workflow_steps.wait_seconds is
   'How long it waits, in seconds: a WAIT in all, another step before it begins.';
 comment on column app_public.workflow_steps.checks is
   E'@behavior -*\n\nWhat reading its templates and addresses came to, by their path: the variables of each.';
-comment on column app_public.workflow_steps.on_error is 'What follows when it fails.';
+comment on column app_public.workflow_steps.on_error is 'What to do when the step fails.';
 comment on constraint workflow_steps_wait on app_public.workflow_steps is 'Give at most 31,536,000 seconds (a year).';
 comment on constraint workflow_steps_workflow_id_fkey on app_public.workflow_steps is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe workflow.';
@@ -120,10 +126,11 @@ create function app_public.workflows_allowed_transitions(w app_public.workflows)
 language sql stable as $$ select app_hidden.transitions_from('workflow', to_jsonb(w)) $$;
 grant execute on function app_public.workflows_enabled, app_public.workflows_steps,
   app_public.workflows_allowed_transitions to plat_user, plat_anonymous;
-comment on function app_public.workflows_enabled is E'@notNull\n\nWhether it is started.';
-comment on function app_public.workflows_steps is E'@ordered\n\nThe steps of the present revision, in their order.';
+comment on function app_public.workflows_enabled is
+  E'@notNull\n\nWhether the status is ENABLED.';
+comment on function app_public.workflows_steps is E'@ordered\n\nSteps of the current revision, in order.';
 comment on function app_public.workflows_allowed_transitions is
-  E'@notNull\n\nThe steps that the workflow can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 -- Fields.
 create function app_public.workflows_executions(w app_public.workflows,
@@ -147,7 +154,7 @@ grant execute on function app_public.workflows_executions, app_public.workflows_
   app_public.workflow_executions_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.workflows_executions is
   E'@arg status Only those that are this far.\n\nIts executions, latest first.';
-comment on function app_public.workflows_counts is E'@notNull\n\nHow many executions there are in each status.';
+comment on function app_public.workflows_counts is E'@notNull\n\nNumber of executions by status.';
 
 create function app_private.tg_workflows__follow() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -217,9 +224,9 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.workflows_last_run_at, app_public.workflows_next_run_at,
   app_public.workflows_trigger_error to plat_user, plat_anonymous;
-comment on function app_public.workflows_last_run_at is 'When it was started last, for whatever subject.';
+comment on function app_public.workflows_last_run_at is 'When an execution was last started; null if never.';
 comment on function app_public.workflows_next_run_at is
-  'When the clock starts it next; null where its trigger is no SCHEDULE, or it is not enabled.';
+  'Next scheduled start; null if the trigger is not a SCHEDULE or the workflow is not enabled.';
 comment on function app_public.workflows_trigger_error is
   'Why its trigger did not start something since it was enabled, with the time: a loop, a limit, a line that was '
   'omitted. Null where all went well.';

@@ -37,7 +37,7 @@ comment on table app_private.text_messages is
 comment on column app_private.text_messages.recipient is E'@personal\n\nThe number that it goes to.';
 comment on column app_private.text_messages.body is E'@personal\n\nWhat it says.';
 comment on column app_private.text_messages.error is E'@personal\n\nWhy it was not sent.';
-comment on column app_private.text_messages.status is E'@impersonal\n\nWhat became of it.';
+comment on column app_private.text_messages.status is E'@impersonal\n\nCurrent status.';
 comment on column app_private.text_messages.provider_id is E'@impersonal\n\nWhat the provider calls it.';
 comment on table app_private.message_answers is
   'The answers that were taken, by the ids of the provider, so that each is taken once. Their texts are notes.';

@@ -440,8 +440,8 @@ comment on function app_public.cancel_buyer is
   '@arg cancelAppointments Call its appointments off; true where omitted.\n'
   '@arg refundReservation Undo the reservation that it came from, which becomes REFUNDED; true where omitted.\n'
   '@arg expectedVersion The version of the purchase that this is about; refused where it is another by now.\n\n'
-  'Cancels a purchase with what it takes along, all or nothing; with dryRun, tells what that would be. The home is '
-  'AVAILABLE again, the lead open once it was the last purchase, negotiations and running workflows end, and unpaid '
-  'deposits are cancelled. Takes the permissions buyer.write and sale.write; whatever moves money, finance.write. '
-  'Refused with INVALID_TRANSITION for one that is cancelled or closed. Cards get their money when the processor has '
-  'taken the refunds, shortly after.';
+  'Cancels a purchase and its related records in one transaction; `dryRun` only reports what would happen. The '
+  'home becomes AVAILABLE, the lead is open again if it has no other purchase, negotiations and running workflows '
+  'end, and unpaid deposits are cancelled. Requires buyer.write and sale.write, and finance.write if money moves. '
+  'Refused with INVALID_TRANSITION if the purchase is already cancelled or closed. Card refunds are completed by '
+  'the payment processor shortly afterwards.';

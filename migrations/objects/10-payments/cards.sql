@@ -41,10 +41,11 @@ select app_private.make_record('processor_cards', 'processor_card');
 
 grant select on app_public.processor_cards to plat_user, plat_anonymous;
 
-comment on table app_public.processor_cards is 'A card of a user, as the payment processor keeps it.';
-comment on column app_public.processor_cards.processor_id is E'@impersonal\n\nIts id at the processor.';
+comment on table app_public.processor_cards is 'A payment card of a user, stored by the payment processor.';
+comment on column app_public.processor_cards.processor_id is
+  E'@impersonal\n\nId of the record at the payment processor.';
 comment on column app_public.processor_cards.brand is 'Whose card it is.';
-comment on column app_public.processor_cards.last4 is E'@personal\n\nThe last four digits of its number.';
+comment on column app_public.processor_cards.last4 is E'@personal\n\nLast four digits of the card number.';
 comment on column app_public.processor_cards.exp_month is 'The last month in which it can be charged.';
 comment on column app_public.processor_cards.exp_year is 'The year of that month.';
 comment on column app_public.processor_cards.funding is 'Where its money comes from.';
@@ -147,10 +148,11 @@ language sql volatile as $$
   select c from app_public.processor_cards c where c.id = token::uuid
 $$;
 comment on function app_public.create_processor_card(app_public.card_token,text,boolean) is
-  E'@withoutViewer Its token is a card after app_hidden.begin_card has asked only.\n@arg token Single-use card token '
-  'made by the processor''s client library; never a card number.\n@arg holder_name Name on the card.\n@arg '
-  'make_default Whether it is charged where no other card is named; the first one is in any case.\n\nAdds a card to '
-  'the viewer''s own. A card that its bank refuses is refused with BAD_USER_INPUT.';
+  E'@withoutViewer Its token is a card after app_hidden.begin_card has asked only.\n'
+  '@arg token Single-use card token made by the processor''s client library; never a card number.\n'
+  '@arg holder_name Name on the card.\n'
+  '@arg make_default Whether it is charged where no other card is named; the first one is in any case.\n\n'
+  'Stores a payment card for the viewer. Refused with BAD_USER_INPUT if the bank refuses the card.';
 
 create function app_private.own_card(id uuid) returns app_public.processor_cards
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

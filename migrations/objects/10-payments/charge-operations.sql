@@ -451,7 +451,7 @@ comment on function app_public.create_processor_charge is $$
 @arg currency The currency of the project; may be omitted where there is only one.
 @arg description What the payer reads about it.
 
-Charges a card of the viewer. A charge that the bank refuses is FAILED, and failureCode says why.$$;
+Charges a card of the viewer. If the bank refuses, the charge has the status FAILED and a `failureCode`.$$;
 
 create function app_hidden.sees_finance(project_id uuid, organization_id uuid) returns boolean
 language sql stable as $$

@@ -57,7 +57,7 @@ comment on table app_public.processor_charges is $$
 @subject charge
 @filterLists status
 
-A charge to a card, at the payment processor.$$;
+A charge to a payment card.$$;
 comment on column app_public.processor_charges.intent_id is E'@behavior -*\n\nThe payment that it is of.';
 comment on column app_public.processor_charges.organization_id is
   E'@filter organizationId\n\nThe organization that is paid.';
@@ -76,15 +76,15 @@ comment on column app_public.processor_charges.is_tentative is
   E'@secret\n@behavior -*\n\nWhether the processor has not made the charge yet.';
 comment on column app_public.processor_charges.payment_intent_id is
   E'@impersonal\n\nThe id of its payment intent at the processor.';
-comment on column app_public.processor_charges.status is E'@filter\n\nWhat became of it.';
-comment on column app_public.processor_charges.status_changed_at is 'Since when it has its status.';
+comment on column app_public.processor_charges.status is E'@filter\n\nCurrent status.';
+comment on column app_public.processor_charges.status_changed_at is 'When the status last changed.';
 comment on column app_public.processor_charges.amount is 'How much.';
 comment on column app_public.processor_charges.deposit_amount is
   E'@behavior -*\n@secret\n\nHow much of it paid its deposit; the rest was more than was due.';
-comment on column app_public.processor_charges.amount_refunded is 'How much of it was given back.';
-comment on column app_public.processor_charges.amount_refunding is E'@secret\n\nHow much of it is on its way back.';
-comment on column app_public.processor_charges.fee is E'@masked\n\nWhat the processor keeps.';
-comment on column app_public.processor_charges.net is E'@masked\n\nWhat is left of it.';
+comment on column app_public.processor_charges.amount_refunded is 'Amount refunded so far.';
+comment on column app_public.processor_charges.amount_refunding is E'@secret\n\nAmount of pending refunds.';
+comment on column app_public.processor_charges.fee is E'@masked\n\nFee of the payment processor.';
+comment on column app_public.processor_charges.net is E'@masked\n\nAmount that remains for the organization.';
 comment on column app_public.processor_charges.currency is 'In which currency.';
 comment on column app_public.processor_charges.method is 'How it was paid.';
 comment on column app_public.processor_charges.card_brand is 'Whose card it was.';
@@ -103,7 +103,7 @@ comment on column app_public.processor_charges.disputed_at is 'When it was conte
 comment on column app_public.processor_charges.dispute_status is
   E'@impersonal\n\nHow the bank decided: OPEN, WON or LOST; null where nobody contests it.';
 comment on column app_public.processor_charges.metadata is
-  E'@personal contract\n@masked\n\nFree data of the organization''s own programs.';
+  E'@personal contract\n@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on constraint processor_charges_refunds_within on app_public.processor_charges is
   'Refunds are never above the charge.';
 comment on constraint processor_charges_card_id_fkey on app_public.processor_charges is
@@ -192,14 +192,15 @@ create function app_public.processor_charges_allowed_transitions(c app_public.pr
   app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('charge', jsonb_build_object('status', c.status)) $$;
 
-comment on function app_public.processor_charges_amount_refundable is E'@notNull\n\nHow much can be given back yet.';
+comment on function app_public.processor_charges_amount_refundable is E'@notNull\n\nAmount that can still be refunded.';
 comment on function app_public.processor_charges_fee is
-  'What the processor keeps; null without the permission finance.read.';
-comment on function app_public.processor_charges_net is 'What is left of it; null without the permission finance.read.';
+  'Fee of the payment processor; null without the permission finance.read.';
+comment on function app_public.processor_charges_net is
+  'Amount after fees and refunds; null without the permission finance.read.';
 comment on function app_public.processor_charges_metadata is
-  'Free data of the organization''s own programs; null without the permission finance.read.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission finance.read.';
 comment on function app_public.processor_charges_allowed_transitions is
-  E'@notNull\n\nThe steps by hand from its status: none, money is refunded.';
+  E'@notNull\n\nAlways empty: the status follows from payment and refunds.';
 
 create function app_private.tg_processor_charges__follow() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

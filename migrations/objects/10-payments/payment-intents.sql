@@ -3,7 +3,7 @@ create policy payer on app_public.payment_intents for select to plat_user
 
 grant select on app_public.payment_intents to plat_user, plat_anonymous;
 
-comment on table app_public.payment_intents is 'A payment by card, from the wish to the charge.';
+comment on table app_public.payment_intents is 'A card payment, from its start to the charge.';
 comment on column app_public.payment_intents.organization_id is E'@behavior -*\n\nWho is paid.';
 comment on column app_public.payment_intents.project_id is E'@behavior -*\n\nThe project that it belongs to.';
 comment on column app_public.payment_intents.reservation_id is E'@behavior -*\n\nThe reservation that it is for.';
@@ -18,8 +18,9 @@ comment on column app_public.payment_intents.user_id is E'@behavior -*\n\nWho pa
 comment on column app_public.payment_intents.amount is 'How much.';
 comment on column app_public.payment_intents.currency is 'In which currency.';
 comment on column app_public.payment_intents.description is E'@personal contract\n\nWhat the payer reads about it.';
-comment on column app_public.payment_intents.status is 'How far it is.';
-comment on column app_public.payment_intents.processor_id is E'@impersonal\n\nIts id at the processor.';
+comment on column app_public.payment_intents.status is 'Current status.';
+comment on column app_public.payment_intents.processor_id is
+  E'@impersonal\n\nId of the record at the payment processor.';
 comment on column app_public.payment_intents.next_action_url is
   E'@impersonal\n\nWhere the payer confirms it at the bank, while it is REQUIRES_ACTION.';
 comment on column app_public.payment_intents.attempt_key is

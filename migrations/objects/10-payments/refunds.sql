@@ -3,14 +3,15 @@ create policy seers_of_charge on app_public.processor_refunds for select to plat
 
 grant select on app_public.processor_refunds to plat_user, plat_anonymous;
 
-comment on table app_public.processor_refunds is 'Money given back of a charge.';
+comment on table app_public.processor_refunds is 'A refund of a charge.';
 comment on column app_public.processor_refunds.organization_id is E'@behavior -*\n\nWho gives it back.';
 comment on column app_public.processor_refunds.charge_id is E'@behavior -*\n\nThe charge.';
 comment on column app_public.processor_refunds.amount is 'How much.';
-comment on column app_public.processor_refunds.status is 'What became of it.';
+comment on column app_public.processor_refunds.status is 'Current status.';
 comment on column app_public.processor_refunds.reason is 'Why.';
-comment on column app_public.processor_refunds.note is E'@personal contract\n@masked\n\nWhat the team should know.';
-comment on column app_public.processor_refunds.processor_id is E'@impersonal\n\nIts id at the processor.';
+comment on column app_public.processor_refunds.note is E'@personal contract\n@masked\n\nInternal notes for the team.';
+comment on column app_public.processor_refunds.processor_id is
+  E'@impersonal\n\nId of the record at the payment processor.';
 comment on column app_public.processor_refunds.failure_message is E'@impersonal\n\nWhy it could not be given back.';
 comment on column app_public.processor_refunds.created_by_id is
   E'@inert A refund is asked for once.\n\n'
@@ -223,15 +224,15 @@ comment on function app_public.refund_processor_charge is
   E'@arg charge_id The charge.\n'
   '@arg amount The whole refundable amount where omitted.\n'
   '@arg reason Why; REQUESTED_BY_CUSTOMER where omitted.\n'
-  '@arg note What the team should know.\n\n'
-  'Gives back a charge, or a part of it, to the card it was paid with; all refunds together are never above '
-  'the charge. Takes the permission finance.write.';
+  '@arg note Internal notes for the team.\n\n'
+  'Refunds all or part of a charge to the card that was charged. The total of all refunds cannot exceed the '
+  'charge. Requires the permission finance.write.';
 
 create function app_public.processor_refunds_note(r app_public.processor_refunds) returns app_public.long_text
 language sql stable as $$ select case when r.note is not null and app_hidden.sees_finance(null, r.organization_id)
   then r.note end $$;
 comment on function app_public.processor_refunds_note is
-  'What the team should know; null without the permission finance.read.';
+  'Internal notes for the team; null without the permission finance.read.';
 grant execute on function app_private.note_refund, app_private.refund_to_make to plat_worker;
 
 create trigger _950_changes after insert or update or delete on app_public.processor_refunds

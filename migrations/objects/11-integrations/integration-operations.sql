@@ -451,21 +451,21 @@ comment on function app_public.create_organization_integration is
   E'@arg organization_id The organization that connects it.\n'
   '@arg app_key The key of the application, of organizationIntegrationApps.\n'
   '@arg name What it is called; the name of the application where omitted.\n'
-  '@arg config How it is set up, by the configSchema of the application.\n'
-  '@arg credentials What the application lets it in by, by its credentialsSchema: kept sealed, and never shown '
-  'again.\n\n'
+  '@arg config Configuration, according to `configSchema` of the application.\n'
+  '@arg credentials Credentials, according to `credentialsSchema` of the application. Stored encrypted and never '
+  'returned.\n\n'
   'Connects an application with an organization. It is ENABLED where the application lets it in at once; else '
-  'PENDING, and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of '
-  'the answer is where consent is given. Takes the permission org.admin.';
+  'PENDING, and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of the '
+  'answer is where consent is given. Takes the permission org.admin.';
 comment on function app_public.create_user_integration is
   E'@arg app_key The key of the application, of userIntegrationApps.\n'
   '@arg name What it is called; the name of the application where omitted.\n'
-  '@arg config How it is set up, by the configSchema of the application.\n'
-  '@arg credentials What the application lets you in by, by its credentialsSchema: kept sealed, and never '
-  'shown again.\n\n'
-  'Connects an application for the viewer. It is ENABLED where the application lets it in at once; else '
-  'PENDING, and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of '
-  'the answer is where consent is given.';
+  '@arg config Configuration, according to `configSchema` of the application.\n'
+  '@arg credentials Credentials, according to `credentialsSchema` of the application. Stored encrypted and never '
+  'returned.\n\n'
+  'Connects an application for the viewer. It is ENABLED where the application lets it in at once; else PENDING, '
+  'and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of the answer '
+  'is where consent is given.';
 comment on function app_public.refresh_organization_integration is
   'Asks the application whether it still lets the integration in. Where it does, the integration is ENABLED, also one '
   'that was disabled; where it does not, its state stays, lastError says why, and the operation is refused with '
@@ -475,27 +475,27 @@ comment on function app_public.refresh_user_integration is
   'that was disabled; where it does not, its state stays, lastError says why, and the operation is refused with '
   'PROVIDER_ERROR.';
 comment on function app_public.update_organization_integration is
-  E'@arg name What it is called.\n'
+  E'@arg name Display title.\n'
   '@arg config How it is set up: takes the place of the whole former config.\n'
   '@arg credentials What the application lets it in by: take the place of the former ones.\n\n'
-  'Changes an integration of an organization. New config or credentials count once the application lets it in '
-  'with them; else nothing changes. Takes the permission org.admin.';
+  'Changes an integration of an organization. New config or credentials count once the application lets it in with '
+  'them; else nothing changes. Takes the permission org.admin.';
 comment on function app_public.update_user_integration is
-  E'@arg name What it is called.\n'
+  E'@arg name Display title.\n'
   '@arg config How it is set up: takes the place of the whole former config.\n'
   '@arg credentials What the application lets you in by: take the place of the former ones.\n\n'
   'Changes an integration of the viewer. New config or credentials count once the application lets it in with '
   'them; else nothing changes.';
 comment on function app_public.disable_organization_integration is
-  E'@arg reason Why; shown as statusReason.\n\nSwitches an integration of an organization off; a refresh switches it '
-  'on again. Takes the permission org.admin.';
+  E'@arg reason Why; shown as statusReason.\n\n'
+  'Disables an integration of an organization. `refreshOrganizationIntegration` enables it again. Requires the '
+  'permission org.admin.';
 comment on function app_public.disable_user_integration is
-  E'@arg reason Why; shown as statusReason.\n\nSwitches an integration of the viewer off; a refresh switches it on '
-  'again.';
+  E'@arg reason Why; shown as statusReason.\n\n'
+  'Disables an integration of the viewer. `refreshUserIntegration` enables it again.';
 comment on function app_public.delete_organization_integration is
-  'Deletes an integration of an organization, with what it is let in by. Takes the permission org.admin.';
-comment on function app_public.delete_user_integration is
-  'Deletes an integration of the viewer, with what it is let in by.';
+  'Deletes an integration of an organization and its credentials. Requires the permission org.admin.';
+comment on function app_public.delete_user_integration is 'Deletes an integration of the viewer and its credentials.';
 
 create function app_hidden.answered(integration anyelement, attempt jsonb) returns anyelement
 language sql stable as $$

@@ -12,14 +12,15 @@ create policy members on app_public.integration_apps for select to plat_user usi
 grant select on app_public.integration_apps to plat_user, plat_anonymous;
 
 comment on table app_public.integration_apps is
-  E'@behavior -*:list -*:connection\n\nAn application that can be connected.';
-comment on column app_public.integration_apps.key is 'What it is named by at creation.';
+  E'@behavior -*:list -*:connection\n\nAn application that an organization or user can connect.';
+comment on column app_public.integration_apps.key is
+  'Key that identifies the application, for creating an integration.';
 comment on column app_public.integration_apps.name is 'Its name.';
 comment on column app_public.integration_apps.description is 'What it does.';
-comment on column app_public.integration_apps.category is 'What it is for.';
+comment on column app_public.integration_apps.category is 'Purpose of the application, such as CRM.';
 comment on column app_public.integration_apps.scope is 'Whether organizations or users connect it.';
-comment on column app_public.integration_apps.icon_url is 'Its picture.';
-comment on column app_public.integration_apps.auth_type is 'How it is let in.';
+comment on column app_public.integration_apps.icon_url is 'URL of the icon.';
+comment on column app_public.integration_apps.auth_type is 'Authentication method.';
 comment on column app_public.integration_apps.oauth_scopes is 'What the user is asked to consent to.';
 comment on column app_public.integration_apps.config_schema is 'What its config is made of, as JSON Schema.';
 comment on column app_public.integration_apps.credentials_schema is
@@ -152,13 +153,13 @@ begin
   foreach name in array array['organization_integrations', 'user_integrations'] loop
     execute format('
       comment on column app_public.%1$I.app_id is %2$L;
-      comment on column app_public.%1$I.name is E''@impersonal\n\nWhat it is called.'';
-      comment on column app_public.%1$I.status is ''Whether it works.'';
-      comment on column app_public.%1$I.status_reason is E''@impersonal\n\nWhy it has this status.'';
+      comment on column app_public.%1$I.name is E''@impersonal\n\nDisplay title.'';
+      comment on column app_public.%1$I.status is ''Whether it can still be used.'';
+      comment on column app_public.%1$I.status_reason is E''@impersonal\n\nReason for the current status.'';
       comment on column app_public.%1$I.config is %3$L;
       comment on column app_public.%1$I.external_account is
         E''@personal\n\nWhat it is connected with, as the application calls it.'';
-      comment on column app_public.%1$I.connected_at is ''When it was connected first.'';
+      comment on column app_public.%1$I.connected_at is ''When it was first connected.'';
       comment on column app_public.%1$I.last_refreshed_at is %4$L;
       comment on column app_public.%1$I.last_sync_at is %5$L;
       comment on column app_public.%1$I.last_error is %6$L;
@@ -167,8 +168,8 @@ begin
       name, E'@behavior -*\n\nThe application.',
       E'@impersonal\n\nHow it is set up, without anything secret. What is shown once, such as authorizationUrl, secret '
       'or feedUrl, is in the answer of the operation only.',
-      E'@secret\n\nWhen the application let it in last.', E'@secret\n\nWhen something went through it last.',
-      E'@impersonal\n@secret\n\nWhat went wrong last; null once it works again.',
+      E'@secret\n\nWhen the application last accepted the credentials.', E'@secret\n\nWhen data were last exchanged.',
+      E'@impersonal\n@secret\n\nLast error; null once it works again.',
         E'@impersonal\n@secret\n@behavior -*\n\nThe request that made it.',
       name || '_app_id_fkey', E'@fieldName app\n@backwardBehavior -*\n\nThe application.');
   end loop;
@@ -202,9 +203,9 @@ create function app_public.user_integrations_allowed_transitions(i app_public.us
   app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('user_integration', to_jsonb(i)) $$;
 comment on function app_public.organization_integrations_allowed_transitions is
-  E'@notNull\n\nThe steps that the integration can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 comment on function app_public.user_integrations_allowed_transitions is
-  E'@notNull\n\nThe steps that the integration can take from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make.';
 
 create function app_public.integration_apps_installed(a app_public.integration_apps) returns boolean
 language sql stable as $$

@@ -365,21 +365,23 @@ comment on function app_hidden.search_numbers(text[], text[], uuid) is
   '42 for any of them.';
 
 comment on type app_public.search_result is
-  E'@foreignKey (project_id) references projects (id)|@fieldName project|@backwardBehavior -*|@forwardDescription The '
-  'project that it belongs to; null for agents.\n\nSomething that was found.';
+  E'@foreignKey (project_id) references projects (id)|@fieldName project|@backwardBehavior -*|@forwardDescription '
+  'The project that it belongs to; null for agents.\n\n'
+  'A search result.';
 
 comment on column app_public.search_result.id is E'@notNull\n\nThe id of the record.';
 comment on column app_public.search_result.type is E'@notNull\n\nThe kind of the record.';
-comment on column app_public.search_result.title is E'@notNull\n\nWhat it is called.';
-comment on column app_public.search_result.subtitle is 'What tells it from others of that name.';
+comment on column app_public.search_result.title is E'@notNull\n\nDisplay title.';
+comment on column app_public.search_result.subtitle is 'Second line that distinguishes records with the same title.';
 comment on column app_public.search_result.snippet is
   'The field in which the words were found, where that is neither title nor subtitle; a part of it, where it is long.';
-comment on column app_public.search_result.score is E'@notNull\n\nHow well it fits: 1 for what is called exactly so.';
+comment on column app_public.search_result.score is
+  E'@notNull\n\nRelevance from 0 to 1; 1 for an exact match of the name.';
 comment on column app_public.search_result.highlights is
   E'@notNull\n\nThe words of title, subtitle and snippet that were found, as they are written there.';
 comment on column app_public.search_result.url is
   'Its path, for an application to put behind its own address: /projects/<slug>/units/<id>.';
-comment on column app_public.search_result.image_url is 'A small picture of it.';
+comment on column app_public.search_result.image_url is 'URL of a thumbnail.';
 comment on column app_public.search_result.project_id is E'@behavior -*\n\nThe project that it belongs to.';
 
 create function app_hidden.search_snippet(fields text[], words text[]) returns text

@@ -21,7 +21,7 @@ comment on table app_public.custom_exports is
 comment on column app_public.custom_exports.organization_id is 'The organization whose records it has.';
 comment on column app_public.custom_exports.project_id is 'The only project whose records it has.';
 comment on column app_public.custom_exports.name is 'What people call it, and its files.';
-comment on column app_public.custom_exports.description is 'What it is about.';
+comment on column app_public.custom_exports.description is 'Free-text description.';
 comment on column app_public.custom_exports.subject is 'What its rows are.';
 comment on column app_public.custom_exports.format is 'The kind of file.';
 comment on column app_public.custom_exports.columns is

@@ -31,8 +31,8 @@ comment on table app_public.custom_reports is 'A report that an organization put
 comment on column app_public.custom_reports.organization_id is 'The organization whose records it shows.';
 comment on column app_public.custom_reports.project_id is 'The only project whose records it shows.';
 comment on column app_public.custom_reports.name is 'What people call it.';
-comment on column app_public.custom_reports.description is 'What it is about.';
-comment on column app_public.custom_reports.kind is 'What it is for.';
+comment on column app_public.custom_reports.description is 'Free-text description.';
+comment on column app_public.custom_reports.kind is 'Purpose of the report, such as SALES.';
 comment on column app_public.custom_reports.subject is 'What its rows are.';
 comment on column app_public.custom_reports.columns is
   E'@insertOptional\n\nA list of names of columns, or of {column, aggregate, as} with an aggregate COUNT, '

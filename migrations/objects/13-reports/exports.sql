@@ -31,7 +31,7 @@ select app_private.make_deadline('export', 'app_public.exports', 'expires_at', '
 grant select on app_public.exports to plat_user, plat_anonymous;
 
 comment on table app_public.exports is
-  E'@defaultOrder id desc\n\nA file of records, as whoever asked for it might see them.';
+  E'@defaultOrder id desc\n\nA file of records, as far as the user who requested it may see them.';
 comment on column app_public.exports.custom_export_id is E'@behavior -*\n\nThe custom export that it is a run of.';
 comment on column app_public.exports.custom_report_id is E'@behavior -*\n\nThe report whose figures it has.';
 comment on column app_public.exports.group_by is
@@ -41,17 +41,17 @@ comment on column app_public.exports.format is 'The kind of file.';
 comment on column app_public.exports.columns is 'Its columns, as they were asked for; null: those of the subject.';
 comment on column app_public.exports.filter is 'Which rows were asked for.';
 comment on column app_public.exports.sort is 'In which order.';
-comment on column app_public.exports.status is 'How far it is.';
-comment on column app_public.exports.status_changed_at is 'Since when it has its status.';
-comment on column app_public.exports.row_count is 'How many rows the file has.';
-comment on column app_public.exports.filename is 'Name for those who save it.';
+comment on column app_public.exports.status is 'Current status.';
+comment on column app_public.exports.status_changed_at is 'When the status last changed.';
+comment on column app_public.exports.row_count is 'Number of rows in the file.';
+comment on column app_public.exports.filename is 'Filename for downloads.';
 comment on column app_public.exports.filesize is 'Size in bytes.';
 comment on column app_public.exports.checksum is 'SHA-256 of the file, in hexadecimal digits.';
 comment on column app_public.exports.requested_by_id is E'@behavior -*\n\nWho asked for it.';
 comment on column app_public.exports.started_at is 'When a job began with it.';
 comment on column app_public.exports.completed_at is 'When the file was ready.';
-comment on column app_public.exports.expires_at is 'When the file is removed.';
-comment on column app_public.exports.error is 'Why there is no file.';
+comment on column app_public.exports.expires_at is 'When the file will be deleted.';
+comment on column app_public.exports.error is 'Reason why the export failed.';
 comment on constraint exports_organization_id_fkey on app_public.exports is
   E'@fieldName organization\n@foreignFieldName exports\n@backwardPermission org.member\n@backwardDescription The files '
   'that the viewer asked for, those of everybody for whoever has the permission report.manage, latest first; null for '
@@ -242,8 +242,8 @@ grant execute on function app_public.export_custom_report to plat_user, plat_ano
 comment on function app_public.export_custom_report is
   E'@arg id The report.\n'
   '@arg format The kind of file; CSV where omitted.\n\n'
-  'Makes a file of what a report shows, its figures or its rows, as the viewer may see them. It is written in the '
-  'background: `url` of the export is there once it is COMPLETED.';
+  'Exports the rows of a report, as far as the viewer may see them, to a file. The file is written in the '
+  'background: `url` of the export is set once its status is COMPLETED.';
 
 create function app_public.export_floor_plans(project_id app_public.id_or_slug,
   format app_public.export_format default null, floor_plan_ids uuid[] default null)
@@ -516,32 +516,35 @@ language sql stable as $$ select app_hidden.transitions_from('export', to_jsonb(
 grant execute on function app_public.exports_url, app_public.exports_progress, app_public.exports_queue_position,
   app_public.exports_allowed_transitions,
   app_public.custom_exports_last_export to plat_user, plat_anonymous;
-comment on function app_public.exports_url is 'Where the file is, for a few minutes; for whoever asked for it only.';
-comment on function app_public.exports_progress is E'@notNull\n\nHow much of it is written: 0 to 1.';
+comment on function app_public.exports_url is
+  'Download URL, valid for a few minutes; only for the user who requested the export.';
+comment on function app_public.exports_progress is E'@notNull\n\nProgress from 0 to 1.';
 comment on function app_public.exports_queue_position is
   'Its place among the exports of the organization that wait, while it is PENDING: 1 is the next. People take turns.';
 comment on function app_public.exports_allowed_transitions is
-  E'@notNull\n\nThe steps that it can take by hand from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make; others happen automatically.';
 
 comment on function app_public.run_custom_export is
-  E'@arg id The custom export.\n\nHas a file written; it is ready when its status is COMPLETED. Takes the permission '
-  'report.run. The file holds what the viewer may see.';
+  E'@arg id The custom export.\n\n'
+  'Runs a custom export. The file is ready when the status of the export is COMPLETED; it contains what the viewer '
+  'may see. Requires the permission report.run.';
 comment on function app_public.export_floor_plans is
   E'@arg project_id The project.\n'
   '@arg format The kind of file: PDF where omitted, with a page for each plan and its pictures.\n'
   '@arg floor_plan_ids These plans only.\n\n'
-  'Has the floor plans of a project written into a file; it is ready when its status is COMPLETED. Takes the '
-  'permission report.run.';
+  'Exports the floor plans of a project to a file. The file is ready when the status of the export is COMPLETED. '
+  'Requires the permission report.run.';
 comment on function app_public.export_plans is $$
 @deprecated Use `exportFloorPlans`. Removed after 2028-01-01.
 @arg project_id The project.
 @arg format The kind of file: PDF where omitted, with a page for each plan and its pictures.
 @arg floor_plan_ids These plans only.
 
-Does what exportFloorPlans does.$$;
+Same as `exportFloorPlans`.$$;
 comment on function app_public.cancel_export is
-  E'@arg id The export.\n\nStops an export that is not ready: one of the viewer, or with the permission report.manage '
-  'any of the organization.';
+  E'@arg id The export.\n\n'
+  'Cancels an export that is not ready yet: the viewer''s own, or any of the organization with the permission '
+  'report.manage.';
 
 create function app_private.expire_before_export(id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

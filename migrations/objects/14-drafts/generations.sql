@@ -14,7 +14,7 @@
 
 comment on type app_public.generation_fact is 'A fact that a draft uses, and where it comes from.';
 
-comment on column app_public.generation_fact.statement is E'@notNull\n\nWhat it says.';
+comment on column app_public.generation_fact.statement is E'@notNull\n\nThe fact, as a sentence.';
 comment on column app_public.generation_fact.subject_type is
   E'@notNull\n\nThe kind of record it comes from, such as unit.';
 comment on column app_public.generation_fact.subject_id is E'@notNull\n\nThe record it comes from.';
@@ -37,11 +37,11 @@ select app_private.make_deadline('generation', 'app_public.service_intelligence_
 grant select on app_public.service_intelligence_generations to plat_user, plat_anonymous;
 
 comment on table app_public.service_intelligence_generations is
-  E'@defaultOrder id desc\n\nA text that the drafting service wrote for a person to look at. Nothing is sent.';
+  E'@defaultOrder id desc\n\nA text written by the drafting service for a person to review. Nothing is sent.';
 comment on column app_public.service_intelligence_generations.lead_id is 'The lead that it is for.';
 comment on column app_public.service_intelligence_generations.kind is 'What was drafted.';
-comment on column app_public.service_intelligence_generations.status is E'@filter\n\nWhat became of it.';
-comment on column app_public.service_intelligence_generations.status_changed_at is 'Since when it has its status.';
+comment on column app_public.service_intelligence_generations.status is E'@filter\n\nCurrent status.';
+comment on column app_public.service_intelligence_generations.status_changed_at is 'When the status last changed.';
 comment on column app_public.service_intelligence_generations.requested_by_id is
   E'@inert A draft is written when it is asked for, and sends nothing.\n\nWho asked for it; null where a workflow did.';
 comment on column app_public.service_intelligence_generations.subject is
@@ -49,16 +49,16 @@ comment on column app_public.service_intelligence_generations.subject is
 comment on column app_public.service_intelligence_generations.body is
   E'@personal\n@secret\n\nThe text, without any markup.';
 comment on column app_public.service_intelligence_generations.language is 'The language it is written in.';
-comment on column app_public.service_intelligence_generations.tone is 'How it sounds.';
+comment on column app_public.service_intelligence_generations.tone is 'Tone of the text.';
 comment on column app_public.service_intelligence_generations.purpose is
-  E'@personal\n\nWhat it is for, in the words of whoever asked.';
+  E'@personal\n\nPurpose, as given by the user who requested the draft.';
 comment on column app_public.service_intelligence_generations.facts is
   E'@personal\n@secret\n\nThe facts it uses: which record each statement comes from.';
 comment on column app_public.service_intelligence_generations.warnings is
   E'@impersonal\n\nWhat to know before it is used: no consent, an unknown price, why it was blocked.';
 comment on column app_public.service_intelligence_generations.model is
   E'@impersonal\n\nWhat wrote it; embedded where the service composed it by itself.';
-comment on column app_public.service_intelligence_generations.error is E'@impersonal\n\nWhy there is no text.';
+comment on column app_public.service_intelligence_generations.error is E'@impersonal\n\nReason why there is no text.';
 comment on column app_public.service_intelligence_generations.pending_until is
   E'@secret\n@behavior -*\n\nWhen it is given up, unless it is completed.';
 comment on column app_public.service_intelligence_generations.request_key is
@@ -68,8 +68,11 @@ comment on constraint generations_text on app_public.service_intelligence_genera
 comment on constraint service_intelligence_generations_project_id_fkey on app_public.service_intelligence_generations is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint service_intelligence_generations_lead_id_fkey on app_public.service_intelligence_generations is
-  E'@parent\n@fieldName lead\n@foreignFieldName generations\n@backwardDescription What was drafted for the lead, '
-  'newest first.\n\nThe lead that it is for.';
+  E'@parent\n'
+  '@fieldName lead\n'
+  '@foreignFieldName generations\n'
+  '@backwardDescription Drafts written for the lead, newest first.\n\n'
+  'The lead that it is for.';
 comment on constraint service_intelligence_generations_requested_by_id_fkey
   on app_public.service_intelligence_generations is
   E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it; null where a workflow did.';
@@ -168,13 +171,13 @@ begin
   return generation;
 end $$;
 comment on function app_public.accept_generation is
-  E'@arg id The draft, which is COMPLETED.\n'
-  '@arg subject Another subject, where the person changed it.\n'
-  '@arg body Another text, where the person changed it.\n'
+  E'@arg id Id of the draft; its status has to be COMPLETED.\n'
+  '@arg subject Edited subject; the subject of the draft is used if omitted.\n'
+  '@arg body Edited text; the text of the draft is used if omitted.\n'
   '@arg expectedVersion The version that the caller has read; another present version is refused with '
   'VERSION_MISMATCH.\n\n'
-  'Takes a draft, as it is or with what the person changed. Nothing is sent. Refused with CONFLICT once the '
-  'lead has asked not to be contacted.';
+  'Accepts a draft, unchanged or edited. Nothing is sent. Refused with CONFLICT if the lead has asked not to be '
+  'contacted.';
 
 create function app_public.discard_generation(id uuid,
   expected_version int default null) returns app_public.service_intelligence_generations
@@ -189,10 +192,10 @@ begin
   return generation;
 end $$;
 comment on function app_public.discard_generation is $$
-@arg id The draft.
+@arg id Id of the draft.
 @arg expectedVersion The version that the caller has read; another present version is refused with VERSION_MISMATCH.
 
-Puts a draft away that nobody wants.$$;
+Discards a draft.$$;
 
 create function app_public.service_intelligence_generations_allowed_transitions(g
   app_public.service_intelligence_generations) returns app_public.transition[]
@@ -200,7 +203,7 @@ language sql stable as $$ select app_hidden.transitions_from('generation', jsonb
 grant execute on function app_public.accept_generation, app_public.discard_generation,
   app_public.service_intelligence_generations_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.service_intelligence_generations_allowed_transitions is
-  E'@notNull\n\nThe steps that the draft can take by hand from its status.';
+  E'@notNull\n\nStatus transitions that the viewer can make; others happen automatically.';
 
 create function app_private.send_generation(generation_id uuid, sender_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

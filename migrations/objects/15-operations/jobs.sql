@@ -253,18 +253,18 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_private.paused_task_ids() is 'The tasks whose jobs no worker takes at the moment.';
 
-comment on type app_public.job is 'Work that is done in the background, by one task.';
+comment on type app_public.job is 'A background job: one entry of the job queue.';
 comment on column app_public.job.id is E'@notNull\n\nThe number of the job.';
 comment on column app_public.job.task is E'@notNull\n\nWhat it does: the name of its task.';
 comment on column app_public.job.state is E'@notNull\n\nWhat becomes of it next.';
-comment on column app_public.job.arguments is 'What it works on; secrets are masked.';
-comment on column app_public.job.attempts is E'@notNull\n\nHow often it was begun.';
-comment on column app_public.job.max_attempts is E'@notNull\n\nHow often it is begun at most.';
+comment on column app_public.job.arguments is 'Arguments of the job; secrets are masked.';
+comment on column app_public.job.attempts is E'@notNull\n\nNumber of attempts so far.';
+comment on column app_public.job.max_attempts is E'@notNull\n\nMaximum number of attempts.';
 comment on column app_public.job.run_at is E'@notNull\n\nWhen it runs, or was to run.';
 comment on column app_public.job.started_at is 'Since when it runs; null where it does not.';
 comment on column app_public.job.created_at is E'@notNull\n\nWhen it was queued.';
 comment on column app_public.job.updated_at is E'@notNull\n\nWhen it was changed last.';
-comment on column app_public.job.last_error is 'Why it failed last; secrets are masked.';
+comment on column app_public.job.last_error is 'Error of the last failed attempt; secrets are masked.';
 comment on column app_public.job.queue is 'The queue whose jobs run one at a time; null where it is in none.';
 comment on column app_public.job.request_id is 'The X-Request-Id of the request that has led to it.';
 comment on column app_public.job.organization_id is
@@ -293,29 +293,41 @@ comment on function app_public.jobs is
 comment on function app_public.job_tasks is
   E'@notNull\n\nThe kinds of background work, with how much of each waits. For operators of the service.';
 comment on function app_public.retry_jobs is
-  E'@arg ids These jobs; 1,000 at most.\n@arg task Of this task only.\n@arg state In this state only.\n'
-  '@arg created_before Queued before then.\n@arg arguments Jobs whose arguments have these members.\n'
-  '@arg organization_id Of this organization only; owners have to name theirs.\n\n'
-  'Runs jobs now, with all their attempts: those that failed or wait for their time. For operators of the service, and '
-  'for owners of the organization. Takes the permission org.owner.';
-comment on function app_public.discard_jobs is
-  E'@arg ids These jobs; 1,000 at most.\n@arg task Of this task only.\n@arg state In this state only.\n'
-  '@arg created_before Queued before then.\n@arg arguments Jobs whose arguments have these members.\n'
-  '@arg organization_id Of this organization only; owners have to name theirs.\n\n'
-  'Removes jobs that do not run: what they were to do is not done. For operators of the service, and for owners of the '
-  'organization. Takes the permission org.owner.';
-comment on function app_public.reschedule_jobs is
-  E'@arg run_at When they run.\n@arg ids These jobs; 1,000 at most.\n@arg task Of this task only.\n'
-  '@arg state In this state only.\n@arg created_before Queued before then.\n'
+  E'@arg ids These jobs; 1,000 at most.\n'
+  '@arg task Of this task only.\n'
+  '@arg state In this state only.\n'
+  '@arg created_before Queued before then.\n'
   '@arg arguments Jobs whose arguments have these members.\n'
   '@arg organization_id Of this organization only; owners have to name theirs.\n\n'
-  'Has jobs that do not run yet run at another time, with all their attempts. For operators of the service, and for '
-  'owners of the organization. Takes the permission org.owner.';
+  'Runs failed or scheduled jobs now, and resets their attempts. For operators of the service, and for owners of '
+  'the organization (permission org.owner).';
+comment on function app_public.discard_jobs is
+  E'@arg ids These jobs; 1,000 at most.\n'
+  '@arg task Of this task only.\n'
+  '@arg state In this state only.\n'
+  '@arg created_before Queued before then.\n'
+  '@arg arguments Jobs whose arguments have these members.\n'
+  '@arg organization_id Of this organization only; owners have to name theirs.\n\n'
+  'Deletes jobs that are not running; their work is not done. For operators of the service, and for owners of the '
+  'organization (permission org.owner).';
+comment on function app_public.reschedule_jobs is
+  E'@arg run_at When they run.\n'
+  '@arg ids These jobs; 1,000 at most.\n'
+  '@arg task Of this task only.\n'
+  '@arg state In this state only.\n'
+  '@arg created_before Queued before then.\n'
+  '@arg arguments Jobs whose arguments have these members.\n'
+  '@arg organization_id Of this organization only; owners have to name theirs.\n\n'
+  'Reschedules jobs that are not running, and resets their attempts. For operators of the service, and for owners '
+  'of the organization (permission org.owner).';
 comment on function app_public.pause_task is
-  E'@arg task The name of the task.\n@arg reason Why, for others who look after the service.\n\n'
-  'Has no worker take further jobs of a task until it is resumed; those that run go on. For operators of the service.';
+  E'@arg task The name of the task.\n'
+  '@arg reason Why, for others who look after the service.\n\n'
+  'Pauses a task: workers start no further jobs of it until it is resumed. Running jobs continue. For operators of '
+  'the service.';
 comment on function app_public.resume_task is
-  E'@arg task The name of the task.\n\nHas workers take the jobs of a task again. For operators of the service.';
+  E'@arg task The name of the task.\n\n'
+  'Resumes a paused task: workers start its jobs again. For operators of the service.';
 grant execute on function app_public.jobs, app_public.job_tasks to plat_user;
 grant execute on function app_public.retry_jobs, app_public.discard_jobs, app_public.reschedule_jobs,
   app_public.pause_task, app_public.resume_task to plat_user, plat_anonymous;

@@ -1,11 +1,12 @@
 -- Erasing one's own account: whatever is the account's own goes at once. What organizations know of the person is
 -- theirs: they erase it by erasePerson.
 
-comment on type app_public.account_erasure is 'What erasing an account removed, and what stays.';
+comment on type app_public.account_erasure is 'Data that erasing an account removes and retains.';
 comment on column app_public.account_erasure.erased_at is E'@notNull\n\nWhen.';
 comment on column app_public.account_erasure.removed is
-  E'@notNull\n\nWhat was erased: {record, count, fields} for each kind of record.';
-comment on column app_public.account_erasure.kept is E'@notNull\n\nWhat stays: {record, count, reason}.';
+  E'@notNull\n\nData that were erased: a list of {record, count, fields} by kind of record.';
+comment on column app_public.account_erasure.kept is
+  E'@notNull\n\nRecords that are retained: a list of {record, count, reason}.';
 comment on table app_private.account_erasures is 'Which accounts were erased, and what was told of it then.';
 comment on column app_private.account_erasures.erasure is E'@impersonal\n\nWhat was told.';
 

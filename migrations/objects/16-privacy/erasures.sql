@@ -21,7 +21,7 @@ comment on table app_public.erasures is $$
 
 That the data of a person were erased: what was removed, what stays and why.$$;
 comment on column app_public.erasures.organization_id is E'@behavior -*\n\nThe organization.';
-comment on column app_public.erasures.status is 'How far it is.';
+comment on column app_public.erasures.status is 'Current status.';
 comment on column app_public.erasures.reason is 'Why, as whoever asked for it said; no names.';
 comment on column app_public.erasures.lead_ids is 'The leads that the person was.';
 comment on column app_public.erasures.buyer_ids is 'The purchases of the person.';
@@ -48,7 +48,7 @@ comment on column app_public.organizations.contract_retention_years is
   E'@behavior -*\n\nHow many years contracts and payments are kept when a person is erased.';
 comment on constraint organizations_contract_retention on app_public.organizations is 'Give 1 to 30 years.';
 comment on column app_public.events.erased_at is
-  'When personal data in it were replaced by null; null where nothing was.';
+  'When personal data in the event were replaced by null; null if they were not.';
 
 create function app_public.erasures_certificate_url(e app_public.erasures) returns app_public.file_address
 language sql stable as $$

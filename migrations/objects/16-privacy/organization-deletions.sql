@@ -30,7 +30,7 @@ comment on table app_public.organization_deletions is $$
 
 That an organization is to be deleted, or was: from when on it is final, what goes, what stays and why.$$;
 comment on column app_public.organization_deletions.organization_id is E'@behavior -*\n\nThe organization.';
-comment on column app_public.organization_deletions.status is 'How far it is.';
+comment on column app_public.organization_deletions.status is 'Current status.';
 comment on column app_public.organization_deletions.reason is 'Why, as whoever asked for it said.';
 comment on column app_public.organization_deletions.final_at is
   'From when on it is final; until then it can be cancelled.';

@@ -13,7 +13,7 @@ comment on constraint organizations_message_retention on app_public.organization
 comment on constraint organizations_event_retention on app_public.organizations is 'Give 365 to 36,500 days.';
 comment on table app_private.event_retention is 'Up to which number the events of an organization are emptied.';
 
-comment on type app_public.retention_settings is 'How long an organization keeps what is over.';
+comment on type app_public.retention_settings is 'Retention settings of an organization.';
 comment on column app_public.retention_settings.contract_years is
   E'@notNull\n\nHow many years contracts and payments are kept when a person is erased.';
 comment on column app_public.retention_settings.execution_days is
@@ -31,7 +31,7 @@ language sql stable as $$
   where app_hidden.organization_can(o.id, 'org.member')
 $$;
 grant execute on function app_public.organizations_retention to plat_user, plat_anonymous;
-comment on function app_public.organizations_retention is 'How long it keeps what is over; null for outsiders.';
+comment on function app_public.organizations_retention is 'Retention settings; null for non-members.';
 
 create function app_public.update_organization_retention(organization_id uuid, contract_years int default null,
   execution_days int default null, message_days int default null, event_days int default null)
