@@ -82,11 +82,13 @@ export function stripePayments(
   | "refund"
   | "acceptDispute"
 > {
-  return { ...cards(stripe), ...payments(stripe, returnUrl), ...refunds(stripe) };
+  return { ...cardOperations(stripe), ...paymentOperations(stripe, returnUrl), ...refundOperations(stripe) };
 }
 
 /** Customers, and their cards. */
-function cards(stripe: () => Stripe): Pick<PaymentProcessor, "createCustomer" | "addCard" | "removeCard"> {
+function cardOperations(
+  stripe: () => Stripe,
+): Pick<PaymentProcessor, "createCustomer" | "addCard" | "removeCard"> {
   return {
     createCustomer: ({ userId, email, name }) =>
       asked(async () => {
@@ -130,7 +132,7 @@ function cards(stripe: () => Stripe): Pick<PaymentProcessor, "createCustomer" | 
 }
 
 /** Payments, from their creation to how they stand. */
-function payments(
+function paymentOperations(
   stripe: () => Stripe,
   returnUrl: string,
 ): Pick<PaymentProcessor, "createPayment" | "confirmPayment" | "readPayment" | "cancelPayment"> {
@@ -188,7 +190,7 @@ function payments(
 }
 
 /** Refunds, and disputes that are given up. */
-function refunds(stripe: () => Stripe): Pick<PaymentProcessor, "refund" | "acceptDispute"> {
+function refundOperations(stripe: () => Stripe): Pick<PaymentProcessor, "refund" | "acceptDispute"> {
   return {
     refund: (refund) =>
       asked(async () => {
