@@ -51,7 +51,6 @@ if (existsSync(modules)) {
   removeUnread(modules, unread);
   removeHeaders();
   removeFonts();
-  // src/providers/payments/stripePackage.ts takes the others; the types of these are read.
-  removeUnread(join(modules, "stripe/esm"), /\.js$/);
+  // Those of its ES modules are read.
   removeUnread(join(modules, "stripe/cjs"), /\.d\.ts$/);
 }

@@ -26,160 +26,201 @@ const restMs = 300;
  * fault, which is told with its place, database and API stay in the state before.
  */
 export function followSchema(say: Say, folder = migrationsFolder): Follow {
-  return async ({ loginUrl, authenticatorUrl, log, reload, buildSchema }) => {
-    let applied = statementsOf(await readObjects(folder));
-    let appliedCurrent = await readCurrent(folder);
-    let appliedMigrations = await migrationsHash(folder);
-    const thread = startSchemaThread({ loginUrl, authenticatorUrl, folder, say });
-    let generation = 0;
-    let work = Promise.resolve();
-    let whole = Promise.resolve();
-    let isServed = true;
-    let isStopping = false;
-    /** Whether a table was made anew, which lacks what follows from all tables until the whole was brought up to date. */
-    let isRemade = false;
-    const check = oneAtATime(() =>
-      thread
+  return async (options) => {
+    const follower = new SchemaFollower(options, say, folder);
+    await follower.start();
+    return { stop: () => follower.stop() };
+  };
+}
+
+class SchemaFollower {
+  readonly #options: Parameters<Follow>[0];
+  readonly #say: Say;
+  readonly #folder: string;
+  readonly #thread: ReturnType<typeof startSchemaThread>;
+  readonly #check: () => void;
+  /** What of the files is in the database. */
+  #applied = new Map<string, ReadonlySet<string>>();
+  #appliedCurrent = "";
+  #appliedMigrations = "";
+  /** The number of the last save. */
+  #generation = 0;
+  #work = Promise.resolve();
+  #whole = Promise.resolve();
+  /** Whether the API shows what is in the database. */
+  #isServed = true;
+  #isStopping = false;
+  /** Whether a table was made anew, which lacks what follows from all tables until the whole was brought up to date. */
+  #isRemade = false;
+  #unwatch = (): void => {};
+
+  constructor(options: Parameters<Follow>[0], say: Say, folder: string) {
+    const { loginUrl, authenticatorUrl, log } = options;
+    this.#options = options;
+    this.#say = say;
+    this.#folder = folder;
+    this.#thread = startSchemaThread({ loginUrl, authenticatorUrl, folder, say });
+    this.#check = oneAtATime(() =>
+      this.#thread
         .check()
         .catch((error: unknown) =>
           log.debug({ event: "schema.check_failed", err: error }, "The schema was not checked."),
         ),
     );
+  }
 
-    const serve = async (what: string, since: number, schema?: Promise<GraphQLSchema>) => {
-      const done = performance.now();
-      isServed = false;
-      await reload(schema);
-      isServed = true;
-      say(`${what} in ${ms(done - since)}; served ${after(since)}.`);
-    };
-    const told = async (step: () => Promise<void>) => {
-      try {
-        await step();
-      } catch (error) {
-        // Where the end of the process cuts it off, nobody waits for it.
-        if (isStopping) return;
-        say(`${(error as Error).message}\nThe API goes on as it was.`);
-        if ((error as Error).name !== "SchemaError")
-          log.debug(
-            { event: "schema.follow_failed", err: error },
-            "A change of the schema was not followed.",
-          );
-      }
-    };
-
-    /** What can be put in its place alone. @returns whether it was. */
-    const quickly = async (since: number): Promise<boolean> => {
-      const files = await readObjects(folder);
-      const removed = [...applied.keys()].filter((path) => !files.some((file) => file.path === path));
-      const none = { text: "", area: "", definitions: [], rest: [] };
-      const changed = [...files, ...removed.map((path) => ({ ...none, path }))]
-        .map((file): ChangedFile => ({ file, before: applied.get(file.path) ?? new Set() }))
-        .filter(({ file, before }) => isChanged(textsOf(file), before));
-      const current = { folder, text: await readCurrent(folder), applied: appliedCurrent };
-      const names = changed.map(({ file }) => relative(folder, file.path));
-      if (current.text !== appliedCurrent) names.unshift(currentFile);
-      if (names.length === 0) return false;
-      // What was committed is gone from the current migration, and stays in the database.
-      if ((await migrationsHash(folder)) !== appliedMigrations) return false;
-      await thread.unchanging();
-      if (!(await migrateOn(ownerUrl(loginUrl), (owner) => applyChanges(owner, files, changed, current))))
-        return false;
-      applied = statementsOf(files);
-      isRemade ||= Boolean(editOf(current.text, appliedCurrent)?.tables.length);
-      if (isServed && current.text === appliedCurrent && !changesApi(changed)) {
-        say(`Applied ${names.join(", ")}; it holds ${after(since)}.`);
-        return true;
-      }
-      appliedCurrent = current.text;
-      await serve(`Applied ${names.join(", ")}`, since);
-      return true;
-    };
-    /** @param isFirst whether nothing of the save was applied yet, so that the API will be built anew. */
-    const wholly = async (mine: number, since: number, isFirst: boolean): Promise<boolean> => {
-      if (mine !== generation) return false;
-      let brought = false;
-      let schema: Promise<GraphQLSchema> | undefined;
-      /** Whether the API shows what the reference has, whatever the database still lacks of it. */
-      let isReference = false;
-      const [files, current] = [await readObjects(folder), await readCurrent(folder)];
-      const migrations = await migrationsHash(folder);
-      const bringTo = () => {
-        applied = statementsOf(files);
-        appliedCurrent = current;
-        appliedMigrations = migrations;
-      };
-      const isBrought = await thread.bring(
-        { mine, isFirst },
-        {
-          // PERF: beside the comparing, from the reference, which is what the database becomes.
-          build: async (url) => {
-            schema = buildSchema(authenticatorUrlOf(url));
-            await schema;
-          },
-          changed: async ({ isChanged: hasChanged, isShown, hasDrift }) => {
-            bringTo();
-            if (mine !== generation || (isServed && isReference)) return;
-            if (isServed && !isShown) {
-              // After what was applied and told already there is mostly nothing left to do.
-              if (isFirst || hasChanged) say(`${broughtWhole}; it holds ${after(since)}.`);
-              return;
-            }
-            const ofReference = hasDrift ? undefined : schema;
-            await serve(broughtWhole, since, ofReference);
-            isReference = ofReference !== undefined;
-          },
-          noted: (event, text) => {
-            if (event !== "schema.drift") brought = true;
-            if (event === "migration.current") isServed = false;
-            say(text);
-          },
-        },
-      );
-      if (isBrought) bringTo();
-      if (mine !== generation) return false;
-      if (!isServed) await serve(broughtWhole, since);
-      return brought;
-    };
-
-    const stop = await watchFolder(folder, () => {
-      const mine = (generation = thread.saved());
-      const since = performance.now();
-      work = work.then(() =>
-        told(async () => {
-          if (mine !== generation) return;
-          const isApplied = await quickly(since);
-          // Not waited for: the next save comes first.
-          whole = whole.then(() =>
-            told(async () => {
-              if (isApplied) await pause(restMs);
-              if (mine !== generation) return;
-              // Beside the whole: what was forgotten is told as early as it can be seen.
-              if (isApplied && !isRemade) check();
-              const isBrought = await wholly(mine, since, !isApplied);
-              if ((isBrought || isRemade) && mine === generation) {
-                isRemade = false;
-                check();
-              }
-            }),
-          );
-        }),
-      );
-    });
-    say(
+  async start(): Promise<void> {
+    const folder = this.#folder;
+    this.#applied = statementsOf(await readObjects(folder));
+    this.#appliedCurrent = await readCurrent(folder);
+    this.#appliedMigrations = await migrationsHash(folder);
+    this.#unwatch = await watchFolder(folder, () => this.#saved());
+    this.#say(
       `Following ${relative(process.cwd(), folder) || basename(folder)}: a file that is saved is applied, and served.`,
     );
-    return {
-      stop: async () => {
-        isStopping = true;
-        generation = thread.saved();
-        stop();
-        await work;
-        await whole;
-        await thread.stop();
-      },
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#generation = this.#thread.saved();
+    this.#unwatch();
+    await this.#work;
+    await this.#whole;
+    await this.#thread.stop();
+  }
+
+  #saved(): void {
+    const mine = (this.#generation = this.#thread.saved());
+    const since = performance.now();
+    this.#work = this.#work.then(() =>
+      this.#told(async () => {
+        if (mine !== this.#generation) return;
+        const isApplied = await this.#quickly(since);
+        // Not waited for: the next save comes first.
+        this.#whole = this.#whole.then(() => this.#told(() => this.#complete(mine, since, isApplied)));
+      }),
+    );
+  }
+
+  /** Brings the whole up to date after a save, and has it checked. */
+  async #complete(mine: number, since: number, isApplied: boolean): Promise<void> {
+    if (isApplied) await pause(restMs);
+    if (mine !== this.#generation) return;
+    // Beside the whole: what was forgotten is told as early as it can be seen.
+    if (isApplied && !this.#isRemade) this.#check();
+    const isBrought = await this.#wholly(mine, since, !isApplied);
+    if ((isBrought || this.#isRemade) && mine === this.#generation) {
+      this.#isRemade = false;
+      this.#check();
+    }
+  }
+
+  async #serve(what: string, since: number, schema?: Promise<GraphQLSchema>): Promise<void> {
+    const done = performance.now();
+    this.#isServed = false;
+    await this.#options.reload(schema);
+    this.#isServed = true;
+    this.#say(`${what} in ${ms(done - since)}; served ${after(since)}.`);
+  }
+
+  /** Does a step, and tells a fault. */
+  async #told(step: () => Promise<void>): Promise<void> {
+    try {
+      await step();
+    } catch (error) {
+      // Where the end of the process cuts it off, nobody waits for it.
+      if (this.#isStopping) return;
+      this.#say(`${(error as Error).message}\nThe API goes on as it was.`);
+      if ((error as Error).name !== "SchemaError")
+        this.#options.log.debug(
+          { event: "schema.follow_failed", err: error },
+          "A change of the schema was not followed.",
+        );
+    }
+  }
+
+  /** What can be put in its place alone. @returns whether it was. */
+  async #quickly(since: number): Promise<boolean> {
+    const files = await readObjects(this.#folder);
+    const removed = [...this.#applied.keys()].filter((path) => !files.some((file) => file.path === path));
+    const none = { text: "", area: "", definitions: [], rest: [] };
+    const changed = [...files, ...removed.map((path) => ({ ...none, path }))]
+      .map((file): ChangedFile => ({ file, before: this.#applied.get(file.path) ?? new Set() }))
+      .filter(({ file, before }) => isChanged(textsOf(file), before));
+    const current = {
+      folder: this.#folder,
+      text: await readCurrent(this.#folder),
+      applied: this.#appliedCurrent,
     };
-  };
+    const names = changed.map(({ file }) => relative(this.#folder, file.path));
+    if (current.text !== this.#appliedCurrent) names.unshift(currentFile);
+    if (names.length === 0) return false;
+    // What was committed is gone from the current migration, and stays in the database.
+    if ((await migrationsHash(this.#folder)) !== this.#appliedMigrations) return false;
+    await this.#thread.unchanging();
+    if (
+      !(await migrateOn(ownerUrl(this.#options.loginUrl), (owner) =>
+        applyChanges(owner, files, changed, current),
+      ))
+    )
+      return false;
+    this.#applied = statementsOf(files);
+    this.#isRemade ||= Boolean(editOf(current.text, this.#appliedCurrent)?.tables.length);
+    if (this.#isServed && current.text === this.#appliedCurrent && !changesApi(changed)) {
+      this.#say(`Applied ${names.join(", ")}; it holds ${after(since)}.`);
+      return true;
+    }
+    this.#appliedCurrent = current.text;
+    await this.#serve(`Applied ${names.join(", ")}`, since);
+    return true;
+  }
+
+  /** @param isFirst whether nothing of the save was applied yet, so that the API will be built anew. */
+  async #wholly(mine: number, since: number, isFirst: boolean): Promise<boolean> {
+    if (mine !== this.#generation) return false;
+    let brought = false;
+    let schema: Promise<GraphQLSchema> | undefined;
+    /** Whether the API shows what the reference has, whatever the database still lacks of it. */
+    let isReference = false;
+    const [files, current] = [await readObjects(this.#folder), await readCurrent(this.#folder)];
+    const migrations = await migrationsHash(this.#folder);
+    const bringTo = () => {
+      this.#applied = statementsOf(files);
+      this.#appliedCurrent = current;
+      this.#appliedMigrations = migrations;
+    };
+    const isBrought = await this.#thread.bring(
+      { mine, isFirst },
+      {
+        // PERF: beside the comparing, from the reference, which is what the database becomes.
+        build: async (url) => {
+          schema = this.#options.buildSchema(authenticatorUrlOf(url));
+          await schema;
+        },
+        changed: async ({ isChanged: hasChanged, isShown, hasDrift }) => {
+          bringTo();
+          if (mine !== this.#generation || (this.#isServed && isReference)) return;
+          if (this.#isServed && !isShown) {
+            // After what was applied and told already there is mostly nothing left to do.
+            if (isFirst || hasChanged) this.#say(`${broughtWhole}; it holds ${after(since)}.`);
+            return;
+          }
+          const ofReference = hasDrift ? undefined : schema;
+          await this.#serve(broughtWhole, since, ofReference);
+          isReference = ofReference !== undefined;
+        },
+        noted: (event, text) => {
+          if (event !== "schema.drift") brought = true;
+          if (event === "migration.current") this.#isServed = false;
+          this.#say(text);
+        },
+      },
+    );
+    if (isBrought) bringTo();
+    if (mine !== this.#generation) return false;
+    if (!this.#isServed) await this.#serve(broughtWhole, since);
+    return brought;
+  }
 }
 
 const broughtWhole = "Brought the whole schema up to date";

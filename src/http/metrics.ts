@@ -69,6 +69,47 @@ export function createMetrics(): Metrics {
   // PERF: the lag of the event loop is measured 20 times a second, not 100: to wake up for it took most of the time of an idle process. What is
   // measured has that interval in it.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
+  const requests = requestMetrics(registers);
+  registerPools(registry, () => numbers());
+  registerDocuments(registry, () => numbers().documents);
+  registerLive(registry, () => numbers().live);
+  watchDurations(registers);
+  const strayRejections = new Counter({
+    name: "plat_stray_rejections_total",
+    help: "Failures that nobody heard: each is a fault of the service",
+    registers,
+  });
+  return {
+    strayRejections,
+    certificate: certificateMetrics(registers),
+    count: requests,
+    jobs: jobMetrics(registers),
+    watch(given) {
+      numbers = given;
+    },
+    watchWork(read, log) {
+      renewWork = workGauges(registers, read, log);
+    },
+    values: async () => (await registry.getMetricsAsJSON()) as MetricValues,
+    gather(given) {
+      others = given;
+    },
+    async render() {
+      await renewWork();
+      if (others) {
+        const [own, found] = await Promise.all([registry.getMetricsAsJSON(), others()]);
+        const together = AggregatorRegistry.aggregate([own as MetricValues, ...found]);
+        return { contentType: together.contentType, text: await together.metrics() };
+      }
+      return { contentType: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}
+
+const methods = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
+
+/** Counts requests and what they were answered. */
+function requestMetrics(registers: Registry[]): RequestHandler {
   const requests = new Counter({
     name: "plat_http_requests_total",
     help: "Requests by route, method and status",
@@ -82,19 +123,52 @@ export function createMetrics(): Metrics {
     buckets,
     registers,
   });
-  const operationDurations = new Histogram({
-    name: "plat_graphql_operation_duration_seconds",
-    help: "The same for GraphQL operations that were executed, by name and type",
-    labelNames: ["operation", "type"],
-    buckets,
-    registers,
-  });
   const errors = new Counter({
     name: "plat_errors_total",
     help: "Answers that carry an error, by code",
     labelNames: ["code"],
     registers,
   });
+  const observeOperation = operationMetrics(registers);
+  return (request, response, next) => {
+    const state = requestState(request);
+    const route = routes.has(request.path) ? request.path : "other";
+    const method = methods.has(request.method) ? request.method : "other";
+    response.once("close", () => {
+      const seconds = Number(process.hrtime.bigint() - state.startedAt) / 1e9;
+      requests.inc({ route, method, status: String(response.statusCode) });
+      const isEndless = endless.has(route) || state.operationType === "subscription";
+      if (!isEndless || response.statusCode !== 200) durations.observe({ route }, seconds);
+      observeOperation(state, seconds);
+      for (const code of state.errorCodes) errors.inc({ code });
+    });
+    next();
+  };
+}
+
+/** Takes how long GraphQL operations took, by their names, as far as these are labels. */
+function operationMetrics(registers: Registry[]): (state: RequestState, seconds: number) => void {
+  const durations = new Histogram({
+    name: "plat_graphql_operation_duration_seconds",
+    help: "The same for GraphQL operations that were executed, by name and type",
+    labelNames: ["operation", "type"],
+    buckets,
+    registers,
+  });
+  const labelOf = operationLabels();
+  return (state, seconds) => {
+    if (state.operationType === undefined || state.operationType === "subscription") return;
+    const operation = labelOf({
+      name: state.operationName,
+      isRegistered: state.isRegistered,
+      isTrusted: state.claims?.userId != null && state.errorCodes.size === 0,
+    });
+    durations.observe({ operation, type: state.operationType }, seconds);
+  };
+}
+
+/** Connections, and what else is shared, at each scrape. */
+function registerPools(registry: Registry, numbers: () => ApiNumbers): void {
   registry.registerMetric(
     new Gauge({
       name: "plat_pool_connections",
@@ -119,8 +193,10 @@ export function createMetrics(): Metrics {
       },
     }),
   );
-  registerDocuments(registry, () => numbers().documents);
-  registerLive(registry, () => numbers().live);
+}
+
+/** What is published by whoever measures it: the lag of live events, statements, and waits for connections. */
+function watchDurations(registers: Registry[]): void {
   const lags = new Histogram({
     name: "plat_live_lag_seconds",
     help: "From the beginning of the transaction that wrote an event to handing it to the streams that are up to date",
@@ -150,11 +226,10 @@ export function createMetrics(): Metrics {
       const { pool, ms } = message as PoolTiming;
       histogram.observe({ pool }, ms / 1000);
     });
-  const strayRejections = new Counter({
-    name: "plat_stray_rejections_total",
-    help: "Failures that nobody heard: each is a fault of the service",
-    registers,
-  });
+}
+
+/** Takes when the certificate expires, or that it could not be read again. */
+function certificateMetrics(registers: Registry[]): Metrics["certificate"] {
   const expiry = new Gauge({
     name: "plat_certificate_expires_timestamp_seconds",
     help: "When the certificate that is used expires",
@@ -162,62 +237,14 @@ export function createMetrics(): Metrics {
     aggregator: "max",
     registers,
   });
-  const reloadFailures = new Counter({
+  const failures = new Counter({
     name: "plat_certificate_reload_failures_total",
     help: "Times that the files of the certificate could not be read again",
     registers,
   });
-  const methods = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
-  const labelOf = operationLabels();
-  const observeOperation = (state: RequestState, seconds: number) => {
-    if (state.operationType === undefined || state.operationType === "subscription") return;
-    const operation = labelOf({
-      name: state.operationName,
-      isRegistered: state.isRegistered,
-      isTrusted: state.claims?.userId != null && state.errorCodes.size === 0,
-    });
-    operationDurations.observe({ operation, type: state.operationType }, seconds);
-  };
-  return {
-    strayRejections,
-    certificate(expiresAt) {
-      if (expiresAt === undefined) reloadFailures.inc();
-      else expiry.set(expiresAt);
-    },
-    count(request, response, next) {
-      const state = requestState(request);
-      const route = routes.has(request.path) ? request.path : "other";
-      const method = methods.has(request.method) ? request.method : "other";
-      response.once("close", () => {
-        const seconds = Number(process.hrtime.bigint() - state.startedAt) / 1e9;
-        requests.inc({ route, method, status: String(response.statusCode) });
-        const isEndless = endless.has(route) || state.operationType === "subscription";
-        if (!isEndless || response.statusCode !== 200) durations.observe({ route }, seconds);
-        observeOperation(state, seconds);
-        for (const code of state.errorCodes) errors.inc({ code });
-      });
-      next();
-    },
-    jobs: jobMetrics(registers),
-    watch(given) {
-      numbers = given;
-    },
-    watchWork(read, log) {
-      renewWork = workGauges(registers, read, log);
-    },
-    values: async () => (await registry.getMetricsAsJSON()) as MetricValues,
-    gather(given) {
-      others = given;
-    },
-    async render() {
-      await renewWork();
-      if (others) {
-        const [own, found] = await Promise.all([registry.getMetricsAsJSON(), others()]);
-        const together = AggregatorRegistry.aggregate([own as MetricValues, ...found]);
-        return { contentType: together.contentType, text: await together.metrics() };
-      }
-      return { contentType: registry.contentType, text: await registry.metrics() };
-    },
+  return (expiresAt) => {
+    if (expiresAt === undefined) failures.inc();
+    else expiry.set(expiresAt);
   };
 }
 

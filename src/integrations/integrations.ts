@@ -105,94 +105,237 @@ const verifierOf = (attemptId: string): SealedPlace => ({
 
 export const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-export function createIntegrations({
-  seal,
-  policy,
-  compute,
-  baseUrl,
-  oauth,
-  query,
-}: IntegrationsOptions): Integrations {
-  const client = oauth && createOauthClient(oauth, `${baseUrl}/integrations/callback`);
-  const theClient = () => {
-    if (!client)
+export const createIntegrations = (options: IntegrationsOptions): Integrations =>
+  new ConnectedApplications(options);
+
+class ConnectedApplications implements Integrations {
+  readonly #options: IntegrationsOptions;
+  readonly #query: IntegrationsOptions["query"];
+  readonly #client: ReturnType<typeof createOauthClient> | undefined;
+
+  constructor(options: IntegrationsOptions) {
+    const { oauth, baseUrl, query } = options;
+    this.#options = options;
+    this.#query = query;
+    this.#client = oauth && createOauthClient(oauth, `${baseUrl}/integrations/callback`);
+  }
+
+  sealCredentials(integrationId: string, credentials: object): string {
+    return this.#options.seal.seal(JSON.stringify(credentials), credentialsOf(integrationId));
+  }
+
+  async check(app: AppFacts, { config, credentials }: Change, tenant: string): Promise<void> {
+    // PERF: the library is large, and not every service connects something.
+    const { checkAgainst } = await import("./jsonSchema.ts");
+    if (config) checkAgainst(app.configSchema, config, "config");
+    if (credentials) checkAgainst(app.credentialsSchema ?? nothing, credentials, "credentials");
+    if (config) await adapters[app.key]?.check?.(config, this.#tools(undefined, tenant));
+  }
+
+  async connect(
+    facts: Facts,
+    { change = {}, byService = false }: { change?: Change; byService?: boolean },
+  ): Promise<Connected> {
+    const { scope, id, name, status, app, userId } = facts;
+    try {
+      const adapter = adapters[app.key];
+      if (!adapter)
+        throw new ConnectionFailed("This version of the service does not know the application.", {
+          retryable: false,
+        });
+      // What was let in by a former key still is.
+      const sealed = change.credentials ? this.sealCredentials(id, change.credentials) : facts.sealed;
+      const credentials =
+        change.credentials ?? (sealed === null ? undefined : this.#openCredentials(id, sealed));
+      const config = change.config ?? facts.config;
+      const result = await adapter.connect(
+        { id, scope, name, status, config, credentials, app },
+        this.#tools(userId, facts.ownerId, facts.webhookId),
+      );
+      await this.#noteConnected(facts, result, {
+        config: change.config,
+        sealed: credentials === undefined ? null : this.sealCredentials(id, credentials),
+      });
+      return result;
+    } catch (error) {
+      if (!(error instanceof ConnectionFailed)) throw error;
+      // What does not work is not taken over, so nothing failed of what is there.
+      if (Object.keys(change).length === 0) await this.#noteFailure(scope, id, error, byService);
+      throw error;
+    }
+  }
+
+  async waiting(parameters: URLSearchParams): Promise<Waiting | undefined> {
+    const attempt = this.#attemptOf(parameters);
+    if (!attempt) return undefined;
+    const { rows } = await this.#query("select * from app_private.consent_facts($1, $2)", attempt);
+    return rows[0] as Waiting | undefined;
+  }
+
+  async takeConsent(parameters: URLSearchParams): Promise<Connected | undefined> {
+    const attempt = this.#attemptOf(parameters);
+    if (!attempt) return undefined;
+    const { rows } = await this.#query("select app_private.take_consent($1, $2) as facts", attempt);
+    const facts = rows[0].facts as (Facts & { attemptId: string; sealedVerifier: string }) | null;
+    if (!facts) return undefined;
+    try {
+      const verifier = this.#options.seal.open(facts.sealedVerifier, verifierOf(facts.attemptId));
+      const result = await this.#theClient().redeem(parameters, parameters.get("state")!, verifier);
+      await this.#noteConnected(facts, result, { config: undefined, sealed: null });
+      return result;
+    } catch (error) {
+      if (error instanceof ConnectionFailed) await this.#noteFailure(facts.scope, facts.id, error, false);
+      throw error;
+    }
+  }
+
+  async retry(scope: Connection["scope"], id: string): Promise<string | undefined> {
+    const { rows } = await this.#query("select app_private.integration_facts($1, $2) as facts", [scope, id]);
+    const facts = rows[0].facts as Facts | null;
+    if (!facts) return "The integration was deleted.";
+    try {
+      await this.connect(facts, { byService: true });
+      return undefined;
+    } catch (error) {
+      if (error instanceof ConnectionFailed) return error.message;
+      throw error;
+    }
+  }
+
+  async keep(): Promise<void> {
+    const { rows: due } = await this.#query("select * from app_private.due_integrations($1)", [batch]);
+    const faults: unknown[] = [];
+    for (const { scope, id } of due as { scope: Connection["scope"]; id: string }[])
+      // Each by itself: what is wrong with one keeps no other one from being refreshed in time.
+      await this.retry(scope, id).catch((error: unknown) => {
+        faults.push(new Error(`Integration ${id} could not be refreshed.`, { cause: error }));
+      });
+    if (faults.length > 0) throw new AggregateError(faults, (faults[0] as Error).message);
+  }
+
+  async account(id: string): Promise<Account | undefined> {
+    const { rows } = await this.#query("select app_private.integration_facts('ORGANIZATION', $1) as facts", [
+      id,
+    ]);
+    const facts = rows[0].facts as Facts | null;
+    if (facts?.status !== "ENABLED" || facts.sealed === null) return undefined;
+    return {
+      config: facts.config,
+      credentials: this.#openCredentials(id, facts.sealed),
+      policy: this.#options.policy,
+    };
+  }
+
+  noteFailure(id: string, failure: ConnectionFailed): Promise<void> {
+    return this.#noteFailure("ORGANIZATION", id, failure, true);
+  }
+
+  async noteSynced(id: string): Promise<void> {
+    await this.#query("select app_private.note_synced('ORGANIZATION', $1)", [id]);
+  }
+
+  sendAs(userId: string, message: MailMessage): Promise<SentAs | undefined> {
+    return sendAs(userId, message, {
+      query: this.#query,
+      policy: this.#options.policy,
+      openCredentials: (id, sealed) => this.#openCredentials(id, sealed),
+      noteFailure: (id, failure) => this.#noteFailure("USER", id, failure, true),
+    });
+  }
+
+  /** @throws ConnectionFailed where there is none */
+  #theClient(): ReturnType<typeof createOauthClient> {
+    if (!this.#client)
       throw new ConnectionFailed("The operator has not registered the service at a provider.", {
         retryable: false,
       });
-    return client;
-  };
+    return this.#client;
+  }
 
-  const tools = (userId: string | undefined, tenant: string, webhookId?: string): Tools => ({
-    sealWebhookSecret(secret) {
-      if (webhookId === undefined) throw new Error("There is no integration whose webhook could sign.");
-      return seal.seal(secret, secretOfWebhook(webhookId));
-    },
-    policy,
-    compute,
-    tenant,
-    baseUrl,
-    async unknownEvent(names) {
-      const { rows } = await query("select app_private.are_event_names($1) as name", [names]);
-      return (rows[0].name as string | null) ?? undefined;
-    },
-    async consentUrl({ scope, id, app }) {
-      if (!userId)
-        throw new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
-          retryable: false,
-        });
-      // The state can be read by nobody, is of this user, and names an attempt that is taken once.
-      const { url, verifier } = await theClient().authorizationUrl("state", app.oauthScopes);
-      const attempt = randomUUID();
-      await query("select app_private.begin_consent($1, $2, $3, $4, $5)", [
-        scope,
-        id,
-        userId,
-        attempt,
-        seal.seal(verifier, verifierOf(attempt)),
-      ]);
-      const address = new URL(url);
-      address.searchParams.set("state", seal.seal(JSON.stringify({ id: attempt, userId }), consentState));
-      return address.href;
-    },
-    freshTokens: (credentials) => theClient().refresh(credentials),
-  });
+  /** What an adapter may do for somebody. */
+  #tools(userId: string | undefined, tenant: string, webhookId?: string): Tools {
+    const { seal, policy, compute, baseUrl } = this.#options;
+    return {
+      sealWebhookSecret(secret) {
+        if (webhookId === undefined) throw new Error("There is no integration whose webhook could sign.");
+        return seal.seal(secret, secretOfWebhook(webhookId));
+      },
+      policy,
+      compute,
+      tenant,
+      baseUrl,
+      unknownEvent: async (names) => {
+        const { rows } = await this.#query("select app_private.are_event_names($1) as name", [names]);
+        return (rows[0].name as string | null) ?? undefined;
+      },
+      consentUrl: (facts) => this.#consentUrl(userId, facts),
+      freshTokens: (credentials) => this.#theClient().refresh(credentials),
+    };
+  }
+
+  /** Where a user gives consent. @throws ConnectionFailed */
+  async #consentUrl(
+    userId: string | undefined,
+    { scope, id, app }: Parameters<Tools["consentUrl"]>[0],
+  ): Promise<string> {
+    if (!userId)
+      throw new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
+        retryable: false,
+      });
+    // The state can be read by nobody, is of this user, and names an attempt that is taken once.
+    const { url, verifier } = await this.#theClient().authorizationUrl("state", app.oauthScopes);
+    const attempt = randomUUID();
+    await this.#query("select app_private.begin_consent($1, $2, $3, $4, $5)", [
+      scope,
+      id,
+      userId,
+      attempt,
+      this.#options.seal.seal(verifier, verifierOf(attempt)),
+    ]);
+    const address = new URL(url);
+    address.searchParams.set(
+      "state",
+      this.#options.seal.seal(JSON.stringify({ id: attempt, userId }), consentState),
+    );
+    return address.href;
+  }
 
   /** The id of the attempt and of whoever began it, as the state has them; undefined for a state that is none of ours. */
-  const attemptOf = (parameters: URLSearchParams): [id: string, userId: string] | undefined => {
+  #attemptOf(parameters: URLSearchParams): [id: string, userId: string] | undefined {
     try {
-      const { id, userId } = JSON.parse(seal.open(parameters.get("state") ?? "", consentState)) as Record<
-        string,
-        string
-      >;
+      const { id, userId } = JSON.parse(
+        this.#options.seal.open(parameters.get("state") ?? "", consentState),
+      ) as Record<string, string>;
       return [id!, userId!];
     } catch {
       return undefined;
     }
-  };
+  }
 
-  const openCredentials = (integrationId: string, sealed: string): Record<string, DatabaseValue> => {
+  #openCredentials(integrationId: string, sealed: string): Record<string, DatabaseValue> {
     try {
-      return JSON.parse(seal.open(sealed, credentialsOf(integrationId))) as Record<string, DatabaseValue>;
+      return JSON.parse(this.#options.seal.open(sealed, credentialsOf(integrationId))) as Record<
+        string,
+        DatabaseValue
+      >;
     } catch (error) {
       throw new ConnectionFailed("The credentials cannot be opened any more; give them again.", {
         retryable: false,
         cause: error,
       });
     }
-  };
-  const sealCredentials = (integrationId: string, credentials: object): string =>
-    seal.seal(JSON.stringify(credentials), credentialsOf(integrationId));
+  }
 
-  async function noteConnected(
+  async #noteConnected(
     { scope, id }: Facts,
     result: Connected,
     { config, sealed }: { config: Record<string, DatabaseValue> | undefined; sealed: string | null },
   ): Promise<void> {
-    await query("select app_private.note_connected($1, $2, $3, $4, $5, $6, $7, $8, $9)", [
+    await this.#query("select app_private.note_connected($1, $2, $3, $4, $5, $6, $7, $8, $9)", [
       scope,
       id,
       config ? JSON.stringify(config) : null,
-      result.credentials ? sealCredentials(id, result.credentials) : sealed,
+      result.credentials ? this.sealCredentials(id, result.credentials) : sealed,
       result.lookup === undefined ? null : sha256(result.lookup),
       result.expiresAt ?? null,
       result.externalAccount ?? null,
@@ -201,13 +344,13 @@ export function createIntegrations({
     ]);
   }
 
-  async function noteFailure(
+  async #noteFailure(
     scope: Connection["scope"],
     id: string,
     { message, retryable, dropCredentials }: ConnectionFailed,
     byService: boolean,
   ): Promise<void> {
-    await query("select app_private.note_failed($1, $2, $3, $4, $5, $6)", [
+    await this.#query("select app_private.note_failed($1, $2, $3, $4, $5, $6)", [
       scope,
       id,
       message,
@@ -216,105 +359,4 @@ export function createIntegrations({
       byService,
     ]);
   }
-
-  const integrations: Integrations = {
-    sealCredentials,
-    async check(app, { config, credentials }, tenant) {
-      // PERF: the library is large, and not every service connects something.
-      const { checkAgainst } = await import("./jsonSchema.ts");
-      if (config) checkAgainst(app.configSchema, config, "config");
-      if (credentials) checkAgainst(app.credentialsSchema ?? nothing, credentials, "credentials");
-      if (config) await adapters[app.key]?.check?.(config, tools(undefined, tenant));
-    },
-    async connect(facts, { change = {}, byService = false }) {
-      const { scope, id, name, status, app, userId } = facts;
-      try {
-        const adapter = adapters[app.key];
-        if (!adapter)
-          throw new ConnectionFailed("This version of the service does not know the application.", {
-            retryable: false,
-          });
-        // What was let in by a former key still is.
-        const sealed = change.credentials ? sealCredentials(id, change.credentials) : facts.sealed;
-        const credentials = change.credentials ?? (sealed === null ? undefined : openCredentials(id, sealed));
-        const config = change.config ?? facts.config;
-        const result = await adapter.connect(
-          { id, scope, name, status, config, credentials, app },
-          tools(userId, facts.ownerId, facts.webhookId),
-        );
-        await noteConnected(facts, result, {
-          config: change.config,
-          sealed: credentials === undefined ? null : sealCredentials(id, credentials),
-        });
-        return result;
-      } catch (error) {
-        if (!(error instanceof ConnectionFailed)) throw error;
-        // What does not work is not taken over, so nothing failed of what is there.
-        if (Object.keys(change).length === 0) await noteFailure(scope, id, error, byService);
-        throw error;
-      }
-    },
-    async waiting(parameters) {
-      const attempt = attemptOf(parameters);
-      if (!attempt) return undefined;
-      const { rows } = await query("select * from app_private.consent_facts($1, $2)", attempt);
-      return rows[0] as Waiting | undefined;
-    },
-    async takeConsent(parameters) {
-      const attempt = attemptOf(parameters);
-      if (!attempt) return undefined;
-      const { rows } = await query("select app_private.take_consent($1, $2) as facts", attempt);
-      const facts = rows[0].facts as (Facts & { attemptId: string; sealedVerifier: string }) | null;
-      if (!facts) return undefined;
-      try {
-        const verifier = seal.open(facts.sealedVerifier, verifierOf(facts.attemptId));
-        const result = await theClient().redeem(parameters, parameters.get("state")!, verifier);
-        await noteConnected(facts, result, { config: undefined, sealed: null });
-        return result;
-      } catch (error) {
-        if (error instanceof ConnectionFailed) await noteFailure(facts.scope, facts.id, error, false);
-        throw error;
-      }
-    },
-    async retry(scope, id) {
-      const { rows } = await query("select app_private.integration_facts($1, $2) as facts", [scope, id]);
-      const facts = rows[0].facts as Facts | null;
-      if (!facts) return "The integration was deleted.";
-      try {
-        await integrations.connect(facts, { byService: true });
-        return undefined;
-      } catch (error) {
-        if (error instanceof ConnectionFailed) return error.message;
-        throw error;
-      }
-    },
-    async keep() {
-      const { rows: due } = await query("select * from app_private.due_integrations($1)", [batch]);
-      const faults: unknown[] = [];
-      for (const { scope, id } of due as { scope: Connection["scope"]; id: string }[])
-        // Each by itself: what is wrong with one keeps no other one from being refreshed in time.
-        await integrations.retry(scope, id).catch((error: unknown) => {
-          faults.push(new Error(`Integration ${id} could not be refreshed.`, { cause: error }));
-        });
-      if (faults.length > 0) throw new AggregateError(faults, (faults[0] as Error).message);
-    },
-    async account(id) {
-      const { rows } = await query("select app_private.integration_facts('ORGANIZATION', $1) as facts", [id]);
-      const facts = rows[0].facts as Facts | null;
-      if (facts?.status !== "ENABLED" || facts.sealed === null) return undefined;
-      return { config: facts.config, credentials: openCredentials(id, facts.sealed), policy };
-    },
-    noteFailure: (id, failure) => noteFailure("ORGANIZATION", id, failure, true),
-    async noteSynced(id) {
-      await query("select app_private.note_synced('ORGANIZATION', $1)", [id]);
-    },
-    sendAs: (userId, message) =>
-      sendAs(userId, message, {
-        query,
-        policy,
-        openCredentials,
-        noteFailure: (id, failure) => noteFailure("USER", id, failure, true),
-      }),
-  };
-  return integrations;
 }

@@ -503,7 +503,7 @@ test("no operation, no query and no member of the area is missing", async () => 
       .filter((row) => row.name.startsWith(prefix))
       .map((row) => row.name.slice(prefix.length))
       .sort();
-  expect(tried("unit:")).toEqual(given("UpdateUnitInput", []));
+  expect(tried("unit:")).toEqual(given("UpdateUnitInput", ["dryRun"]));
   expect(tried("units:")).toEqual(given("UpdateUnitsInput", ["projectId", "ids", "filter", "dryRun"]));
 });
 

@@ -31,15 +31,30 @@ function momentOf(fact: Fact): Moment | undefined {
   };
 }
 
+/** Reads a date or time that a text states; it has to be that of a fact that fits. */
+type ReadDate = (match: RegExpMatchArray, fits: (moment: Moment) => boolean) => boolean;
+
 export function readTimes(reading: Reading): void {
   const moments = reading.facts.map(momentOf).filter((moment) => moment !== undefined);
-  const readDate = (match: RegExpMatchArray, fits: (moment: Moment) => boolean) => {
+  const readDate: ReadDate = (match, fits) => {
     const fitting = moments.filter(fits).map(({ fact }) => fact);
     return fitting.length === 0 && reading.isAsked(match.index!, proposal)
       ? true
       : reading.support(match[0], match.index!, fitting);
   };
-  // The points of a list.
+  takePoints(reading);
+  readDates(reading, readDate);
+  readClockTimes(reading, readDate);
+  readDays(reading, readDate);
+  // How long it takes to talk.
+  reading.take(/\b[1-6]?\d(?:[-\s]to[-\s][1-6]?\d)?[-\s]minut\p{L}*/giu, (match) => {
+    const sentence = reading.sentenceAt(match.index!);
+    return talk.test(sentence) && !way.test(sentence);
+  });
+}
+
+/** The points of a list are no dates. */
+function takePoints(reading: Reading): void {
   let point = 0;
   reading.take(
     new RegExp(`^[ \\t]*(\\d{1,2})[.)][ \\t]+(?=\\p{L})(?!(?:${monthNames})(?!\\p{L}))`, "gimu"),
@@ -49,6 +64,10 @@ export function readTimes(reading: Reading): void {
       return true;
     },
   );
+}
+
+/** Dates in figures, and with the name of a month. */
+function readDates(reading: Reading, readDate: ReadDate): void {
   reading.take(/\b(\d{4})-(\d{2})-(\d{2})\b/g, (match) =>
     readDate(
       match,
@@ -89,6 +108,9 @@ export function readTimes(reading: Reading): void {
       );
     },
   );
+}
+
+function readClockTimes(reading: Reading, readDate: ReadDate): void {
   const readTime = (match: RegExpMatchArray, minutes: number, half?: string) => {
     const meant = half
       ? [(minutes % 720) + (half.toLowerCase() === "p" ? 720 : 0)]
@@ -116,6 +138,10 @@ export function readTimes(reading: Reading): void {
       readTime(match, numberWords.get(match[2]!.toLowerCase())! * 60 + (/^half/i.test(match[1]!) ? 30 : 0)),
   );
   reading.take(/\b(?:noon|midday|mittags?|midi|mediodía)(?!\p{L})/giu, (match) => readTime(match, 720, "p"));
+}
+
+/** Days of the week, days beside today, and years. */
+function readDays(reading: Reading, readDate: ReadDate): void {
   reading.take(new RegExp(`(?<!\\p{L})(${[...weekdays.keys()].join("|")})s?(?!\\p{L})`, "giu"), (match) => {
     const wanted = weekdays.get(match[1]!.toLowerCase());
     return readDate(
@@ -131,9 +157,4 @@ export function readTimes(reading: Reading): void {
     /(?<!\b(?:early|late|mid|end|anfang|mitte|ende|début|fin)\s)\b(?:in|im jahr|en)\s+(\d{4})\b/giu,
     (match) => readDate(match, ({ fact, year }) => fact.kind === "month" && year === Number(match[1])),
   );
-  // How long it takes to talk.
-  reading.take(/\b[1-6]?\d(?:[-\s]to[-\s][1-6]?\d)?[-\s]minut\p{L}*/giu, (match) => {
-    const sentence = reading.sentenceAt(match.index!);
-    return talk.test(sentence) && !way.test(sentence);
-  });
 }

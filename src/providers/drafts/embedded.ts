@@ -8,7 +8,8 @@ export function createEmbedded(): DraftProvider {
 }
 
 /** Which parts a mail has beside its first and last lines, and in which order, by what it is for. */
-const contents = {
+type Part = "units" | "openHouse" | "promotion" | "office" | "website";
+const contents: Record<Purpose | "GENERAL", readonly Part[]> = {
   GENERAL: ["units", "openHouse", "promotion", "office", "website"],
   VISIT: ["units", "openHouse", "promotion", "office", "website"],
   OPEN_HOUSE: ["openHouse", "office", "units", "website"],
@@ -16,7 +17,7 @@ const contents = {
   FOLLOW_UP: ["units", "website"],
   HOMES: ["units", "website"],
   APPOINTMENT: ["office"],
-} as const;
+};
 
 /** What a purpose is about, and what to say where there is none. */
 const missing: Partial<
@@ -37,115 +38,19 @@ function subjectOf(letter: Letter, purpose: Purpose | undefined, isExpected: boo
   return purpose === "VISIT" ? letter.subjectOf.VISIT : letter.subject;
 }
 
-function compose({ facts, language, tone, purpose: words, instructions }: DraftRequest): WrittenDraft {
+function compose(request: DraftRequest): WrittenDraft {
+  const { language, purpose: words } = request;
   const spoken = language.split("-")[0]!.toLowerCase();
   const letter: Letter = letters[spoken] ?? letters.en!;
   // With its region where it has one: numbers and dates follow it.
   const locale = (letters[spoken] && Intl.DateTimeFormat.supportedLocalesOf(canonical(language))[0]) || "en";
-  const used = new Set<string>();
-  const find = (subjectType: string, field: string, more: Partial<Fact> = {}): Fact | undefined =>
-    facts.find(
-      (fact) =>
-        fact.subjectType === subjectType &&
-        fact.field === field &&
-        Object.entries(more).every(([name, value]) => fact[name as keyof Fact] === value),
-    );
-  /** A sentence with the value of a fact, where there is one. */
-  const say = (fact: Fact | undefined, sentence: (value: string) => string): string | undefined => {
-    if (!fact) return undefined;
-    used.add(fact.key);
-    return sentence(inWords(fact, locale).replace(/[\u00a0\u202f]/g, " "));
-  };
-  const day = (fact: Fact | undefined, sentence = (value: string) => value) =>
-    say(fact && { ...fact, value: fact.value.slice(0, 10) }, sentence);
-
-  const title = find("project", "title");
-  const project = say(title, (value) => value) ?? "";
-  const units = facts.filter(({ kind }) => kind === "unit");
-  const lineOf = (unit: Fact): string => {
-    used.add(unit.key);
-    if (unit.reserved) return letter.reserved(unit.value);
-    const of = (field: string) => find("unit", field, { unit: unit.value });
-    const details = [
-      say(of("bedrooms"), (n) => letter.bedrooms(Number(n))),
-      say(of("baths"), (n) => letter.baths(Number(n))),
-      say(of("sqft"), letter.sqft),
-      say(of("price"), letter.price),
-      tone === "CONCISE" ? undefined : say(of("estimatedDeliveryDate"), letter.delivery),
-    ].filter((detail) => detail !== undefined);
-    return letter.unit(unit.value, details, unit.available === true);
-  };
-  const appointment = find("appointment", "startsAt", { when: "next" });
-  const place = find("appointment", "location") ?? find("appointment", "videoUrl");
-  const office = find("sales_office", "address");
-  const byAppointment = find("sales_office", "byAppointmentOnly");
-  const promotion = find("promotion", "title");
-  const promoted = (field: string) =>
-    find("promotion", field, promotion && { subjectId: promotion.subjectId });
-  const isShort = tone === "CONCISE";
-
   const purpose = purposeOf(words);
-  const parts = {
-    units: () => {
-      const [first] = units;
-      if (!first) return say(find("project", "abstract.priceMin"), (amount) => letter.from(project, amount));
-      for (const { key, kind } of facts) if (kind === "choice") used.add(key);
-      const lines = units.map(lineOf);
-      return lines.length > 1 && !first.reserved
-        ? `${letter.someUnits(project)}\n${lines.map((line) => `- ${line}`).join("\n")}`
-        : lines.join("\n");
-    },
-    openHouse: () => say(find("open_house", "startsAt"), letter.openHouse),
-    promotion: () =>
-      say(promotion, (name) =>
-        letter.promotion(
-          name,
-          say(promoted("amount"), (value) => value) ?? say(promoted("percent"), (value) => value),
-          day(promoted("endsAt")),
-        ),
-      ),
-    office: () =>
-      say(office, (address) =>
-        letter.office(address, byAppointment ? Boolean(used.add(byAppointment.key)) : false),
-      ),
-    website: () => say(find("project", "websiteUrl"), letter.website),
-  };
-  const shown = (contents[purpose ?? "GENERAL"] as readonly (keyof typeof parts)[]).filter(
-    (part, at) =>
-      // A concise mail says what it is for, and which homes there are; whoever is expected needs no other invitation.
-      (!isShort || part === "units" || (at === 0 && purpose !== undefined)) &&
-      !(appointment && part === "openHouse" && purpose !== "OPEN_HOUSE"),
-  );
-  const lastVisit = find("appointment", "startsAt", { when: "last" });
-  const paragraphs: (string | undefined)[] = [
-    [
-      letter.thanks(project),
-      (!isShort || purpose === "FOLLOW_UP") && !appointment ? day(lastVisit, letter.lastVisit) : undefined,
-      appointment && say(appointment, letter.appointment),
-      appointment && place && say(place, letter.at),
-    ]
-      .filter(Boolean)
-      .join(" "),
-    ...shown.map((part) => parts[part]()),
-    purpose === "VISIT" && !appointment
-      ? letter.askVisit
-      : purpose === "FOLLOW_UP"
-        ? letter.askMore
-        : letter.ask(tone),
-    [
-      letter.closing(tone),
-      say(find("user", "fullName"), (name) => name),
-      say(find("organization", "name"), (name) => name),
-    ]
-      .filter(Boolean)
-      .join("\n"),
-  ];
-  const greeting = say(find("lead", "name"), (name) => letter.greeting(name, tone));
+  const mail = new Mail(request, { letter, locale, purpose });
   return {
-    subject: subjectOf(letter, purpose, appointment !== undefined)(project).slice(0, 200),
-    body: [greeting, ...paragraphs].filter(Boolean).join("\n\n"),
+    subject: mail.subject(),
+    body: mail.body(),
     language: letters[spoken] ? language : "en",
-    factKeys: [...used],
+    factKeys: [...mail.used],
     warnings: [
       ...(letters[spoken]
         ? []
@@ -155,8 +60,10 @@ function compose({ facts, language, tone, purpose: words, instructions }: DraftR
             "The purpose was not understood: without a provider of language models, a draft is for homes, a visit, an open house, a promotion, an appointment or to follow up.",
           ]
         : []),
-      ...(purpose && missing[purpose] && !find(...missing[purpose].fact) ? [missing[purpose].warning] : []),
-      ...(instructions
+      ...(purpose && missing[purpose] && !mail.find(...missing[purpose].fact)
+        ? [missing[purpose].warning]
+        : []),
+      ...(request.instructions
         ? [
             "The instructions were not followed: without a provider of language models, drafts are composed from facts alone.",
           ]
@@ -164,6 +71,175 @@ function compose({ facts, language, tone, purpose: words, instructions }: DraftR
     ],
     model: "embedded",
   };
+}
+
+interface Wording {
+  letter: Letter;
+  /** For numbers and dates. */
+  locale: string;
+  purpose: Purpose | undefined;
+}
+
+/** A mail in the making: its parts, each of which notes the facts that it states. */
+class Mail {
+  /** Keys of the facts that are stated. */
+  readonly used = new Set<string>();
+  readonly #facts: readonly Fact[];
+  readonly #tone: DraftRequest["tone"];
+  readonly #letter: Letter;
+  readonly #locale: string;
+  readonly #purpose: Purpose | undefined;
+  readonly #project: string;
+  readonly #appointment: Fact | undefined;
+
+  constructor({ facts, tone }: DraftRequest, { letter, locale, purpose }: Wording) {
+    this.#facts = facts;
+    this.#tone = tone;
+    this.#letter = letter;
+    this.#locale = locale;
+    this.#purpose = purpose;
+    this.#project = this.#say(this.find("project", "title"), (value) => value) ?? "";
+    this.#appointment = this.find("appointment", "startsAt", { when: "next" });
+  }
+
+  find(subjectType: string, field: string, more: Partial<Fact> = {}): Fact | undefined {
+    return this.#facts.find(
+      (fact) =>
+        fact.subjectType === subjectType &&
+        fact.field === field &&
+        Object.entries(more).every(([name, value]) => fact[name as keyof Fact] === value),
+    );
+  }
+
+  subject(): string {
+    const isExpected = this.#appointment !== undefined;
+    return subjectOf(this.#letter, this.#purpose, isExpected)(this.#project).slice(0, 200);
+  }
+
+  body(): string {
+    const letter = this.#letter;
+    const isShort = this.#tone === "CONCISE";
+    const appointment = this.#appointment;
+    const shown = contents[this.#purpose ?? "GENERAL"].filter(
+      (part, at) =>
+        // A concise mail says what it is for, and which homes there are; whoever is expected needs no other invitation.
+        (!isShort || part === "units" || (at === 0 && this.#purpose !== undefined)) &&
+        !(appointment && part === "openHouse" && this.#purpose !== "OPEN_HOUSE"),
+    );
+    const paragraphs = [
+      this.#opening(isShort),
+      ...shown.map((part) => this.#part(part)),
+      this.#purpose === "VISIT" && !appointment
+        ? letter.askVisit
+        : this.#purpose === "FOLLOW_UP"
+          ? letter.askMore
+          : letter.ask(this.#tone),
+      [
+        letter.closing(this.#tone),
+        this.#say(this.find("user", "fullName"), (name) => name),
+        this.#say(this.find("organization", "name"), (name) => name),
+      ]
+        .filter(Boolean)
+        .join("\n"),
+    ];
+    const greeting = this.#say(this.find("lead", "name"), (name) => letter.greeting(name, this.#tone));
+    return [greeting, ...paragraphs].filter(Boolean).join("\n\n");
+  }
+
+  #opening(isShort: boolean): string {
+    const letter = this.#letter;
+    const appointment = this.#appointment;
+    const lastVisit = this.find("appointment", "startsAt", { when: "last" });
+    const place = this.find("appointment", "location") ?? this.find("appointment", "videoUrl");
+    return [
+      letter.thanks(this.#project),
+      (!isShort || this.#purpose === "FOLLOW_UP") && !appointment
+        ? this.#day(lastVisit, letter.lastVisit)
+        : undefined,
+      appointment && this.#say(appointment, letter.appointment),
+      appointment && place && this.#say(place, letter.at),
+    ]
+      .filter(Boolean)
+      .join(" ");
+  }
+
+  #part(name: Part): string | undefined {
+    const letter = this.#letter;
+    switch (name) {
+      case "units":
+        return this.#units();
+      case "openHouse":
+        return this.#say(this.find("open_house", "startsAt"), letter.openHouse);
+      case "promotion":
+        return this.#promotion();
+      case "office":
+        return this.#office();
+      case "website":
+        return this.#say(this.find("project", "websiteUrl"), letter.website);
+    }
+  }
+
+  #units(): string | undefined {
+    const letter = this.#letter;
+    const units = this.#facts.filter(({ kind }) => kind === "unit");
+    const [first] = units;
+    if (!first)
+      return this.#say(this.find("project", "abstract.priceMin"), (amount) =>
+        letter.from(this.#project, amount),
+      );
+    for (const { key, kind } of this.#facts) if (kind === "choice") this.used.add(key);
+    const lines = units.map((unit) => this.#unit(unit));
+    return lines.length > 1 && !first.reserved
+      ? `${letter.someUnits(this.#project)}\n${lines.map((line) => `- ${line}`).join("\n")}`
+      : lines.join("\n");
+  }
+
+  #unit(unit: Fact): string {
+    const letter = this.#letter;
+    this.used.add(unit.key);
+    if (unit.reserved) return letter.reserved(unit.value);
+    const of = (field: string) => this.find("unit", field, { unit: unit.value });
+    const details = [
+      this.#say(of("bedrooms"), (n) => letter.bedrooms(Number(n))),
+      this.#say(of("baths"), (n) => letter.baths(Number(n))),
+      this.#say(of("sqft"), letter.sqft),
+      this.#say(of("price"), letter.price),
+      this.#tone === "CONCISE" ? undefined : this.#say(of("estimatedDeliveryDate"), letter.delivery),
+    ].filter((detail) => detail !== undefined);
+    return letter.unit(unit.value, details, unit.available === true);
+  }
+
+  #promotion(): string | undefined {
+    const promotion = this.find("promotion", "title");
+    const of = (field: string) =>
+      this.find("promotion", field, promotion && { subjectId: promotion.subjectId });
+    return this.#say(promotion, (name) =>
+      this.#letter.promotion(
+        name,
+        this.#say(of("amount"), (value) => value) ?? this.#say(of("percent"), (value) => value),
+        this.#day(of("endsAt")),
+      ),
+    );
+  }
+
+  #office(): string | undefined {
+    const byAppointment = this.find("sales_office", "byAppointmentOnly");
+    return this.#say(this.find("sales_office", "address"), (address) =>
+      this.#letter.office(address, byAppointment ? Boolean(this.used.add(byAppointment.key)) : false),
+    );
+  }
+
+  /** A sentence with the value of a fact, where there is one. */
+  #say(fact: Fact | undefined, sentence: (value: string) => string): string | undefined {
+    if (!fact) return undefined;
+    this.used.add(fact.key);
+    return sentence(inWords(fact, this.#locale).replace(/[\u00a0\u202f]/g, " "));
+  }
+
+  /** The same of the day of a time. */
+  #day(fact: Fact | undefined, sentence = (value: string) => value): string | undefined {
+    return this.#say(fact && { ...fact, value: fact.value.slice(0, 10) }, sentence);
+  }
 }
 
 /** The tag, or nothing where it has the form of one only. */

@@ -82,54 +82,13 @@ export function stripePayments(
   | "refund"
   | "acceptDispute"
 > {
-  async function chargeState(charge: Stripe.Charge): Promise<ChargeState> {
-    const { currency, payment_method_details: details } = charge;
-    const balance = charge.balance_transaction as Stripe.BalanceTransaction | null;
-    const isPaid = charge.status === "succeeded";
-    const refunds = isPaid ? await all(stripe().refunds.list({ charge: charge.id, limit: 100 })) : [];
-    const [dispute] = charge.disputed
-      ? (await stripe().disputes.list({ charge: charge.id, limit: 1 })).data
-      : [];
-    return {
-      id: charge.id,
-      status: isPaid ? "SUCCEEDED" : charge.status === "failed" ? "FAILED" : "PENDING",
-      // Of another currency where the account is settled in one: not the charge's business.
-      fee: balance && balance.currency === currency ? fromMinor(balance.fee, currency) : null,
-      net: balance && balance.currency === currency ? fromMinor(balance.net, currency) : null,
-      method:
-        details?.type === "card" || !details ? "CARD" : details.type === "us_bank_account" ? "ACH" : "OTHER",
-      brand: details?.card?.brand ? (brands[details.card.brand] ?? "UNKNOWN") : null,
-      last4: details?.card?.last4 ?? null,
-      statementDescriptor: charge.calculated_statement_descriptor,
-      receiptUrl: charge.receipt_url,
-      failureCode: declined(charge.outcome?.reason, charge.failure_code),
-      failureMessage: charge.failure_message,
-      capturedAt: isPaid ? at(charge.created) : null,
-      disputeStatus: dispute ? disputeState(dispute.status) : null,
-      disputedAt: dispute ? at(dispute.created) : null,
-      refunds: refunds.map(refundState),
-    };
-  }
+  return { ...cardOperations(stripe), ...paymentOperations(stripe, returnUrl), ...refundOperations(stripe) };
+}
 
-  async function paymentState(intent: Stripe.PaymentIntent): Promise<PaymentState> {
-    const failure = intent.last_payment_error;
-    const charge = intent.latest_charge as Stripe.Charge | null;
-    const action = intent.next_action;
-    return {
-      id: intent.id,
-      status: intent.status.toUpperCase(),
-      clientSecret: intent.client_secret,
-      nextActionUrl: action?.redirect_to_url?.url ?? null,
-      failure: failure && {
-        code: declined(failure.decline_code, failure.code) ?? failure.type,
-        message: failure.message ?? "The card was refused.",
-      },
-      charge: charge && (await chargeState(charge)),
-    };
-  }
-
-  const read = async (id: string) => paymentState(await stripe().paymentIntents.retrieve(id, { expand }));
-
+/** Customers, and their cards. */
+function cardOperations(
+  stripe: () => Stripe,
+): Pick<PaymentProcessor, "createCustomer" | "addCard" | "removeCard"> {
   return {
     createCustomer: ({ userId, email, name }) =>
       asked(async () => {
@@ -139,7 +98,6 @@ export function stripePayments(
         );
         return customer.id;
       }),
-
     addCard: ({ customerId, token, holderName, key }) =>
       asked(async () => {
         const repeatable = (step: string) => (key ? { idempotencyKey: `plat_${step}_${key}` } : {});
@@ -157,7 +115,6 @@ export function stripePayments(
           await stripe().paymentMethods.attach(card.id, { customer: customerId }, repeatable("attach")),
         );
       }),
-
     removeCard: (id) =>
       asked(async () => {
         try {
@@ -171,7 +128,18 @@ export function stripePayments(
             throw error;
         }
       }),
+  };
+}
 
+/** Payments, from their creation to how they stand. */
+function paymentOperations(
+  stripe: () => Stripe,
+  returnUrl: string,
+): Pick<PaymentProcessor, "createPayment" | "confirmPayment" | "readPayment" | "cancelPayment"> {
+  const read = async (id: string) =>
+    paymentState(stripe(), await stripe().paymentIntents.retrieve(id, { expand }));
+
+  return {
     createPayment: (payment) =>
       asked(async () => {
         const { amount, currency, description, customerId, cardId, accountId, metadata } = payment;
@@ -189,9 +157,8 @@ export function stripePayments(
           },
           { idempotencyKey: `plat_payment_${payment.id}` },
         );
-        return paymentState(intent);
+        return paymentState(stripe(), intent);
       }),
-
     confirmPayment: ({ id, processorId }) =>
       asked(async () => {
         try {
@@ -200,7 +167,7 @@ export function stripePayments(
             { return_url: returnUrl, expand },
             { idempotencyKey: `plat_confirm_${id}` },
           );
-          return await paymentState(intent);
+          return await paymentState(stripe(), intent);
         } catch (error) {
           const { type, code } = error as { type?: string; code?: string };
           // Refused by the bank, or confirmed before: how it stands is the answer.
@@ -209,19 +176,22 @@ export function stripePayments(
           throw error;
         }
       }),
-
     readPayment: (id) => asked(() => read(id)),
-
     cancelPayment: (id) =>
       asked(async () => {
         try {
-          return await paymentState(await stripe().paymentIntents.cancel(id, { expand }));
+          return await paymentState(stripe(), await stripe().paymentIntents.cancel(id, { expand }));
         } catch (error) {
           if ((error as { code?: string }).code === "payment_intent_unexpected_state") return read(id);
           throw error;
         }
       }),
+  };
+}
 
+/** Refunds, and disputes that are given up. */
+function refundOperations(stripe: () => Stripe): Pick<PaymentProcessor, "refund" | "acceptDispute"> {
+  return {
     refund: (refund) =>
       asked(async () => {
         if (refund.processorId) return refundState(await stripe().refunds.retrieve(refund.processorId));
@@ -243,12 +213,55 @@ export function stripePayments(
           ),
         );
       }),
-
     acceptDispute: (charge) =>
       asked(async () => {
         const [dispute] = (await stripe().disputes.list({ charge, limit: 1 })).data;
         if (dispute && dispute.status !== "lost") await stripe().disputes.close(dispute.id);
       }),
+  };
+}
+
+async function chargeState(stripe: Stripe, charge: Stripe.Charge): Promise<ChargeState> {
+  const { currency, payment_method_details: details } = charge;
+  const balance = charge.balance_transaction as Stripe.BalanceTransaction | null;
+  const isPaid = charge.status === "succeeded";
+  const refunds = isPaid ? await all(stripe.refunds.list({ charge: charge.id, limit: 100 })) : [];
+  const [dispute] = charge.disputed ? (await stripe.disputes.list({ charge: charge.id, limit: 1 })).data : [];
+  return {
+    id: charge.id,
+    status: isPaid ? "SUCCEEDED" : charge.status === "failed" ? "FAILED" : "PENDING",
+    // Of another currency where the account is settled in one: not the charge's business.
+    fee: balance && balance.currency === currency ? fromMinor(balance.fee, currency) : null,
+    net: balance && balance.currency === currency ? fromMinor(balance.net, currency) : null,
+    method:
+      details?.type === "card" || !details ? "CARD" : details.type === "us_bank_account" ? "ACH" : "OTHER",
+    brand: details?.card?.brand ? (brands[details.card.brand] ?? "UNKNOWN") : null,
+    last4: details?.card?.last4 ?? null,
+    statementDescriptor: charge.calculated_statement_descriptor,
+    receiptUrl: charge.receipt_url,
+    failureCode: declined(charge.outcome?.reason, charge.failure_code),
+    failureMessage: charge.failure_message,
+    capturedAt: isPaid ? at(charge.created) : null,
+    disputeStatus: dispute ? disputeState(dispute.status) : null,
+    disputedAt: dispute ? at(dispute.created) : null,
+    refunds: refunds.map(refundState),
+  };
+}
+
+async function paymentState(stripe: Stripe, intent: Stripe.PaymentIntent): Promise<PaymentState> {
+  const failure = intent.last_payment_error;
+  const charge = intent.latest_charge as Stripe.Charge | null;
+  const action = intent.next_action;
+  return {
+    id: intent.id,
+    status: intent.status.toUpperCase(),
+    clientSecret: intent.client_secret,
+    nextActionUrl: action?.redirect_to_url?.url ?? null,
+    failure: failure && {
+      code: declined(failure.decline_code, failure.code) ?? failure.type,
+      message: failure.message ?? "The card was refused.",
+    },
+    charge: charge && (await chargeState(stripe, charge)),
   };
 }
 

@@ -70,16 +70,154 @@ const statuses: Record<string, EnvelopeState["signers"][number]["status"]> = {
   declined: "DECLINED",
 };
 
-export function createDocusign(options: DocusignOptions): Docusign {
-  const { policy, noticeUrl, timeoutMs = 20_000 } = options;
-  const { accountId, server = docusignServer } = options.config;
-  const { integrationKey, userId, privateKey } = options.credentials;
-  // With the key: who does not have it gets nobody's session.
-  const known = createHash("sha256")
-    .update(JSON.stringify([server, accountId, integrationKey, userId, privateKey]))
-    .digest("base64");
+const envelopePath = (id: string, more = "") => `/envelopes/${encodeURIComponent(id)}${more}`;
 
-  async function send(
+export function createDocusign(options: DocusignOptions): Docusign {
+  const api = new DocusignApi(options);
+  const { noticeUrl } = options;
+  return {
+    writesItself: false,
+    async connect() {
+      api.forgetSession();
+      return (await api.session()).name;
+    },
+
+    async send(envelope) {
+      if (envelope.document.size > largestDocument)
+        throw new SigningFailed("REFUSED", "DocuSign takes documents of 25 MB at most.");
+      // It may have been taken by a try whose answer was lost.
+      const found = jsonOf(
+        await api.ask(
+          "GET",
+          `/envelopes?${new URLSearchParams({ transaction_ids: envelope.transactionId })}`,
+        ),
+      );
+      const [taken] = (Array.isArray(found["envelopes"]) ? found["envelopes"] : []) as {
+        envelopeId?: unknown;
+      }[];
+      const { envelopeId } =
+        taken ??
+        jsonOf(
+          await api.ask("POST", "/envelopes", await multipart(envelope, noticeUrl(envelope.agreementId))),
+        );
+      if (typeof envelopeId !== "string") throw unreadable();
+      return envelopeId;
+    },
+
+    async state(id) {
+      return stateOf(jsonOf(await api.ask("GET", envelopePath(id, "?include=recipients"))));
+    },
+
+    async proof(id) {
+      const file = (name: string) =>
+        api.ask("GET", envelopePath(id!, `/documents/${name}`), { answerLimit: largestFile });
+      return [
+        { kind: "SIGNED", filename: "Signed.pdf", content: await file("combined?certificate=false") },
+        { kind: "CERTIFICATE", filename: "Certificate.pdf", content: await file("certificate") },
+      ];
+    },
+
+    async end(id, reason) {
+      await api
+        .ask("PUT", envelopePath(id), {
+          body: JSON.stringify({ status: "voided", voidedReason: reason.slice(0, 200) }),
+        })
+        .catch((error: SigningFailed & { code?: string }) => {
+          if (!over.has(error.code ?? "")) throw error;
+        });
+    },
+
+    async remind(id) {
+      await api.ask("PUT", envelopePath(id, "?resend_envelope=true"), { body: "{}" });
+    },
+  };
+}
+
+/** The API as one account sees it: lets itself in, and keeps its session. */
+class DocusignApi {
+  readonly #options: DocusignOptions;
+  readonly #server: string;
+  /** By what its session is kept. With the key: who does not have it gets nobody's session. */
+  readonly #known: string;
+
+  constructor(options: DocusignOptions) {
+    this.#options = options;
+    const { accountId, server = docusignServer } = options.config;
+    const { integrationKey, userId, privateKey } = options.credentials;
+    this.#server = server;
+    this.#known = createHash("sha256")
+      .update(JSON.stringify([server, accountId, integrationKey, userId, privateKey]))
+      .digest("base64");
+  }
+
+  forgetSession(): void {
+    sessions.delete(this.#known);
+  }
+
+  /** That is open, or a new one. @throws SigningFailed */
+  async session(): Promise<Session> {
+    const { accountId } = this.#options.config;
+    const open = sessions.get(this.#known);
+    if (open && open.until > Date.now()) return open;
+    const answer = await this.#send("POST", `${this.#server}/oauth/token`, {
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams({
+        grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+        assertion: this.#assertion(),
+      }).toString(),
+    });
+    const { access_token: token, expires_in: seconds } = jsonOf(answer);
+    if (typeof token !== "string") throw unreadable();
+    const who = jsonOf(
+      await this.#send("GET", `${this.#server}/oauth/userinfo`, {
+        headers: { authorization: `Bearer ${token}` },
+      }),
+    );
+    const account = (Array.isArray(who["accounts"]) ? who["accounts"] : []).find(
+      (found: { account_id?: unknown }) => found.account_id === accountId,
+    ) as { base_uri?: unknown; account_name?: unknown } | undefined;
+    if (!account || typeof account.base_uri !== "string")
+      throw new SigningFailed("SETTINGS", "The user of DocuSign has no account with this accountId.");
+    const fresh: Session = {
+      token,
+      base: `${account.base_uri.replace(/\/+$/, "")}/restapi/v2.1/accounts/${encodeURIComponent(accountId)}`,
+      name: String(account.account_name ?? accountId).slice(0, 200),
+      // Well before it ends.
+      until: Date.now() + (Math.min(Number(seconds) || 0, tokenSeconds) - 120) * 1000,
+    };
+    if (sessions.size >= mostSessions) sessions.clear();
+    sessions.set(this.#known, fresh);
+    return fresh;
+  }
+
+  /** Asks as the account. @throws SigningFailed */
+  async ask(
+    method: "GET" | "POST" | "PUT",
+    path: string,
+    {
+      type = "application/json",
+      body,
+      answerLimit,
+    }: { type?: string; body?: string | Buffer; answerLimit?: number } = {},
+  ): Promise<Buffer> {
+    const { base, token } = await this.session();
+    try {
+      return await this.#send(method, `${base}${path}`, {
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(body !== undefined && { "content-type": type }),
+        },
+        ...(body !== undefined && { body }),
+        ...(answerLimit !== undefined && { answerLimit }),
+      });
+    } catch (error) {
+      // A token that was taken back is not used again.
+      if (error instanceof SigningFailed && error.kind === "SETTINGS") this.forgetSession();
+      throw error;
+    }
+  }
+
+  async #send(
     method: "GET" | "POST" | "PUT",
     url: string,
     {
@@ -88,6 +226,7 @@ export function createDocusign(options: DocusignOptions): Docusign {
       answerLimit = largestAnswer,
     }: { headers?: Record<string, string>; body?: string | Buffer; answerLimit?: number },
   ): Promise<Buffer> {
+    const { policy, timeoutMs = 20_000 } = this.#options;
     const signal = AbortSignal.timeout(timeoutMs);
     const received = await requestPublicly(url, {
       ...policy,
@@ -111,41 +250,23 @@ export function createDocusign(options: DocusignOptions): Docusign {
         { cause: error },
       );
     });
-    const { status, body: answer, isCut, retryAfter } = received;
+    const { status, body: answer, isCut } = received;
     if (status >= 200 && status < 300) {
       if (isCut) throw new SigningFailed("LATER", "DocuSign's answer is larger than it can be.");
       return answer;
     }
-    // Codes alone: the rest may quote what it was sent.
-    const { errorCode, error } = (readJson(answer) ?? {}) as { errorCode?: unknown; error?: unknown };
-    const code = String(errorCode ?? error ?? "")
-      .slice(0, 80)
-      .replace(/[^\w.-]/g, "");
-    const because = code ? ` (${status}, ${code})` : ` (${status})`;
-    if (status === 429 || status >= 500 || passing.has(code))
-      throw new SigningFailed("LATER", `DocuSign takes nothing for now${because}.`, {
-        retryAfterSeconds: retryAfter,
-      });
-    if (status === 401 || status === 403 || code === "consent_required" || code === "invalid_grant")
-      throw new SigningFailed(
-        "SETTINGS",
-        code === "consent_required"
-          ? "The user of DocuSign has not consented to the app yet; give consent there, then refresh the integration."
-          : `DocuSign does not let the integration in${because}; look at its credentials.`,
-      );
-    throw Object.assign(new SigningFailed("REFUSED", `DocuSign refuses this${because}.`), { code });
+    throw refusalOf(received);
   }
 
-  async function session(): Promise<Session> {
-    const open = sessions.get(known);
-    if (open && open.until > Date.now()) return open;
-    let assertion: string;
+  /** By what it is let in. @throws SigningFailed */
+  #assertion(): string {
+    const { integrationKey, userId, privateKey } = this.#options.credentials;
     try {
-      assertion = jwt.sign({ scope: "signature impersonation" }, privateKey, {
+      return jwt.sign({ scope: "signature impersonation" }, privateKey, {
         algorithm: "RS256",
         issuer: integrationKey,
         subject: userId,
-        audience: new URL(server).host,
+        audience: new URL(this.#server).host,
         expiresIn: tokenSeconds,
       });
     } catch (error) {
@@ -153,140 +274,63 @@ export function createDocusign(options: DocusignOptions): Docusign {
         cause: error,
       });
     }
-    const answer = await send("POST", `${server}/oauth/token`, {
-      headers: { "content-type": "application/x-www-form-urlencoded" },
-      body: new URLSearchParams({
-        grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
-        assertion,
-      }).toString(),
+  }
+}
+
+/** What a refusal says, by what may help. */
+function refusalOf({
+  status,
+  body: answer,
+  retryAfter,
+}: Pick<Awaited<ReturnType<typeof requestPublicly>>, "status" | "body" | "retryAfter">): SigningFailed {
+  // Codes alone: the rest may quote what it was sent.
+  const { errorCode, error } = (readJson(answer) ?? {}) as { errorCode?: unknown; error?: unknown };
+  const code = String(errorCode ?? error ?? "")
+    .slice(0, 80)
+    .replace(/[^\w.-]/g, "");
+  const because = code ? ` (${status}, ${code})` : ` (${status})`;
+  if (status === 429 || status >= 500 || passing.has(code))
+    return new SigningFailed("LATER", `DocuSign takes nothing for now${because}.`, {
+      retryAfterSeconds: retryAfter,
     });
-    const { access_token: token, expires_in: seconds } = jsonOf(answer);
-    if (typeof token !== "string") throw unreadable();
-    const who = jsonOf(
-      await send("GET", `${server}/oauth/userinfo`, { headers: { authorization: `Bearer ${token}` } }),
+  if (status === 401 || status === 403 || code === "consent_required" || code === "invalid_grant")
+    return new SigningFailed(
+      "SETTINGS",
+      code === "consent_required"
+        ? "The user of DocuSign has not consented to the app yet; give consent there, then refresh the integration."
+        : `DocuSign does not let the integration in${because}; look at its credentials.`,
     );
-    const account = (Array.isArray(who["accounts"]) ? who["accounts"] : []).find(
-      (found: { account_id?: unknown }) => found.account_id === accountId,
-    ) as { base_uri?: unknown; account_name?: unknown } | undefined;
-    if (!account || typeof account.base_uri !== "string")
-      throw new SigningFailed("SETTINGS", "The user of DocuSign has no account with this accountId.");
-    const fresh: Session = {
-      token,
-      base: `${account.base_uri.replace(/\/+$/, "")}/restapi/v2.1/accounts/${encodeURIComponent(accountId)}`,
-      name: String(account.account_name ?? accountId).slice(0, 200),
-      // Well before it ends.
-      until: Date.now() + (Math.min(Number(seconds) || 0, tokenSeconds) - 120) * 1000,
-    };
-    if (sessions.size >= mostSessions) sessions.clear();
-    sessions.set(known, fresh);
-    return fresh;
-  }
+  return Object.assign(new SigningFailed("REFUSED", `DocuSign refuses this${because}.`), { code });
+}
 
-  async function ask(
-    method: "GET" | "POST" | "PUT",
-    path: string,
-    {
-      type = "application/json",
-      body,
-      answerLimit,
-    }: { type?: string; body?: string | Buffer; answerLimit?: number } = {},
-  ): Promise<Buffer> {
-    const { base, token } = await session();
-    try {
-      return await send(method, `${base}${path}`, {
-        headers: {
-          authorization: `Bearer ${token}`,
-          ...(body !== undefined && { "content-type": type }),
-        },
-        ...(body !== undefined && { body }),
-        ...(answerLimit !== undefined && { answerLimit }),
-      });
-    } catch (error) {
-      // A token that was taken back is not used again.
-      if (error instanceof SigningFailed && error.kind === "SETTINGS") sessions.delete(known);
-      throw error;
-    }
-  }
-
-  const envelopePath = (id: string, more = "") => `/envelopes/${encodeURIComponent(id)}${more}`;
-
+function stateOf(answer: Record<string, unknown>): EnvelopeState {
+  const { signers = [] } = (answer["recipients"] ?? {}) as { signers?: Record<string, unknown>[] };
+  const status = String(answer["status"]);
   return {
-    writesItself: false,
-    async connect() {
-      sessions.delete(known);
-      return (await session()).name;
-    },
-
-    async send(envelope) {
-      if (envelope.document.size > largestDocument)
-        throw new SigningFailed("REFUSED", "DocuSign takes documents of 25 MB at most.");
-      // It may have been taken by a try whose answer was lost.
-      const found = jsonOf(
-        await ask("GET", `/envelopes?${new URLSearchParams({ transaction_ids: envelope.transactionId })}`),
-      );
-      const [taken] = (Array.isArray(found["envelopes"]) ? found["envelopes"] : []) as {
-        envelopeId?: unknown;
-      }[];
-      const { envelopeId } =
-        taken ??
-        jsonOf(await ask("POST", "/envelopes", await multipart(envelope, noticeUrl(envelope.agreementId))));
-      if (typeof envelopeId !== "string") throw unreadable();
-      return envelopeId;
-    },
-
-    async state(id) {
-      const answer = jsonOf(await ask("GET", envelopePath(id, "?include=recipients")));
-      const { signers = [] } = (answer["recipients"] ?? {}) as { signers?: Record<string, unknown>[] };
-      const status = String(answer["status"]);
+    status:
+      status === "completed"
+        ? "COMPLETED"
+        : status === "declined"
+          ? "DECLINED"
+          : status === "voided"
+            ? "VOIDED"
+            : "OPEN",
+    reason: typeof answer["voidedReason"] === "string" ? answer["voidedReason"] : null,
+    signers: signers.map((signer) => {
+      const is = statuses[String(signer["status"])] ?? "WAITING";
+      const time = {
+        SIGNED: "signedDateTime",
+        VIEWED: "deliveredDateTime",
+        DECLINED: "declinedDateTime",
+      }[is as string];
+      const at = time === undefined ? NaN : Date.parse(String(signer[time]));
       return {
-        status:
-          status === "completed"
-            ? "COMPLETED"
-            : status === "declined"
-              ? "DECLINED"
-              : status === "voided"
-                ? "VOIDED"
-                : "OPEN",
-        reason: typeof answer["voidedReason"] === "string" ? answer["voidedReason"] : null,
-        signers: signers.map((signer) => {
-          const is = statuses[String(signer["status"])] ?? "WAITING";
-          const time = {
-            SIGNED: "signedDateTime",
-            VIEWED: "deliveredDateTime",
-            DECLINED: "declinedDateTime",
-          }[is as string];
-          const at = time === undefined ? NaN : Date.parse(String(signer[time]));
-          return {
-            id: String((signer["customFields"] as unknown[] | undefined)?.[0] ?? ""),
-            status: is,
-            at: Number.isNaN(at) ? null : new Date(at),
-            reason:
-              typeof signer["declinedReason"] === "string" ? signer["declinedReason"].slice(0, 2000) : null,
-          };
-        }),
+        id: String((signer["customFields"] as unknown[] | undefined)?.[0] ?? ""),
+        status: is,
+        at: Number.isNaN(at) ? null : new Date(at),
+        reason: typeof signer["declinedReason"] === "string" ? signer["declinedReason"].slice(0, 2000) : null,
       };
-    },
-
-    async proof(id) {
-      const file = (name: string) =>
-        ask("GET", envelopePath(id!, `/documents/${name}`), { answerLimit: largestFile });
-      return [
-        { kind: "SIGNED", filename: "Signed.pdf", content: await file("combined?certificate=false") },
-        { kind: "CERTIFICATE", filename: "Certificate.pdf", content: await file("certificate") },
-      ];
-    },
-
-    async end(id, reason) {
-      await ask("PUT", envelopePath(id), {
-        body: JSON.stringify({ status: "voided", voidedReason: reason.slice(0, 200) }),
-      }).catch((error: SigningFailed & { code?: string }) => {
-        if (!over.has(error.code ?? "")) throw error;
-      });
-    },
-
-    async remind(id) {
-      await ask("PUT", envelopePath(id, "?resend_envelope=true"), { body: "{}" });
-    },
+    }),
   };
 }
 

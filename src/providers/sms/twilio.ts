@@ -82,60 +82,6 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
   const path = `/2010-04-01/Accounts/${accountSid}/Messages.json`;
   const authorization = `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString("base64")}`;
 
-  /** @throws SmsRefused, SmsDeferred */
-  async function ask(url: string, signal: AbortSignal, form?: URLSearchParams): Promise<Resource> {
-    let status: number;
-    let headers: Headers;
-    let text: string;
-    try {
-      const response = await fetch(url, {
-        method: form ? "POST" : "GET",
-        headers: { authorization, accept: "application/json" },
-        // A redirect would take the token elsewhere.
-        redirect: "error",
-        signal,
-        ...(form && { body: form }),
-      });
-      ({ status, headers } = response);
-      text = await readText(response);
-    } catch (error) {
-      const { code } = ((error as Error).cause ?? {}) as { code?: string };
-      // Without a connection nobody got anything.
-      const reached = !["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(
-        code ?? "",
-      );
-      throw new SmsDeferred(
-        signal.aborted
-          ? "The provider of text messages did not answer in time."
-          : "The provider of text messages cannot be reached.",
-        { mayBeTaken: reached },
-      );
-    }
-    const answer = readJson(text);
-    if (status >= 200 && status < 300) {
-      if (answer) return answer;
-      throw new SmsDeferred("The provider of text messages gave an answer that cannot be read.", {
-        mayBeTaken: true,
-      });
-    }
-    const code = Number(answer?.code);
-    if (status === 429)
-      throw new SmsDeferred("The provider of text messages takes no more for now.", {
-        retryAfterSeconds: Math.min(
-          Math.max(secondsOf(headers.get("retry-after") ?? undefined) ?? 30, 1),
-          3600,
-        ),
-      });
-    if (status === 400 && !settingCodes.has(code))
-      throw new SmsRefused(`The provider refuses this message for good${because(code)}.`, code === 21610);
-    throw new SmsDeferred(
-      status >= 500 || status === 408
-        ? `The provider of text messages is out of order for now (${status}).`
-        : `The provider of text messages does not accept the service's settings (${status})${because(code)}; tell its operator.`,
-      { mayBeTaken: status >= 500 || status === 408 },
-    );
-  }
-
   return {
     async send({ id, to, body }) {
       const form = new URLSearchParams({
@@ -144,7 +90,9 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
         [sender.startsWith("+") ? "From" : "MessagingServiceSid"]: sender,
         ...(notices && { StatusCallback: `${baseUrl}/webhooks/messages?message=${id}` }),
       });
-      const taken = takenOf(await ask(`${api}${path}`, AbortSignal.timeout(timeoutMs), form));
+      const taken = takenOf(
+        await ask(`${api}${path}`, { authorization, signal: AbortSignal.timeout(timeoutMs), form }),
+      );
       if (taken) return taken;
       throw new SmsDeferred("The provider of text messages gave an answer that cannot be read.", {
         mayBeTaken: true,
@@ -157,7 +105,7 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
       let next: string | undefined =
         `${path}?${new URLSearchParams({ To: sought.to, PageSize: `${pageSize}` })}`;
       for (let page = 0; next && page < mostPages; page += 1) {
-        const answer: Resource = await ask(`${api}${next}`, signal).catch(asDeferred);
+        const answer: Resource = await ask(`${api}${next}`, { authorization, signal }).catch(asDeferred);
         const { messages, next_page_uri: following } = answer;
         if (!Array.isArray(messages))
           throw new SmsDeferred("The provider of text messages gave an answer that cannot be read.");
@@ -194,6 +142,67 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
       return { providerId, from, text: text.replaceAll("\0", "\uFFFD"), meaning };
     },
   };
+}
+
+/** @throws SmsRefused, SmsDeferred */
+async function ask(
+  url: string,
+  { authorization, signal, form }: { authorization: string; signal: AbortSignal; form?: URLSearchParams },
+): Promise<Resource> {
+  let status: number;
+  let headers: Headers;
+  let text: string;
+  try {
+    const response = await fetch(url, {
+      method: form ? "POST" : "GET",
+      headers: { authorization, accept: "application/json" },
+      // A redirect would take the token elsewhere.
+      redirect: "error",
+      signal,
+      ...(form && { body: form }),
+    });
+    ({ status, headers } = response);
+    text = await readText(response);
+  } catch (error) {
+    const { code } = ((error as Error).cause ?? {}) as { code?: string };
+    // Without a connection nobody got anything.
+    const reached = !["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(
+      code ?? "",
+    );
+    throw new SmsDeferred(
+      signal.aborted
+        ? "The provider of text messages did not answer in time."
+        : "The provider of text messages cannot be reached.",
+      { mayBeTaken: reached },
+    );
+  }
+  return resourceOf(status, headers, readJson(text));
+}
+
+/** What was answered. @throws SmsRefused, SmsDeferred for a refusal, by what may help */
+function resourceOf(status: number, headers: Headers, answer: Resource | undefined): Resource {
+  if (status >= 200 && status < 300) {
+    if (answer) return answer;
+    throw new SmsDeferred("The provider of text messages gave an answer that cannot be read.", {
+      mayBeTaken: true,
+    });
+  }
+  const code = Number(answer?.code);
+  if (status === 429)
+    throw new SmsDeferred("The provider of text messages takes no more for now.", {
+      retryAfterSeconds: Math.min(
+        Math.max(secondsOf(headers.get("retry-after") ?? undefined) ?? 30, 1),
+        3600,
+      ),
+    });
+  if (status === 400 && !settingCodes.has(code))
+    throw new SmsRefused(`The provider refuses this message for good${because(code)}.`, code === 21610);
+  throw new SmsDeferred(
+    status >= 500 || status === 408
+      ? `The provider of text messages is out of order for now (${status}).`
+      : `The provider of text messages does not accept the service's settings (${status})${because(code)}; tell its operator.`,
+    { mayBeTaken: status >= 500 || status === 408 },
+  );
 }
 
 /** A request to the list that is refused says nothing about the message. */

@@ -36,20 +36,58 @@ function post(url: string, body: string, headers: Record<string, string>): Promi
   });
 }
 
-/** @returns what looks after deliveries when something was written down, and what stops it */
-export function startDeliveries(
-  pool: WorkPool,
-  first: Endpoint | undefined,
-  log: Pick<Logger, "debug">,
-): { kick(): Promise<void>; deliverTo(endpoint: Endpoint): void; stop(): Promise<void> } {
-  let endpoint = first;
-  let running: Promise<void> | undefined;
-  let again = false;
-  let stopping = false;
-  const pauses = backoff();
-  let timer: NodeJS.Timeout | undefined;
+/** Delivers what is due, such as events, and settles refunds. */
+export class Deliveries {
+  readonly #pool: WorkPool;
+  readonly #log: Pick<Logger, "debug">;
+  readonly #pauses = backoff();
+  #endpoint: Endpoint | undefined;
+  #running: Promise<void> | undefined;
+  #again = false;
+  #isStopping = false;
+  #timer: NodeJS.Timeout | undefined;
 
-  async function deliver(event: Thing, { url, secret }: Endpoint): Promise<void> {
+  constructor(pool: WorkPool, endpoint: Endpoint | undefined, log: Pick<Logger, "debug">) {
+    this.#pool = pool;
+    this.#endpoint = endpoint;
+    this.#log = log;
+  }
+
+  /** From now on events go there. */
+  deliverTo(endpoint: Endpoint): void {
+    this.#endpoint = endpoint;
+    this.kick().catch(() => {});
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  /** Looks after what is due, once at a time. */
+  kick(): Promise<void> {
+    if (this.#isStopping) return Promise.resolve();
+    if (this.#running) {
+      this.#again = true;
+      return this.#running;
+    }
+    this.#running = this.#look()
+      .catch((error: unknown) => {
+        this.#log.debug(
+          { event: "sandbox.failed", err: error },
+          "The payment sandbox could not read its events; retrying.",
+        );
+        if (!this.#isStopping) this.#kickIn(this.#pauses.pause());
+      })
+      .finally(() => {
+        this.#running = undefined;
+        if (this.#again) return this.kick();
+      });
+    return this.#running;
+  }
+
+  async #deliver(event: Thing, { url, secret }: Endpoint): Promise<void> {
     const body = JSON.stringify(shown(event));
     const signer = new (stripePackage())("sk_test_sandbox").webhooks;
     const header = signer.generateTestHeaderString({ payload: body, secret });
@@ -61,91 +99,59 @@ export function startDeliveries(
       });
       taken = status >= 200 && status < 300;
     } catch (error) {
-      log.debug(
+      this.#log.debug(
         { event: "sandbox.failed", err: error },
         "The payment sandbox did not deliver an event; retrying.",
       );
     }
     const tries = Number(event.tries) + 1;
-    await pool.query(
+    await this.#pool.query(
       `update app_private.sandbox_objects set data = case when $2 then (data - 'due') || '{"pending_webhooks": 0}'
          else data || jsonb_build_object('tries', $3::int, 'due', extract(epoch from now()) + least(3600, power(2, $3::int))) end where id = $1`,
       [event.id, taken || tries > giveUpAfter, tries],
     );
   }
 
-  async function round(): Promise<number> {
-    if (stopping) return 0;
+  async #round(): Promise<number> {
+    if (this.#isStopping) return 0;
     // Leased, so that several processes do not do the same at once, and what one held that died is due again.
-    const { rows } = await pool.query<{ data: Thing }>(
+    const { rows } = await this.#pool.query<{ data: Thing }>(
       `update app_private.sandbox_objects o set data = o.data || jsonb_build_object('due', extract(epoch from now()) + $1::int)
        from (select id, data from app_private.sandbox_objects
          where data ? 'due' and (data ->> 'due')::numeric <= extract(epoch from now()) and ($2 or kind <> 'event')
          order by (data ->> 'due')::numeric, position limit $3 for update skip locked) d
        where o.id = d.id returning d.data`,
-      [leaseSeconds, endpoint !== undefined, most],
+      [leaseSeconds, this.#endpoint !== undefined, most],
     );
     for (const { data } of rows)
-      if (data.object === "refund") await withStore(pool, (store) => settleRefund(store, data.id));
+      if (data.object === "refund") await withStore(this.#pool, (store) => settleRefund(store, data.id));
     await Promise.all(
-      rows.filter(({ data }) => data.object === "event").map(({ data }) => deliver(data, endpoint!)),
+      rows
+        .filter(({ data }) => data.object === "event")
+        .map(({ data }) => this.#deliver(data, this.#endpoint!)),
     );
     return rows.length;
   }
 
-  async function look(): Promise<void> {
-    clearTimeout(timer);
+  async #look(): Promise<void> {
+    clearTimeout(this.#timer);
     do {
-      again = false;
-      while ((await round()) > 0);
-    } while (again);
-    if (stopping) return;
-    const { rows } = await pool.query<{ wait: number | null }>(
+      this.#again = false;
+      while ((await this.#round()) > 0);
+    } while (this.#again);
+    if (this.#isStopping) return;
+    const { rows } = await this.#pool.query<{ wait: number | null }>(
       `select min((data ->> 'due')::numeric) - extract(epoch from now()) as wait from app_private.sandbox_objects
        where data ? 'due' and ($1 or kind <> 'event')`,
-      [endpoint !== undefined],
+      [this.#endpoint !== undefined],
     );
     const wait = rows[0]!.wait;
-    pauses.reset();
-    if (wait !== null) kickIn(Math.min(60_000, Math.max(50, Number(wait) * 1000)));
+    this.#pauses.reset();
+    if (wait !== null) this.#kickIn(Math.min(60_000, Math.max(50, Number(wait) * 1000)));
   }
 
-  function kickIn(ms: number): void {
-    clearTimeout(timer);
-    timer = setTimeout(() => kick().catch(() => {}), ms);
+  #kickIn(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.kick().catch(() => {}), ms);
   }
-
-  function kick(): Promise<void> {
-    if (stopping) return Promise.resolve();
-    if (running) {
-      again = true;
-      return running;
-    }
-    running = look()
-      .catch((error: unknown) => {
-        log.debug(
-          { event: "sandbox.failed", err: error },
-          "The payment sandbox could not read its events; retrying.",
-        );
-        if (!stopping) kickIn(pauses.pause());
-      })
-      .finally(() => {
-        running = undefined;
-        if (again) return kick();
-      });
-    return running;
-  }
-
-  return {
-    kick,
-    deliverTo(next) {
-      endpoint = next;
-      kick().catch(() => {});
-    },
-    async stop() {
-      stopping = true;
-      clearTimeout(timer);
-      await running;
-    },
-  };
 }
