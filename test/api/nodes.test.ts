@@ -156,7 +156,7 @@ test("each payload of a deletion names a type that there is", async () => {
   const names = new Set(schema.types.map(({ name }: any) => name));
   for (const { name, fields } of payloads) {
     const told = fields.find((field: any) => field.name === "deletedType")?.description;
-    const [, type] = /^The type of the deleted record: (\w+)\.$/.exec(told ?? "") ?? [];
+    const [, type] = /^GraphQL type of the deleted record: (\w+)\.$/.exec(told ?? "") ?? [];
     expect([name, names.has(type)]).toEqual([name, true]);
   }
 });

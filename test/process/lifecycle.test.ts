@@ -53,7 +53,8 @@ describe("a service that runs", () => {
     folder = await migratedFolder();
   });
   afterAll(async () => {
-    await service?.stop("SIGKILL");
+    // Not killed: its database would go on, and write into the folder while that is removed.
+    await service?.stop();
     await folder[Symbol.asyncDispose]();
   });
 
