@@ -106,7 +106,7 @@ export async function proseFaults(prose: readonly Prose[], terms: [string, strin
 }
 
 /** Words of prose below which two paragraphs may well be alike. */
-const FEWEST_WORDS = 15;
+const FEWEST_WORDS = 12;
 
 /** A sentence for each paragraph of a document that another one of it says again, in nearly the same words, as a careless merge leaves it. */
 export function repeatedParagraphs({ name, text }: Prose): string[] {
@@ -121,7 +121,10 @@ export function repeatedParagraphs({ name, text }: Prose): string[] {
   return paragraphs.flatMap(({ start, words }, index) =>
     paragraphs
       .slice(0, index)
-      .filter((other) => words.intersection(other.words).size > 0.73 * Math.min(words.size, other.words.size))
+      .filter((other) => {
+        const shared = [...words].filter((word) => other.words.has(word)).length;
+        return shared > 0.73 * Math.min(words.size, other.words.size);
+      })
       .map((other) => `${name}: “${start}” says again what “${other.start}” says.`),
   );
 }
