@@ -7,31 +7,49 @@ export const errorCodes = {
     status: 401,
     description: "The token is missing, unknown, expired or revoked, or the name and password do not match.",
   },
-  FORBIDDEN: { status: 403, description: "The viewer may see the record but not do that." },
-  NOT_FOUND: { status: 404, description: "The record of a mutation does not exist for this viewer." },
+  FORBIDDEN: {
+    status: 403,
+    description: "The viewer can see the record, but lacks the permission for this operation.",
+  },
+  NOT_FOUND: {
+    status: 404,
+    description: "The record that a mutation refers to does not exist, or the viewer cannot see it.",
+  },
   BAD_USER_INPUT: {
     status: 400,
-    description: "A value that cannot be: format, range, missing, both of two.",
+    description: "An input value is missing, malformed or out of range, or contradicts another one.",
   },
-  CONFLICT: { status: 409, description: "Refused because of what depends on it or already stands." },
-  INVALID_TRANSITION: { status: 409, description: "The state machine has no such step from here." },
-  INVENTORY_UNAVAILABLE: { status: 409, description: "The unit or lot is claimed." },
-  VERSION_MISMATCH: { status: 409, description: "The record was changed by somebody else meanwhile." },
-  IDEMPOTENCY_MISMATCH: { status: 409, description: "The idempotency key was used with another body." },
-  LIMIT_EXCEEDED: { status: 400, description: "A list, the depth or the cost of a query is over its limit." },
-  PAYLOAD_TOO_LARGE: { status: 413, description: "The body of the request is over its limit." },
-  UNSUPPORTED_FILE: { status: 415, description: "The content of the file is of no accepted type." },
-  RATE_LIMITED: { status: 429, description: "Too many attempts; wait retryAfterSeconds." },
-  PROJECT_ARCHIVED: { status: 409, description: "A write in an archived project." },
+  CONFLICT: {
+    status: 409,
+    description: "The change conflicts with other records, such as a duplicate or a record that is still in use.",
+  },
+  INVALID_TRANSITION: {
+    status: 409,
+    description: "The state machine does not allow this transition from the current status.",
+  },
+  INVENTORY_UNAVAILABLE: {
+    status: 409,
+    description: "Another hold, reservation or purchase claims the unit or lot.",
+  },
+  VERSION_MISMATCH: { status: 409, description: "The record has changed since the client read it." },
+  IDEMPOTENCY_MISMATCH: {
+    status: 409,
+    description: "The idempotency key was used for a request with another body.",
+  },
+  LIMIT_EXCEEDED: { status: 400, description: "The query exceeds a limit of depth, cost or list length." },
+  PAYLOAD_TOO_LARGE: { status: 413, description: "The request body exceeds its size limit." },
+  UNSUPPORTED_FILE: { status: 415, description: "The content of the file is not of an accepted type." },
+  RATE_LIMITED: { status: 429, description: "Too many requests or attempts; retry after retryAfterSeconds." },
+  PROJECT_ARCHIVED: { status: 409, description: "The project is archived, and therefore read-only." },
   UNAVAILABLE: {
     status: 503,
-    description: "The database cannot be reached, or is overloaded; wait retryAfterSeconds.",
+    description: "The database is unreachable or overloaded; retry after retryAfterSeconds.",
   },
   PROVIDER_ERROR: {
     status: 502,
-    description: "An outside party failed: payment processor, mail server or other.",
+    description: "An external provider failed, such as the payment processor or the mail server.",
   },
-  INTERNAL: { status: 500, description: "A fault of the service; logged with the request id." },
+  INTERNAL: { status: 500, description: "An internal error; it is logged with the request id." },
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

@@ -34,7 +34,7 @@ const interfaces: Record<string, { description: string; fields: typeof common }>
     description: "An image of any record, such as a unit or a project.",
     fields: {
       ...common,
-      thumbnailUrl: ["URL", "URL of a thumbnail."],
+      thumbnailUrl: ["URL", "URL of a smaller version, for lists."],
       alt: ["String", "Alternative text for screen readers."],
       sequence: ["Int!", "Position among the images of the record; 0 is the first and the cover."],
       width: ["Int", "Width in pixels."],

@@ -37,8 +37,9 @@ declare global {
 }
 
 /** Up to the first full stop that ends a sentence; nothing where there is no description. */
-function firstSentence(description: string | null | undefined): string {
-  return /^[\s\S]*?\.(?=\s|$)/.exec(description ?? "")?.[0] ?? "";
+function summary(description: string | null | undefined): string {
+  const [first = "", second = ""] = (description ?? "").match(/[\s\S]*?\.(?=\s|$)/g) ?? [];
+  return first.split(" ").length > 6 ? first : first + second;
 }
 
 export const OperationsPlugin: GraphileConfig.Plugin = {
@@ -77,7 +78,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
               {},
               () => ({
                 description:
-                  `Input of \`${operation.fieldName}\`. ${firstSentence(operation.description)}`.trim(),
+                  `Input of \`${operation.fieldName}\`. ${summary(operation.description)}`.trim(),
                 fields: () => inputFields(build, operation),
               }),
               `OperationsPlugin: ${operation.fieldName}`,

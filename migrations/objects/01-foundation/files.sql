@@ -128,7 +128,7 @@ comment on column app_private.document_record.file is
   E'@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
 comment on column app_private.document_record.title is 'Display title, shown instead of the filename.';
 comment on column app_private.document_record.description is 'Free-text description.';
-comment on column app_private.document_record.category is 'Category of the document.';
+comment on column app_private.document_record.category is 'What it contains, such as BROCHURE or CONTRACT.';
 comment on column app_private.document_record.public is
   'Whether everybody who may see the record may also see the file.';
 comment on column app_private.document_record.filename is 'Filename for downloads.';
@@ -472,7 +472,8 @@ end $$;
 grant execute on function app_public.delete_organization_avatar, app_public.delete_project_avatar to plat_user,
   plat_anonymous;
 comment on function app_public.delete_organization_avatar is
-  E'@arg organizationId The organization.\n\nDeletes the logo of an organization. Requires the role OWNER.';
+  E'@arg organizationId The organization whose logo is deleted.\n\nDeletes the logo of an organization. '
+  'Requires the role OWNER.';
 comment on function app_public.delete_project_avatar is
-  E'@arg projectId The project.\n\nDeletes the avatar of a project.';
+  E'@arg projectId The project that keeps no image.\n\nDeletes the avatar of a project; pages then show no logo.';
 grant execute on function app_private.sweep_files to plat_worker;

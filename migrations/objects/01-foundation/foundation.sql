@@ -115,7 +115,7 @@ comment on column app_public.address.thoroughfare is 'Street and number.';
 comment on column app_public.address.premise is 'Apartment or suite.';
 comment on column app_public.address.locality is 'City.';
 comment on column app_public.address.administrative_area is 'State or province.';
-comment on column app_public.address.postal_code is 'Postal code.';
+comment on column app_public.address.postal_code is 'Postal code in the format of the country, such as M5V 2T6.';
 comment on column app_public.address.country is
   E'@notNull\n\nCountry; the one of the project or organization where omitted.';
 comment on column app_public.address.latitude is E'@behavior -insert -update\n\nDegrees north.';

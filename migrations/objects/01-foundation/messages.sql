@@ -72,7 +72,7 @@ begin
 end $$;
 grant execute on function app_public.contact_organization to plat_user, plat_anonymous;
 comment on function app_public.contact_organization is $$
-@arg organization_id The organization.
+@arg organization_id The organization that receives the message.
 @arg name Who writes.
 @arg email Where the answer goes.
 @arg message What they want to say, 20,000 characters at most.

@@ -61,7 +61,7 @@ begin
 end $$;
 comment on function app_public.request_email_change is $$
 @arg email The new address.
-@arg password The password of the account.
+@arg password Current password, to confirm the request.
 @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second factor.
 
 Asks for another email address for the viewer's account. Both addresses get a mail with a code for confirmEmailChange,

@@ -15,7 +15,7 @@ grant select on app_public.organization_invites to plat_user, plat_anonymous;
 comment on index app_public.organization_invites_one_pending is 'This address has a pending invitation already.';
 
 comment on table app_public.organization_invites is 'An invitation to join an organization.';
-comment on column app_public.organization_invites.email is E'@personal\n\nThe invited address.';
+comment on column app_public.organization_invites.email is E'@personal\n\nAddress that the invitation is sent to.';
 comment on column app_public.organization_invites.role is 'What the new member may do.';
 comment on column app_public.organization_invites.status is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nCurrent status.';

@@ -82,8 +82,8 @@ begin
 end $$;
 grant execute on function app_public.update_organization_member_role to plat_user, plat_anonymous;
 comment on function app_public.update_organization_member_role is $$
-@arg organization_id The organization.
-@arg user_id The member.
+@arg organization_id The organization in which the role applies.
+@arg user_id The user whose role changes.
 @arg role What the member may do from now on.
 
 Changes the role of a member; takes the role OWNER, and of a restricted access token all permissions that the role adds.
@@ -131,8 +131,8 @@ begin
 end $$;
 grant execute on function app_public.remove_organization_member to plat_user, plat_anonymous;
 comment on function app_public.remove_organization_member is
-  E'@arg organization_id The organization.\n'
-  '@arg user_id The member.\n\n'
+  E'@arg organization_id The organization that the user leaves.\n'
+  '@arg user_id The user who leaves.\n\n'
   'Removes a member; the leads of the organization that were assigned to them have nobody assigned then, nor have '
   'those that are open in projects that it is affiliated with. Takes the role OWNER, also to remove oneself; the last '
   'owner stays.';
@@ -155,7 +155,7 @@ begin
 end $$;
 grant execute on function app_public.update_organization_notifications to plat_user, plat_anonymous;
 comment on function app_public.update_organization_notifications is $$
-@arg organization_id The organization.
+@arg organization_id The organization whose events cause these notifications.
 @arg notifications The mails to switch on or off; those omitted stay as they are.
 
 Changes which email notifications the viewer gets from an organization.$$;

@@ -11,7 +11,8 @@ comment on column app_public.notification_settings.reservation is E'@notNull\n\n
 comment on column app_public.notification_settings.offer is E'@notNull\n\nAn offer came in or was answered.';
 comment on column app_public.notification_settings.task is E'@notNull\n\nA task is due or was assigned.';
 comment on column app_public.notification_settings.escalation is E'@notNull\n\nAn escalation ticket was opened.';
-comment on column app_public.notification_settings.export_ready is E'@notNull\n\nAn export is ready.';
+comment on column app_public.notification_settings.export_ready is
+  E'@notNull\n\nWhether to notify the user when an export can be downloaded.';
 
 create policy members on app_public.organizations for select to plat_user
   using (deleted_at is null and (id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[])

@@ -136,7 +136,7 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.update_organization_second_factor is $$
-@arg organization_id The organization.
+@arg organization_id The organization that requires second factors.
 @arg required Whether its members have to have a second factor.
 @arg grace_days How many days they have to get one, 0 to 90, also when they join later; 7 where never given.
 
@@ -188,7 +188,7 @@ begin
   return app_hidden.masked(member);
 end $$;
 comment on function app_public.reset_member_second_factor is $$
-@arg organization_id The organization.
+@arg organization_id The organization in which the viewer is an admin.
 @arg user_id The member, who has lost the authenticator app and the recovery codes.
 @arg password The password of the viewer's own account.
 @arg second_factor_code A code of the viewer's own authenticator app, or a recovery code, where they have one.

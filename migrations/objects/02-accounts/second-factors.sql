@@ -224,7 +224,7 @@ begin
 end $$;
 comment on function app_public.enroll_second_factor is $$
 @eachTime
-@arg password The password of the account.
+@arg password Current password, to confirm the request.
 
 Makes a secret for an authenticator app, which nothing asks for until confirmSecondFactor has taken a code of it. Takes
 a confirmed email address.$$;
@@ -290,7 +290,7 @@ begin
 end $$;
 comment on function app_public.renew_recovery_codes is $$
 @eachTime
-@arg password The password of the account.
+@arg password Current password, to confirm the request.
 @arg second_factor_code A code of the authenticator app, or a recovery code.
 
 Generates ten new recovery codes; the previous ones become invalid.$$;
@@ -314,7 +314,7 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.disable_second_factor is $$
-@arg password The password of the account.
+@arg password Current password, to confirm the request.
 @arg second_factor_code A code of the authenticator app, or a recovery code.
 
 Takes the second factor of the viewer's account away, with its recovery codes; not while an organization of theirs

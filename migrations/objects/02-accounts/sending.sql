@@ -252,7 +252,8 @@ begin
   return true;
 end $$;
 comment on function app_public.request_mail_consent is
-  E'@arg organization_id The organization that wants to write.\n@arg email The address.\n\nAsks the owner of an '
+  E'@arg organization_id The organization that wants to write.\n@arg email The recipient, who has not confirmed '
+  'yet.\n\nAsks the owner of an '
   'address '
   'by mail whether the organization may write to it, or, of its own address for enquiries, whether these may be '
   'forwarded '

@@ -20,7 +20,7 @@ grant select on app_public.project_organization_invites to plat_user, plat_anony
 comment on table app_public.project_organization_invites is 'An invitation of an organization to a project.';
 comment on column app_public.project_organization_invites.owner_id is 'The organization that owns the project.';
 comment on column app_public.project_organization_invites.email is
-  E'@personal\n\nThe invited address; null where an organization was named.';
+  E'@personal\n\nAddress that the invitation is sent to; null where an organization was named.';
 comment on column app_public.project_organization_invites.role is 'What the organization is to do in the project.';
 comment on column app_public.project_organization_invites.permissions is
   E'@impersonal\n\nWhat its members may do, of the permissions that the role has; null for all of them.';
@@ -218,7 +218,7 @@ end $$;
 grant execute on function app_public.create_project_organization to plat_user, plat_anonymous;
 comment on function app_public.create_project_organization is
   E'@withoutViewer Anybody may invite an organization by its slug, which is public.\n'
-  '@arg projectId The project.\n'
+  '@arg projectId The project in which the other organization takes part.\n'
   '@arg organizationId The organization to invite, by id or slug.\n'
   '@arg email Instead of an organization, an address to invite one that is not here yet: whoever reads its mail '
   'accepts for an organization that they found or administer.\n'

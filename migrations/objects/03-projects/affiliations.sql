@@ -26,7 +26,8 @@ grant delete on app_public.project_organizations to plat_user;
 comment on table app_public.project_organizations is 'The affiliation of an organization with a project.';
 comment on column app_public.project_organizations.owner_id is
   E'@behavior -*\n\nThe organization that owns the project.';
-comment on column app_public.project_organizations.role is 'Role of the organization in the project.';
+comment on column app_public.project_organizations.role is
+  'What the organization contributes, which decides what its members may see and do.';
 comment on column app_public.project_organizations.permissions is
   'What its members may do, of the permissions that its role has; null for all of them. project.read always is.';
 comment on constraint project_organizations_project_id_fkey on app_public.project_organizations is

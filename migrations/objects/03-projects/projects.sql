@@ -78,7 +78,7 @@ comment on column app_public.projects.time_zone is
 comment on column app_public.projects.currency is 'Currency of all its amounts.';
 comment on column app_public.projects.website_url is 'Address of its website.';
 comment on column app_public.projects.amenities is 'Shared amenities, such as a gym or garden.';
-comment on column app_public.projects.sales_start_date is 'Start of sales.';
+comment on column app_public.projects.sales_start_date is 'First day on which units are offered.';
 comment on column app_public.projects.completion_date is 'Expected completion date.';
 comment on column app_public.projects.archived_at is
   'When the project was archived (read-only and not public); null otherwise.';

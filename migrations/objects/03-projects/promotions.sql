@@ -31,7 +31,8 @@ comment on column app_public.promotions.max_amount is 'Maximum amount of the per
 comment on column app_public.promotions.status is
   E'@writeOnly\n\nDRAFT and PAUSED hold it back, ENDED ends it; with SCHEDULED or ACTIVE it runs from startsAt to '
   'endsAt until it is used up.';
-comment on column app_public.promotions.starts_at is E'@filter\n\nStart of the promotion.';
+comment on column app_public.promotions.starts_at is
+  E'@filter\n\nFrom when it applies, unless it is a draft or paused.';
 comment on column app_public.promotions.ends_at is 'End of the promotion; null if open-ended.';
 comment on column app_public.promotions.applies_to is 'What the promotion applies to.';
 comment on column app_public.promotions.stackable is 'Whether it can be combined with other promotions.';

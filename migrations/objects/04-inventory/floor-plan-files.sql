@@ -24,7 +24,7 @@ select app_private.make_file_table('floor_plan_drawings', 'floor_plan_drawing', 
   settable => '{title, sequence, level, mirrored}');
 
 comment on table app_public.floor_plan_drawings is
-  E'@file Image\n@defaultOrder sequence asc, id asc\n\nA drawing of a floor plan.';
+  E'@file Image\n@defaultOrder sequence asc, id asc\n\nAn image that shows the rooms of a floor plan.';
 comment on column app_public.floor_plan_drawings.level is 'The storey that the drawing shows; 0 is the ground floor.';
 comment on column app_public.floor_plan_drawings.mirrored is 'Whether it shows the plan mirrored.';
 comment on constraint floor_plan_drawings_level_range on app_public.floor_plan_drawings is
@@ -34,4 +34,5 @@ select app_private.make_file_table('floor_plan_documents', 'floor_plan_document'
   list => 'documents',
   settable => '{title, category, public}');
 
-comment on table app_public.floor_plan_documents is E'@file Document\n\nA document of a floor plan.';
+comment on table app_public.floor_plan_documents is
+  E'@file Document\n\nA file attached to a floor plan, such as its specification.';

@@ -585,7 +585,7 @@ begin
 end $$;
 grant execute on function app_public.import_units to plat_user, plat_anonymous;
 comment on function app_public.import_units is
-  E'@arg projectId The project of the units.\n'
+  E'@arg projectId The project to which all rows belong.\n'
   '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 '
   'rows at most.\n'
   '@arg dryRun Nothing is kept; the answer shows what would be.\n'

@@ -45,7 +45,7 @@ comment on column app_public.lots.currency is 'Currency of its amounts: the one 
 comment on column app_public.lots.address is 'Postal address.';
 comment on column app_public.lots.area_sqft is E'@filter\n\nArea in square feet.';
 comment on column app_public.lots.orientation is 'Compass direction that it faces.';
-comment on column app_public.lots.features is E'@filter\n\nFeatures of the lot.';
+comment on column app_public.lots.features is E'@filter\n\nNotable characteristics, such as CORNER or WATERFRONT.';
 comment on column app_public.lots.parcel_number is 'Parcel number in the land register.';
 comment on column app_public.lots.multi_unit is
   'Whether several units stand on the lot. If so, reserving or selling a unit does not claim the lot.';

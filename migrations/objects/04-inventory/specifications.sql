@@ -14,7 +14,7 @@ grant insert (excluded_option_ids), update (excluded_option_ids) on app_public.s
 
 comment on table app_public.spec_options is
   E'@defaultOrder sequence asc, id asc\n\nWhat a buyer may choose for an element.';
-comment on column app_public.spec_options.element_id is 'The element.';
+comment on column app_public.spec_options.element_id is 'The `SpecElement` of which it is a variant.';
 comment on column app_public.spec_options.title is 'Name of the option.';
 comment on column app_public.spec_options.description is 'Free-text description.';
 comment on column app_public.spec_options.sku is 'Article number, unique in the project.';
@@ -54,7 +54,7 @@ grant insert (category_id, title, description, sequence, selection_mode, require
 
 comment on table app_public.spec_elements is
   E'@defaultOrder sequence asc, id asc\n\nA part of a home that has options, such as the countertop.';
-comment on column app_public.spec_elements.category_id is 'The category.';
+comment on column app_public.spec_elements.category_id is 'The `SpecCategory` under which it is listed.';
 comment on column app_public.spec_elements.title is 'Name of the element.';
 comment on column app_public.spec_elements.description is 'Free-text description.';
 comment on column app_public.spec_elements.sequence is 'Position in the list; the lowest comes first.';

@@ -98,7 +98,8 @@ comment on column app_public.units.is_bmr is E'@filter\n\nWhether it is sold bel
 comment on column app_public.units.is_furnished is 'Whether it is furnished.';
 comment on column app_public.units.is_accessible is 'Whether it is accessible without steps.';
 comment on column app_public.units.mls_id is 'Listing id in the multiple listing service (MLS).';
-comment on column app_public.units.construction_status is E'@filter\n\nConstruction status.';
+comment on column app_public.units.construction_status is
+  E'@filter\n\nConstruction phase that the builder has reached.';
 comment on column app_public.units.listing_date is 'Listing date; set when the unit becomes AVAILABLE.';
 comment on column app_public.units.estimated_delivery_date is E'@masked\n\nWhen it is expected to be handed over.';
 comment on column app_public.units.move_in_ready is E'@filter\n\nWhether its construction is complete.';

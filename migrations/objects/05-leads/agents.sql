@@ -27,7 +27,7 @@ grant insert (organization_id, name, email, phone, brokerage, license_number), u
 
 comment on table app_public.agents is 'An agent who represents leads and buyers.';
 comment on column app_public.agents.name is E'@personal\n\nFull name.';
-comment on column app_public.agents.email is E'@personal\n\nEmail address.';
+comment on column app_public.agents.email is E'@personal\n\nAddress for email, such as ada@example.com.';
 comment on column app_public.agents.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.agents.brokerage is E'@personal\n\nName of the brokerage that the agent works for.';
 comment on column app_public.agents.license_number is E'@personal\n\nLicence number of the agent.';

@@ -246,7 +246,7 @@ begin
   return app_private.accept_message(message.id);
 end $$;
 comment on function app_public.accept_contact_message is
-  E'@arg id The message.\n\n'
+  E'@arg id A contact message with details that its lead lacks.\n\n'
   'Copies details from a contact message into the lead where the lead has none: phone number, company, address and '
   'agent. Consent to marketing email is not copied. Requires the permission lead.write.';
 
@@ -316,7 +316,7 @@ comment on function app_public.contact_project is
   '@arg sourceId Where they come from, as the project defines it.\n'
   '@arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: '
   'it is kept as given, in source of the lead and the message.\n'
-  '@arg company Company.\n'
+  '@arg company Employer or firm of the sender.\n'
   '@arg agent The agent who represents them.\n'
   '@arg follow Whether they want news by mail; they get a mail with a link that confirms it.\n'
   '@arg isAgent Whether they are an agent.\n'

@@ -122,7 +122,7 @@ begin
 end $$;
 grant execute on function app_public.import_leads to plat_user, plat_anonymous;
 comment on function app_public.import_leads is
-  E'@arg projectId The project of the leads.\n'
+  E'@arg projectId The project to which all rows belong.\n'
   '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 '
   'rows at most.\n'
   '@arg system The system of the organization that the external ids in the file are of, such as crm.\n'

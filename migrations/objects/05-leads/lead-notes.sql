@@ -9,7 +9,7 @@ grant insert (lead_id, text, pinned, visibility), update (text, pinned, visibili
 grant insert (buyer_id) on app_public.lead_notes to plat_user;
 
 comment on table app_public.lead_notes is E'@defaultOrder pinned desc, id desc\n\nA note on a lead or buyer.';
-comment on column app_public.lead_notes.text is E'@personal\n\nText of the note.';
+comment on column app_public.lead_notes.text is E'@personal\n\nWhat the author wrote, as plain text.';
 comment on column app_public.lead_notes.pinned is 'Whether the note is pinned to the top of the list.';
 comment on column app_public.lead_notes.visibility is 'Who may read the note.';
 comment on column app_public.lead_notes.author_id is 'The user who wrote it.';

@@ -89,7 +89,8 @@ comment on column app_public.leads.source is
   'or the name of a '
   'lead source of the project, or the key of one of its trackers; any other is refused, and the error says which '
   'there are.';
-comment on column app_public.leads.source_id is E'@filter leadSourceIds\n\nThe lead source.';
+comment on column app_public.leads.source_id is
+  E'@filter leadSourceIds\n\nThe `LeadSource` through which the person found the project, such as a portal.';
 comment on column app_public.leads.is_agent is E'@filter\n\nWhether the lead is an agent.';
 comment on column app_public.leads.is_represented is 'Whether an agent represents the lead.';
 comment on column app_public.leads.assignee_id is E'@filter assigneeIds\n\nThe team member assigned to the lead.';
@@ -269,7 +270,8 @@ create trigger _200_prepare before insert or update on app_public.leads for each
 comment on type app_public.delete_lead_source_payload is
   E'@foreignKey (project_id) references projects (id)|@fieldName project\n\nWhat deleting a lead source did.';
 
-comment on column app_public.delete_lead_source_payload.id is E'@notNull\n\nThe deleted lead source.';
+comment on column app_public.delete_lead_source_payload.id is
+  E'@notNull\n\nId of the removed record, for clients to remove it from their cache.';
 comment on column app_public.delete_lead_source_payload.deleted is E'@notNull\n\nWhether it is deleted.';
 comment on column app_public.delete_lead_source_payload.project_id is E'@behavior -*\n\nIts project.';
 comment on column app_public.delete_lead_source_payload.reassigned_buyers is

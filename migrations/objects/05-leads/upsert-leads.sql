@@ -160,7 +160,7 @@ begin
 end $$;
 grant execute on function app_public.upsert_leads to plat_user, plat_anonymous;
 comment on function app_public.upsert_leads is
-  E'@arg projectId The project of the leads.\n'
+  E'@arg projectId The project to which all rows belong.\n'
   '@arg system The system of the organization that the external ids are of, such as crm; the caller chooses the name.\n'
   '@arg leads The leads, 500 at most.\n'
   '@arg onDuplicate What to do where no lead has the external id, but an open lead the email address; ERROR where '

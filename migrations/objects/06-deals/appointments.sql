@@ -48,7 +48,8 @@ comment on column app_public.appointments.open_house_id is 'The open house that 
 comment on column app_public.appointments.host_id is
   E'@filter hostIds\n\nThe team member who hosts the appointment. Appointments of the same host cannot overlap.';
 comment on column app_public.appointments.cancelled_at is 'When it was cancelled; null otherwise.';
-comment on column app_public.appointments.cancellation_reason is E'@personal\n\nReason for the cancellation.';
+comment on column app_public.appointments.cancellation_reason is
+  E'@personal\n\nWhy it was called off, as free text; null unless cancelled.';
 comment on constraint appointments_order on app_public.appointments is 'An appointment ends after it starts.';
 comment on constraint appointments_host_free on app_public.appointments is
   'The host has another appointment at this time.';

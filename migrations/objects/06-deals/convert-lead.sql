@@ -126,7 +126,7 @@ begin
 end $$;
 grant execute on function app_public.convert_lead to plat_user, plat_anonymous;
 comment on function app_public.convert_lead is
-  E'@arg leadId The lead.\n'
+  E'@arg leadId The lead who becomes a buyer.\n'
   '@arg reservationId The reservation that becomes the purchase; the lead''s active one where omitted.\n'
   '@arg unitId The unit that the lead buys, where it has not reserved one.\n'
   '@arg lotId The lot that the lead buys, where it has not reserved one.\n'

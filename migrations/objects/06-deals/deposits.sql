@@ -112,7 +112,7 @@ comment on column app_public.deposits.due_rule is E'@behavior -*\n\nThe rule of 
 comment on column app_public.deposits.due_offset_days is
   E'@behavior -*\n\nNumber of days after the event that `dueRule` names.';
 comment on column app_public.deposits.paid_at is 'When the deposit was paid in full; null until then.';
-comment on column app_public.deposits.method is 'Payment method.';
+comment on column app_public.deposits.method is 'How the money is paid, such as WIRE or CARD.';
 comment on column app_public.deposits.reference is
   E'@personal contract\n\nReference of the payment, such as a cheque or wire number.';
 comment on column app_public.deposits.held_by is 'Who holds the deposit, such as an escrow agent.';
@@ -120,7 +120,8 @@ comment on column app_public.deposits.sent_to_holder_at is 'When the payment was
 comment on column app_public.deposits.released_at is 'When the deposit was released to the seller.';
 comment on column app_public.deposits.refunded_at is 'When the deposit was refunded.';
 comment on column app_public.deposits.forfeited_at is 'When the deposit was forfeited to the seller.';
-comment on column app_public.deposits.invoice_number is E'@personal contract\n\nNumber of the invoice.';
+comment on column app_public.deposits.invoice_number is
+  E'@personal contract\n\nReference of the invoice in the accounting of the seller.';
 comment on column app_public.deposits.offer_id is 'The offer that it belongs to; the accepted offer if omitted.';
 comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
 comment on constraint deposits_percent_range on app_public.deposits is

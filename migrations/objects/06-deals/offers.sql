@@ -49,7 +49,7 @@ comment on column app_public.offers.claim_id is
 comment on column app_public.offers.number is
   E'@impersonal\n@insertOptional\n\nNumber in the project, such as O-000042.';
 comment on table app_private.offer_counters is 'The last number of an offer of each project.';
-comment on column app_public.offers.negotiation_id is 'The negotiation.';
+comment on column app_public.offers.negotiation_id is 'The negotiation in which it is made.';
 comment on column app_public.offers.round is 'The round of the negotiation.';
 comment on column app_public.offers.sequence is 'Position in the round, from 1.';
 comment on column app_public.offers.side is 'Side that makes the offer.';
@@ -112,12 +112,12 @@ select app_private.make_project_record('offer_responses', 'offer_response', 'sal
 grant select on app_public.offer_responses to plat_user, plat_anonymous;
 
 comment on table app_public.offer_responses is 'The answer to an offer, which is final.';
-comment on column app_public.offer_responses.offer_id is 'The offer.';
-comment on column app_public.offer_responses.action is 'The response.';
+comment on column app_public.offer_responses.offer_id is 'The offer that is answered.';
+comment on column app_public.offer_responses.action is 'Whether the offer was accepted or rejected.';
 comment on column app_public.offer_responses.side is 'The side that answers: never the one that made the offer.';
 comment on column app_public.offer_responses.manual is
   'Whether the team entered the response on behalf of the buyer.';
-comment on column app_public.offer_responses.comments is E'@personal\n\nComments on the response.';
+comment on column app_public.offer_responses.comments is E'@personal\n\nFree text to the other side.';
 comment on column app_public.offer_responses.fallout_reason_id is 'Why it was rejected.';
 comment on column app_public.offer_responses.responded_by_id is 'Who answered.';
 comment on constraint offer_responses_once on app_public.offer_responses is 'This offer was answered already.';

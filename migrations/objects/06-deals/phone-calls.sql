@@ -1,7 +1,8 @@
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.
 
 -- What is masked is said first: the lists that are made follow it.
-comment on column app_public.phone_calls.recording_url is E'@personal\n@masked\n@secret\n\nURL of the recording.';
+comment on column app_public.phone_calls.recording_url is
+  E'@personal\n@masked\n@secret\n\nWhere the recorded conversation can be heard.';
 select app_private.make_deal_child('phone_calls', 'phone_call', 'phoneCalls', 'The calls, latest first',
   list_order => 'started_at desc, id desc');
 

@@ -15,14 +15,15 @@ declare
   described record;
 begin
   for described in select * from (values
-    ('agreement_id', E'@notNull\n\nThe agreement.'), ('signer_id', E'@notNull\n\nThe signer.'),
+    ('agreement_id', E'@notNull\n\nThe agreement to be signed.'), ('signer_id', E'@notNull\n\nThe signer whom '
+  'the link belongs to.'),
     ('title', E'@notNull\n\nDisplay title.'), ('type', E'@notNull\n\nKind of the agreement.'),
-    ('status', E'@notNull\n\nSigning status of the agreement.'),
+    ('status', E'@notNull\n\nHow far all parties together are, from dispatch to countersignature.'),
     ('organization_name', E'@notNull\n\nWho asks.'),
     ('project_title', E'@notNull\n\nTitle of the project that the agreement is about.'),
     ('signer_name', E'@notNull\n\nThe name of the signer, as it stands on the agreement.'),
     ('role', E'@notNull\n\nWhat the signer is to the agreement.'),
-    ('signer_status', E'@notNull\n\nSigning status of the signer.'),
+    ('signer_status', E'@notNull\n\nHow far this person is, from invitation to signature.'),
     ('can_sign', E'@notNull\n\nWhether the signer can sign, or decline, now.'),
     ('file_id', 'The version that is signed; null once the agreement was withdrawn or has expired.'),
     ('file_number', 'Which version it is.'), ('filename', 'Its name for those who save it.'),
@@ -311,7 +312,8 @@ begin
 end $$;
 grant execute on function app_public.remind_agreement_signer to plat_user, plat_anonymous;
 comment on function app_public.remind_agreement_signer(uuid) is
-  E'@arg id The signer.\n\nSends a reminder email to a signer who has not signed yet; at most three in 24 hours.';
+  E'@arg id A signer who was invited and has not signed yet.\n\nSends a reminder email to a signer who has not '
+  'signed yet; at most three in 24 hours.';
 
 create function app_private.remind_signer(id uuid, why text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

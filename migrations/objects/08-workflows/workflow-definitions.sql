@@ -624,7 +624,8 @@ comment on domain app_public.workflow_checks is
   E'@transform workflowChecks\n@given\n\nWhat the service read of a definition that SQL cannot: templates, cron line '
   'and addresses, by their path.';
 
-comment on type app_public.workflow_step_input is 'A step of a workflow.';
+comment on type app_public.workflow_step_input is
+  'One action of a workflow, in its order; `type` decides which fields apply.';
 
 comment on column app_public.workflow_step_input.type is E'@notNull\n\nWhat it does.';
 comment on column app_public.workflow_step_input.name is 'What people call it.';

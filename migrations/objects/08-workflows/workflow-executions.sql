@@ -56,7 +56,7 @@ comment on column app_public.workflow_executions.deaths is
   E'@secret\n@behavior -*\n\nHow many processes died while they carried out the current step.';
 comment on column app_public.workflow_executions.context is
   E'@personal\n@secret\n\nData given at the start, available as `context` in conditions and templates of the steps.';
-comment on column app_public.workflow_executions.workflow_id is 'The workflow.';
+comment on column app_public.workflow_executions.workflow_id is 'The workflow that is being executed.';
 comment on column app_public.workflow_executions.steps_revision is 'The revision of the steps that it goes through.';
 comment on column app_public.workflow_executions.subject_type is 'The kind of record that it is about.';
 comment on column app_public.workflow_executions.subject_id is 'The record that it is about.';

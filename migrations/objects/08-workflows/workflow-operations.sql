@@ -408,7 +408,7 @@ end $$;
 comment on function app_public.cancel_workflow_execution is
   E'@arg id The execution; it has to be PENDING, RUNNING or PAUSED.\n'
   '@arg reason Why.\n\n'
-  'Cancels an execution. When the mutation returns, no step is running and no further step will start. Requires '
+  'Stops an execution for good. When the mutation returns, no step is running and no further step will start. Requires '
   'the permission workflow.run.';
 
 comment on type app_public.cancel_workflow_executions_payload is
@@ -469,7 +469,7 @@ begin
   return row(workflow.id, amount, now());
 end $$;
 comment on function app_public.cancel_workflow_executions is
-  E'@arg workflow_id The workflow.\n'
+  E'@arg workflow_id The workflow whose executions are to stop.\n'
   '@arg reason Why.\n\n'
   'Cancels all executions of a workflow that are PENDING, RUNNING or PAUSED. When the mutation returns, no step is '
   'running and no further step will start. Requires the permission workflow.run.';

@@ -64,7 +64,8 @@ create policy readers on app_public.workflow_steps for select to plat_user
 
 grant select on app_public.workflow_steps to plat_user, plat_anonymous;
 
-comment on table app_public.workflow_steps is E'@behavior -operation\n\nA step of a workflow.';
+comment on table app_public.workflow_steps is
+  E'@behavior -operation\n\nOne action of a workflow; executions run them in order of `sequence`.';
 comment on column app_public.workflow_steps.workflow_id is E'@behavior -*\n\nThe workflow.';
 comment on column app_public.workflow_steps.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.workflow_steps.revision is

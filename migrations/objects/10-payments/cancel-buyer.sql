@@ -24,9 +24,10 @@ comment on type app_public.cancellation_effect is 'What cancelling a purchase do
 comment on column app_public.cancellation_effect.kind is E'@notNull\n\nWhat it does.';
 comment on column app_public.cancellation_effect.record_type is
   E'@notNull\n\nWhat kind of record it is, by the name that events have for it, such as unit, deposit or charge.';
-comment on column app_public.cancellation_effect.record_id is E'@notNull\n\nThe id of the record.';
+comment on column app_public.cancellation_effect.record_id is
+  E'@notNull\n\nIdentifies the changed record within its `recordType`.';
 comment on column app_public.cancellation_effect.title is 'What the record is called.';
-comment on column app_public.cancellation_effect.status_before is E'@notNull\n\nThe status before the cancellation.';
+comment on column app_public.cancellation_effect.status_before is E'@notNull\n\nValue of `status` until then.';
 comment on column app_public.cancellation_effect.status_after is
   E'@notNull\n\nThe status afterwards; that of a charge follows when the processor has refunded it.';
 comment on column app_public.cancellation_effect.amount is 'How much goes back, or stays with the seller.';

@@ -445,7 +445,7 @@ comment on function app_public.create_processor_charge is $$
 @deprecated Use `createPaymentIntent`. Removed after 2028-01-01.
 @arg amount How much.
 @arg card_id A card of the viewer; the default one where omitted.
-@arg reservation_id The reservation that it is for.
+@arg reservation_id The reservation to pay for; null if the payment is for a deposit or for neither.
 @arg deposit_id The deposit that is paid.
 @arg organization_id The organization that is paid, where it is for neither.
 @arg currency The currency of the project; may be omitted where there is only one.

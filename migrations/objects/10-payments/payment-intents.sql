@@ -16,7 +16,7 @@ comment on column app_public.payment_intents.created_by_id is
 comment on column app_public.payment_intents.card_id is E'@behavior -*\n\nThe card that was named.';
 comment on column app_public.payment_intents.user_id is E'@behavior -*\n\nWho pays.';
 comment on column app_public.payment_intents.amount is 'How much.';
-comment on column app_public.payment_intents.currency is 'In which currency.';
+comment on column app_public.payment_intents.currency is 'ISO 4217 code, such as USD.';
 comment on column app_public.payment_intents.description is E'@personal contract\n\nWhat the payer reads about it.';
 comment on column app_public.payment_intents.status is 'Current status.';
 comment on column app_public.payment_intents.processor_id is
@@ -46,7 +46,7 @@ language sql volatile as $$
 $$;
 comment on function app_public.create_payment_intent is
   E'@arg amount How much.\n'
-  '@arg reservation_id The reservation that it is for.\n'
+  '@arg reservation_id The reservation to pay for; null if the payment is for a deposit or for neither.\n'
   '@arg deposit_id The deposit that is paid.\n'
   '@arg organization_id The organization that is paid, where it is for neither.\n'
   '@arg currency The currency of the project; may be omitted where there is only one.\n'

@@ -20,7 +20,8 @@ comment on table app_public.organization_payments_representatives is
 comment on column app_public.organization_payments_representatives.kind is 'What they are to the organization.';
 comment on column app_public.organization_payments_representatives.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.organization_payments_representatives.last_name is E'@personal contract\n\nFamily name.';
-comment on column app_public.organization_payments_representatives.email is E'@personal contract\n\nEmail address.';
+comment on column app_public.organization_payments_representatives.email is
+  E'@personal contract\n\nAddress at which the payment processor can reach the person.';
 comment on column app_public.organization_payments_representatives.phone is
   E'@personal contract\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.organization_payments_representatives.dob is
@@ -232,11 +233,11 @@ language sql volatile as $$
   select r.* from app_hidden.masked_organization_payments_representatives r where r.id = told::uuid
 $$;
 comment on function app_public.create_organization_payments_representative is
-  E'@arg organization_id The organization.\n'
+  E'@arg organization_id The organization whose payments account it represents.\n'
   '@arg kind Authorized representative, owner of 25 percent or more, director or executive.\n'
   '@arg first_name Given name.\n'
   '@arg last_name Family name.\n'
-  '@arg email Email address.\n'
+  '@arg email Address at which the payment processor can reach the person.\n'
   '@arg phone Phone number, with its country code.\n'
   '@arg dob Date of birth.\n'
   '@arg title Position.\n'
@@ -247,7 +248,7 @@ comment on function app_public.create_organization_payments_representative is
 comment on function app_public.update_organization_payments_representative is
   E'@arg first_name Given name.\n'
   '@arg last_name Family name.\n'
-  '@arg email Email address.\n'
+  '@arg email Address at which the payment processor can reach the person.\n'
   '@arg phone Phone number, with its country code.\n'
   '@arg dob Date of birth.\n'
   '@arg title Position.\n'

@@ -221,7 +221,7 @@ language sql volatile as $$
   select c.* from app_hidden.masked_processor_charges c where c.id = made::uuid
 $$;
 comment on function app_public.refund_processor_charge is
-  E'@arg charge_id The charge.\n'
+  E'@arg charge_id A paid charge, of which something is left to refund.\n'
   '@arg amount The whole refundable amount where omitted.\n'
   '@arg reason Why; REQUESTED_BY_CUSTOMER where omitted.\n'
   '@arg note Internal notes for the team.\n\n'

@@ -15,11 +15,11 @@ comment on table app_public.integration_apps is
   E'@behavior -*:list -*:connection\n\nAn application that an organization or user can connect.';
 comment on column app_public.integration_apps.key is
   'Key that identifies the application, for creating an integration.';
-comment on column app_public.integration_apps.name is 'Its name.';
+comment on column app_public.integration_apps.name is 'Product name, for display.';
 comment on column app_public.integration_apps.description is 'What it does.';
 comment on column app_public.integration_apps.category is 'Purpose of the application, such as CRM.';
 comment on column app_public.integration_apps.scope is 'Whether organizations or users connect it.';
-comment on column app_public.integration_apps.icon_url is 'URL of the icon.';
+comment on column app_public.integration_apps.icon_url is 'Logo of the product, for display.';
 comment on column app_public.integration_apps.auth_type is 'Authentication method.';
 comment on column app_public.integration_apps.oauth_scopes is 'What the user is asked to consent to.';
 comment on column app_public.integration_apps.config_schema is 'What its config is made of, as JSON Schema.';

@@ -367,9 +367,10 @@ comment on function app_hidden.search_numbers(text[], text[], uuid) is
 comment on type app_public.search_result is
   E'@foreignKey (project_id) references projects (id)|@fieldName project|@backwardBehavior -*|@forwardDescription '
   'The project that it belongs to; null for agents.\n\n'
-  'A search result.';
+  'A record that matches the search text, with what a list of results displays.';
 
-comment on column app_public.search_result.id is E'@notNull\n\nThe id of the record.';
+comment on column app_public.search_result.id is
+  E'@notNull\n\nId of the found record; `type` tells of which kind it is.';
 comment on column app_public.search_result.type is E'@notNull\n\nThe kind of the record.';
 comment on column app_public.search_result.title is E'@notNull\n\nDisplay title.';
 comment on column app_public.search_result.subtitle is 'Second line that distinguishes records with the same title.';

@@ -240,7 +240,7 @@ begin
 end $$;
 grant execute on function app_public.export_custom_report to plat_user, plat_anonymous;
 comment on function app_public.export_custom_report is
-  E'@arg id The report.\n'
+  E'@arg id The `CustomReport` whose rows are written to a file.\n'
   '@arg format The kind of file; CSV where omitted.\n\n'
   'Exports the rows of a report, as far as the viewer may see them, to a file. The file is written in the '
   'background: `url` of the export is set once its status is COMPLETED.';
@@ -525,24 +525,24 @@ comment on function app_public.exports_allowed_transitions is
   E'@notNull\n\nStatus transitions that the viewer can make; others happen automatically.';
 
 comment on function app_public.run_custom_export is
-  E'@arg id The custom export.\n\n'
-  'Runs a custom export. The file is ready when the status of the export is COMPLETED; it contains what the viewer '
+  E'@arg id The saved definition: columns, filter and format.\n\n'
+  'Exports the records that a saved definition selects. The file is ready when the status of the export is COMPLETED; it contains what the viewer '
   'may see. Requires the permission report.run.';
 comment on function app_public.export_floor_plans is
-  E'@arg project_id The project.\n'
+  E'@arg project_id The project whose floor plans the file lists.\n'
   '@arg format The kind of file: PDF where omitted, with a page for each plan and its pictures.\n'
   '@arg floor_plan_ids These plans only.\n\n'
   'Exports the floor plans of a project to a file. The file is ready when the status of the export is COMPLETED. '
   'Requires the permission report.run.';
 comment on function app_public.export_plans is $$
 @deprecated Use `exportFloorPlans`. Removed after 2028-01-01.
-@arg project_id The project.
+@arg project_id The project whose floor plans the file lists.
 @arg format The kind of file: PDF where omitted, with a page for each plan and its pictures.
 @arg floor_plan_ids These plans only.
 
 Same as `exportFloorPlans`.$$;
 comment on function app_public.cancel_export is
-  E'@arg id The export.\n\n'
+  E'@arg id An `Export` that is pending or being written.\n\n'
   'Cancels an export that is not ready yet: the viewer''s own, or any of the organization with the permission '
   'report.manage.';
 

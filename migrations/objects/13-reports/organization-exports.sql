@@ -118,7 +118,7 @@ begin
 end $$;
 grant execute on function app_public.export_organization to plat_user, plat_anonymous;
 comment on function app_public.export_organization is $$
-@arg organization_id The organization.
+@arg organization_id The organization whose data the archive contains.
 @arg files Whether the contents of its files are in the archive, too; they are where omitted.
 
 Has all that an organization has written into one archive (ZIP): a file of JSON lines for each kind of record, as the

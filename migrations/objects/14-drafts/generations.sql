@@ -38,7 +38,8 @@ grant select on app_public.service_intelligence_generations to plat_user, plat_a
 
 comment on table app_public.service_intelligence_generations is
   E'@defaultOrder id desc\n\nA text written by the drafting service for a person to review. Nothing is sent.';
-comment on column app_public.service_intelligence_generations.lead_id is 'The lead that it is for.';
+comment on column app_public.service_intelligence_generations.lead_id is
+  'The lead whom the text addresses; null for other texts.';
 comment on column app_public.service_intelligence_generations.kind is 'What was drafted.';
 comment on column app_public.service_intelligence_generations.status is E'@filter\n\nCurrent status.';
 comment on column app_public.service_intelligence_generations.status_changed_at is 'When the status last changed.';

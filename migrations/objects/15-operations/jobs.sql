@@ -270,7 +270,7 @@ comment on column app_public.job.request_id is 'The X-Request-Id of the request 
 comment on column app_public.job.organization_id is
   E'@behavior -*\n\nThe organization that it is done for, where one is.';
 comment on type app_public.job_task is 'A kind of background work.';
-comment on column app_public.job_task.name is E'@notNull\n\nIts name.';
+comment on column app_public.job_task.name is E'@notNull\n\nIdentifier as in the logs, such as `export__requested`.';
 comment on column app_public.job_task.due is E'@notNull\n\nJobs that run as soon as a worker has time.';
 comment on column app_public.job_task.scheduled is E'@notNull\n\nJobs whose time has not come.';
 comment on column app_public.job_task.failed is E'@notNull\n\nJobs that failed for the last time.';

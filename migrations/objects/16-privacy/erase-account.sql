@@ -154,7 +154,7 @@ end $$;
 grant execute on function app_public.erase_account to plat_user, plat_anonymous;
 comment on function app_public.erase_account is $$
 @eachTime
-@arg password The password of the account.
+@arg password Current password, to confirm the request.
 @arg second_factor_code A code of the authenticator app, or a recovery code; for accounts that have a second factor.
 @arg dry_run Only tells what would be removed and what would stay; nothing is changed.
 

@@ -144,7 +144,7 @@ grant execute on function app_public.erase_person to plat_user, plat_anonymous;
 comment on function app_public.erase_person is $$
 @arg lead_id A lead of the person; deleted ones too.
 @arg buyer_id A purchase of the person.
-@arg agent_id An agent.
+@arg agent_id An `Agent` who represents buyers, if the person is one.
 @arg reason Why, such as a request of the person; no names, since it stays.
 @arg dry_run Only tells what would be removed and what would stay; nothing is changed.
 

@@ -296,7 +296,7 @@ end $$;
 grant execute on function app_public.request_organization_deletion to plat_user, plat_anonymous;
 comment on function app_public.request_organization_deletion is $$
 @eachTime
-@arg organization_id The organization.
+@arg organization_id The organization to delete; the viewer must be an owner.
 @arg password The password of the viewer's account.
 @arg second_factor_code A code of the authenticator app, or a recovery code; for accounts that have a second factor.
 @arg reason Why.
@@ -335,7 +335,7 @@ begin
 end $$;
 grant execute on function app_public.cancel_organization_deletion to plat_user, plat_anonymous;
 comment on function app_public.cancel_organization_deletion is $$
-@arg organization_id The organization.
+@arg organization_id The organization that is to stay; the viewer must be an owner.
 @arg reason Why.
 
 Cancels the deletion of an organization before it is final; all owners are told. Takes the permission org.owner.$$;

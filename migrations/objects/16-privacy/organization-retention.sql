@@ -54,7 +54,7 @@ begin
 end $$;
 grant execute on function app_public.update_organization_retention to plat_user, plat_anonymous;
 comment on function app_public.update_organization_retention is $$
-@arg organization_id The organization.
+@arg organization_id The organization whose records the retention applies to.
 @arg contract_years How many years contracts and payments are kept when a person is erased: 1 to 30.
 @arg execution_days After how many days executions that are over are deleted: 30 or more.
 @arg message_days After how many days text messages are deleted: 30 or more.
