@@ -778,7 +778,8 @@ begin
     ('project_type', 'TOWNHOME', 'Rows of houses that share walls.'),
     ('spec_option_kind', 'APPLIANCE', 'Kitchen and laundry devices.'),
     ('workflow_step_type', 'CREATE_TASK', 'Gives a member of the team something to do.'),
-    ('workflow_step_type', 'SEND_EMAIL', 'Sends a mail to the lead, buyer, a member or an address.')
+    ('workflow_step_type', 'SEND_EMAIL', 'Sends a mail to the lead, buyer, a member or an address.'),
+    ('lot_feature', 'SLOPED', 'On inclined ground.')
   ) as d (enumeration, value, description) loop
     execute format('update app_public.%I set description = %L where value = %L and description is distinct from %2$L',
       described.enumeration || '_values', described.description, described.value);

@@ -21,7 +21,8 @@ export const errorCodes = {
   },
   CONFLICT: {
     status: 409,
-    description: "The change conflicts with other records, such as a duplicate or a record that is still in use.",
+    description:
+      "The change conflicts with other records, such as a duplicate or a record that is still in use.",
   },
   INVALID_TRANSITION: {
     status: 409,

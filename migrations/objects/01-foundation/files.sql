@@ -475,5 +475,5 @@ comment on function app_public.delete_organization_avatar is
   E'@arg organizationId The organization whose logo is deleted.\n\nDeletes the logo of an organization. '
   'Requires the role OWNER.';
 comment on function app_public.delete_project_avatar is
-  E'@arg projectId The project that keeps no image.\n\nDeletes the avatar of a project; pages then show no logo.';
+  E'@arg projectId The project that keeps no image.\n\nDeletes the avatar of a project; it then has none.';
 grant execute on function app_private.sweep_files to plat_worker;

@@ -390,7 +390,8 @@ comment on function app_public.delete_unit_hold is
 comment on type app_public.delete_unit_hold_payload is
   E'@foreignKey (unit_id) references units (id)|@fieldName unit\n'
   '@foreignKey (lot_id) references lots (id)|@fieldName lot\n\nWhat deleteUnitHold did.';
-comment on column app_public.delete_unit_hold_payload.id is E'@notNull\n\nId of the released hold, for clients to remove it from their cache.';
+comment on column app_public.delete_unit_hold_payload.id is
+  E'@notNull\n\nId of the released hold, for clients to remove it from their cache.';
 comment on column app_public.delete_unit_hold_payload.deleted is E'@notNull\n\nWhether it is deleted.';
 comment on column app_public.delete_unit_hold_payload.unit_id is E'@behavior -*\n\nThe unit that it was of.';
 comment on column app_public.delete_unit_hold_payload.lot_id is E'@behavior -*\n\nThe lot that it was of.';
