@@ -139,6 +139,30 @@ export async function proseFaults(prose: readonly Prose[], terms: [string, strin
   return faults;
 }
 
+/** Words of prose below which two paragraphs may well be alike. */
+const FEWEST_WORDS = 12;
+
+/** A sentence for each paragraph of a document that another one of it says again, in nearly the same words, as a careless merge leaves it. */
+export function repeatedParagraphs({ name, text }: Prose): string[] {
+  const paragraphs = text
+    .split(/\n\s*\n/)
+    .filter((paragraph) => /^\s*[-*A-Z]/.test(paragraph) && !/^ *(\||```)/m.test(paragraph))
+    .map((paragraph) => ({
+      start: paragraph.trim().split("\n")[0]!,
+      words: new Set(paragraph.toLowerCase().match(/[a-z_]{4,}/g)),
+    }))
+    .filter(({ words }) => words.size >= FEWEST_WORDS);
+  return paragraphs.flatMap(({ start, words }, index) =>
+    paragraphs
+      .slice(0, index)
+      .filter((other) => {
+        const shared = [...words].filter((word) => other.words.has(word)).length;
+        return shared > 0.73 * Math.min(words.size, other.words.size);
+      })
+      .map((other) => `${name}: “${start}” says again what “${other.start}” says.`),
+  );
+}
+
 /** The faults of the repository. */
 export async function checkProse(): Promise<string[]> {
   const read = (file: string) => readFile(join(repository, file), "utf8");
@@ -157,6 +181,7 @@ export async function checkProse(): Promise<string[]> {
   }));
   const described = descriptions(await read("schema.graphql"));
   return [
+    ...texts.flatMap(repeatedParagraphs),
     ...(await proseFaults([...prose, ...described], glossaryTerms(contributing))),
     ...repetitions(described),
   ];
