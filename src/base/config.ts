@@ -23,6 +23,8 @@ export interface Config {
   readonly databaseUrl: string | undefined;
   readonly authenticatorUrl: string | undefined;
   readonly workerUrl: string | undefined;
+  /** Of the names of the logins that migrating makes. */
+  readonly rolePrefix: string;
   readonly demo: boolean;
   /** Files; undefined means the self-signed certificate in `dataDir`. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
@@ -168,6 +170,7 @@ function database({ read, must }: SettingsReader, production: boolean) {
     databaseUrl,
     authenticatorUrl: read("AUTHENTICATOR_URL"),
     workerUrl: read("WORKER_URL"),
+    rolePrefix: must("ROLE_PREFIX"),
     demo: read("DEMO") ?? !(databaseUrl || production),
   };
 }

@@ -62,6 +62,8 @@ function* databaseConflicts({ env, read }: SettingsReader, { mode, production }:
   const authenticatorUrl = read("AUTHENTICATOR_URL");
   for (const name of ["AUTHENTICATOR_URL", "WORKER_URL"] as const)
     if (read(name) && !env.DATABASE_URL) yield `${name} needs DATABASE_URL beside it.`;
+  if (env.ROLE_PREFIX?.trim() && !env.DATABASE_URL)
+    yield "ROLE_PREFIX needs DATABASE_URL beside it: the embedded database has one installation.";
   if (databaseUrl && !authenticatorUrl && !env.AUTHENTICATOR_URL && !new URL(databaseUrl).password)
     yield "DATABASE_URL carries no password, so AUTHENTICATOR_URL has to say how the API logs in.";
   if (authenticatorUrl && !read("WORKER_URL") && !env.WORKER_URL && !new URL(authenticatorUrl).password)

@@ -80,6 +80,14 @@ function databaseUrl(text: string): string {
   return text;
 }
 
+function rolePrefix(text: string): string {
+  if (!/^[a-z][a-z0-9_]{0,30}$/.test(text) || text.startsWith("pg_"))
+    throw new Refusal(
+      "must be up to 31 small letters, digits and underscores that begin with a letter, and not with pg_",
+    );
+  return text;
+}
+
 function baseUrl(text: string): string {
   const url = new URL(urlOf("https:")(text));
   if (url.search || url.hash || url.username)
@@ -197,6 +205,12 @@ export const settings = {
     description:
       "Connection of background work, as `plat_worker`, which owns nothing and reads no table; not through a pooler that shares sessions. Needed when neither of them carries a password.",
     parse: databaseUrl,
+  }),
+  ROLE_PREFIX: setting({
+    default: "plat_",
+    description:
+      "Start of the names of the logins of the API and of background work, `plat_authenticator` and `plat_worker`. A second installation in the same PostgreSQL cluster needs another one; see docs/deployment.md.",
+    parse: rolePrefix,
   }),
   DEMO: setting({
     defaultText: "1 with the embedded database, 0 with DATABASE_URL and in production",

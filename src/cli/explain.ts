@@ -27,7 +27,9 @@ try {
   const config = loadConfig(process.env, ["--migrate-only"]);
   await withDatabase(config, async (loginUrl) => {
     const claims = await claimsOf(loginUrl, values.as, values.scopes?.split(","));
-    const explainer = await createExplainer(config.authenticatorUrl ?? authenticatorUrl(loginUrl));
+    const explainer = await createExplainer(
+      config.authenticatorUrl ?? authenticatorUrl(loginUrl, config.rolePrefix),
+    );
     try {
       show(await explainer.explain(claims, query, values.variables ? JSON.parse(values.variables) : {}));
     } finally {

@@ -140,7 +140,7 @@ async function save(
   const userId = owner.rows[0]?.user_id;
   if (!userId) throw new Error(`${slug} has no owner as whom it could be read.`);
   const log = { warn: (_fields: object, message: string) => console.error(message) };
-  const connectionString = config.authenticatorUrl ?? authenticatorUrl(loginUrl);
+  const connectionString = config.authenticatorUrl ?? authenticatorUrl(loginUrl, config.rolePrefix);
   const viewers = makeWorkPool({ connectionString, max: 2, applicationName: "plat-organizations", log });
   const store = createFileStore({ s3: config.s3, dataDir: config.dataDir });
   const { tell, end } = progress();

@@ -28,6 +28,8 @@ export interface MigrateOptions {
   logger?: MigrationLog;
   /** The folder with `committed` and `objects`; that of the project where omitted. */
   folder?: string;
+  /** Of the logins' names; see ROLE_PREFIX. */
+  rolePrefix?: string | undefined;
   /** Whether the migration that is being written is applied as well: in development. */
   current?: boolean;
   /** Makes the reference; in a scratch database beside the target where omitted. */
@@ -61,7 +63,7 @@ export async function migrate(loginUrl: string, options: MigrateOptions = {}): P
     const applied = await appliedMigrations(login);
     const old = isBeforeBaseline(applied, baseline);
     if (!old) requireKnown(applied, migrations, baseline);
-    await ensureRoles(login, loginsOf(loginUrl, options));
+    await ensureRoles(login, loginsOf(loginUrl, options), options.rolePrefix);
     await takeOwnership(login, log);
     const state = { migrations, baseline, applied, old };
     return await migrateOn(ownerUrl(loginUrl), (owner) => bring(owner, login, loginUrl, state, options));
@@ -70,8 +72,8 @@ export async function migrate(loginUrl: string, options: MigrateOptions = {}): P
 
 /** How the processes of the service log in. */
 function loginsOf(loginUrl: string, options: MigrateOptions): string[] {
-  const apiUrl = options.authenticatorUrl ?? authenticatorUrl(loginUrl);
-  return [apiUrl, options.workerUrl ?? workerUrl(loginUrl, apiUrl)];
+  const apiUrl = options.authenticatorUrl ?? authenticatorUrl(loginUrl, options.rolePrefix);
+  return [apiUrl, options.workerUrl ?? workerUrl(loginUrl, apiUrl, options.rolePrefix)];
 }
 
 interface State {
@@ -165,7 +167,7 @@ async function createObjects(connectionString: string, folder: string, hash: str
  */
 export async function prepare(loginUrl: string, options: MigrateOptions = {}): Promise<void> {
   await whileLocked(loginUrl, async (login) => {
-    await ensureRoles(login, loginsOf(loginUrl, options));
+    await ensureRoles(login, loginsOf(loginUrl, options), options.rolePrefix);
     await migrateJobRunner(ownerUrl(loginUrl), options.logger);
   });
 }

@@ -32,7 +32,7 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
         againForMs,
       });
   const loginUrl = embedded?.connectionString ?? config.databaseUrl!;
-  const apiUrl = config.authenticatorUrl ?? authenticatorUrl(loginUrl);
+  const apiUrl = config.authenticatorUrl ?? authenticatorUrl(loginUrl, config.rolePrefix);
   const check = await migratedCheck(loginUrl, (error) =>
     log.warn(
       { event: "database.connection_lost", err: error },
@@ -45,7 +45,7 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
     authenticatorUrl: apiUrl,
     // Asked for by those who run background work only: the API needs to know no password for it.
     get workerUrl() {
-      return config.workerUrl ?? workerUrl(loginUrl, apiUrl);
+      return config.workerUrl ?? workerUrl(loginUrl, apiUrl, config.rolePrefix);
     },
     exited: embedded?.exited ?? new Promise(() => {}),
     missing: check.missing,

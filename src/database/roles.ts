@@ -23,17 +23,24 @@ export const workerRole = "plat_worker";
 
 const viewerRoles = ["plat_user", "plat_anonymous"];
 
+/** Of the logins of an installation that has the cluster for itself. */
+const ownPrefix = "plat_";
+
+/** The logins of an installation: those of the cluster, or, with a prefix of its own, members of them. */
+const loginsOf = (prefix: string) => [`${prefix}authenticator`, `${prefix}worker`];
+
 /**
  * The API's own connection. Its password is derived from that of the login that migrates, so that every process that was
  * given the same DATABASE_URL knows it without a place to keep it in, and both are rotated together.
  * @param loginUrl of the login that migrates, with a password.
+ * @param prefix of the login's name; see ROLE_PREFIX.
  */
-export function authenticatorUrl(loginUrl: string): string {
+export function authenticatorUrl(loginUrl: string, prefix = ownPrefix): string {
   if (!new URL(loginUrl).password)
     throw new Error(
       "The connection of DATABASE_URL carries no password, so AUTHENTICATOR_URL has to be set.",
     );
-  return derivedUrl(loginUrl, loginUrl, authenticator);
+  return derivedUrl(loginUrl, loginUrl, `${prefix}authenticator`);
 }
 
 /**
@@ -41,11 +48,12 @@ export function authenticatorUrl(loginUrl: string): string {
  * second database of the cluster or a login without a password, nothing more has to be.
  * @param loginUrl of the login that migrates.
  * @param apiUrl how the API logs in; derived where omitted.
+ * @param prefix of the login's name; see ROLE_PREFIX.
  */
-export function workerUrl(loginUrl: string, apiUrl = authenticatorUrl(loginUrl)): string {
+export function workerUrl(loginUrl: string, apiUrl = authenticatorUrl(loginUrl), prefix = ownPrefix): string {
   if (!new URL(apiUrl).password)
     throw new Error("The connection of AUTHENTICATOR_URL carries no password, so WORKER_URL has to be set.");
-  return derivedUrl(loginUrl, apiUrl, workerRole);
+  return derivedUrl(loginUrl, apiUrl, `${prefix}worker`);
 }
 
 function derivedUrl(loginUrl: string, secretUrl: string, role: string): string {
@@ -72,8 +80,14 @@ export function ownerUrl(loginUrl: string): string {
  * another database of the cluster, where no advisory lock reaches.
  * @param owner a connected client of the database's owner (a superuser, or with CREATEROLE).
  * @param loginUrls how the API and background work will log in.
+ * @param prefix of the logins' names; see ROLE_PREFIX.
+ * @throws Error with a sentence for the user where a login is that of another installation.
  */
-export async function ensureRoles(owner: Client, loginUrls: readonly string[]): Promise<void> {
+export async function ensureRoles(
+  owner: Client,
+  loginUrls: readonly string[],
+  prefix = ownPrefix,
+): Promise<void> {
   for (const role of [schemaOwner, ...viewerRoles, masker])
     await createRole(owner, role, "nologin noinherit");
   await grantMembership(owner, schemaOwner, "current_user", "usage");
@@ -87,7 +101,13 @@ export async function ensureRoles(owner: Client, loginUrls: readonly string[]): 
     await grantMembership(owner, role, "current_user");
   }
   await limitDatabase(owner, owner.database!);
-  for (const loginUrl of loginUrls) await ensureLogin(owner, loginUrl);
+  const logins = loginsOf(prefix);
+  if (prefix !== ownPrefix)
+    for (const [index, role] of [authenticator, workerRole].entries()) {
+      await createRole(owner, logins[index]!, "login");
+      await grantMembership(owner, role, logins[index]!, "usage");
+    }
+  for (const loginUrl of loginUrls) await ensureLogin(owner, loginUrl, logins);
 }
 
 /**
@@ -150,15 +170,43 @@ async function grantMembership(
 
 /**
  * Sets the password only where the login fails: processes that run already keep theirs, and a start changes
- * nothing when nothing changed.
+ * nothing when nothing changed. The comment of the role says whose it is: the installation of another database of the cluster
+ * would be locked out by a new password.
+ * @param logins the roles whose passwords are ours to set.
  */
-async function ensureLogin(owner: Client, loginUrl: string): Promise<void> {
+async function ensureLogin(owner: Client, loginUrl: string, logins: readonly string[]): Promise<void> {
   const url = new URL(loginUrl);
   const role = decodeURIComponent(url.username);
-  if (![authenticator, workerRole].includes(role) || (await canLogIn(loginUrl))) return;
-  const password = decodeURIComponent(url.password);
+  if (!logins.includes(role)) return;
+  const works = await canLogIn(loginUrl);
+  const { rows } = await owner.query<{ database: string | null }>(
+    `select d.datname as database from pg_roles r left join pg_database d
+       on shobj_description(r.oid, 'pg_authid') = 'Logs in to the database ' || d.datname || '.'
+     where r.rolname = $1`,
+    [role],
+  );
+  const database = rows[0]?.database ?? null;
+  if (works && database !== null) return;
+  if (!works && database !== null && database !== owner.database)
+    throw new Error(
+      `${role} is how the installation of the database ${database} logs in to this cluster: set ROLE_PREFIX, such as ROLE_PREFIX=second_, so that this one has logins of its own.`,
+    );
   // In a cluster of an earlier version, background work had no login of its own.
-  await retry(() => owner.query(`alter role ${role} login password ${escapeLiteral(password)}`));
+  if (!works)
+    await retry(() =>
+      owner.query(`alter role ${role} login password ${escapeLiteral(decodeURIComponent(url.password))}`),
+    );
+  await noteDatabase(owner, role);
+}
+
+/** Notes whose login a role is; a login that works, but may not be commented on, belongs to somebody who keeps order himself. */
+async function noteDatabase(owner: Client, role: string): Promise<void> {
+  const note = escapeLiteral(`Logs in to the database ${owner.database!}.`);
+  try {
+    await retry(() => owner.query(`comment on role ${role} is ${note}`));
+  } catch (error) {
+    if ((error as DatabaseError).code !== "42501") throw error;
+  }
 }
 
 async function canLogIn(connectionString: string): Promise<boolean> {

@@ -44,8 +44,11 @@ const migrations: HealthCheck = {
 const roles: HealthCheck = {
   name: "Roles",
   async check({ config, loginUrl }) {
-    const api = config.authenticatorUrl ?? authenticatorUrl(loginUrl);
-    const logins = { AUTHENTICATOR_URL: api, WORKER_URL: config.workerUrl ?? workerUrl(loginUrl, api) };
+    const api = config.authenticatorUrl ?? authenticatorUrl(loginUrl, config.rolePrefix);
+    const logins = {
+      AUTHENTICATOR_URL: api,
+      WORKER_URL: config.workerUrl ?? workerUrl(loginUrl, api, config.rolePrefix),
+    };
     const findings = await Promise.all(
       Object.entries(logins).map(async ([name, url]): Promise<Finding[]> => {
         try {

@@ -47,6 +47,7 @@ export async function prepareData(
     await migrate(database.loginUrl, {
       authenticatorUrl,
       workerUrl: database.workerUrl,
+      rolePrefix: config.rolePrefix,
       logger: log,
       current,
     });
