@@ -46,7 +46,7 @@ const interfaces: Record<string, { description: string; fields: typeof common }>
     fields: {
       ...common,
       description: ["String", "Free-text description of the content."],
-      public: ["Boolean!", "Whether everybody who may see the record may also see the file."],
+      public: ["Boolean!", "Whether everyone who can see the record can see the file."],
       uploadedBy: ["User", "The user who uploaded the file; visible to members of the same organization."],
     },
   },

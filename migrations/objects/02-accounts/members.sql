@@ -30,15 +30,15 @@ end $$;
 grant execute on function app_public.create_organization to plat_user, plat_anonymous;
 comment on function app_public.create_organization is $$
 @arg name Name of the company.
-@arg slug Readable name in addresses; made from the name where omitted.
-@arg kind What the company does; a developer where omitted.
+@arg slug Readable name for URLs. Default: derived from the name.
+@arg kind Business of the company. Default: DEVELOPER.
 @arg description Description for the public page.
 @arg email Email address for enquiries.
 @arg phone Phone number, with its country code.
 @arg website_url Address of its website.
 @arg address Postal address.
-@arg time_zone Time zone of its office, such as America/Toronto; the founder's where omitted.
-@arg language Language of mails to people whose own is not known, such as fr; the founder's where omitted.
+@arg time_zone Time zone of the office, such as America/Toronto. Default: the time zone of the founder.
+@arg language Language of mails to people whose language is unknown, such as fr. Default: that of the founder.
 
 Creates an organization with the viewer as its first owner. At most ten per day.$$;
 
@@ -133,9 +133,9 @@ grant execute on function app_public.remove_organization_member to plat_user, pl
 comment on function app_public.remove_organization_member is
   E'@arg organization_id The organization that the user leaves.\n'
   '@arg user_id The user who leaves.\n\n'
-  'Removes a member; the leads of the organization that were assigned to them have nobody assigned then, nor have '
-  'those that are open in projects that it is affiliated with. Takes the role OWNER, also to remove oneself; the last '
-  'owner stays.';
+  'Removes a member. Their leads in the organization become unassigned, as do their open leads in projects that '
+  'the organization is affiliated with. Requires the role OWNER, even to remove oneself; the last owner cannot be '
+  'removed.';
 
 create function app_public.update_organization_notifications(organization_id uuid,
   notifications app_public.notification_settings)

@@ -63,8 +63,10 @@ comment on column app_public.organization_user_connections.invited_by_id is
 comment on column app_public.organization_user_connections.joined_at is 'Since when.';
 comment on column app_public.organization_user_connections.last_active_at is 'The last request of the member.';
 comment on constraint organization_user_connections_organization_id_fkey on app_public.organization_user_connections is
-  E'@foreignFieldName members\n@backwardPermission org.member\n@backwardDescription The members; null for '
-  'outsiders.\n\nThe organization.';
+  E'@foreignFieldName members\n'
+  '@backwardPermission org.member\n'
+  '@backwardDescription The members; null for non-members.\n\n'
+  'The organization.';
 comment on constraint organization_user_connections_user_id_fkey on app_public.organization_user_connections is
   E'@backwardBehavior -*\n\nThe member.';
 comment on constraint organization_user_connections_invited_by_id_fkey on app_public.organization_user_connections is

@@ -50,4 +50,4 @@ comment on function app_public.update_sales_office is $$
 @arg projectId The project, by id or slug.
 @arg expectedVersion The version that the caller has read; another present version is refused with VERSION_MISMATCH.
 
-Changes the sales office of a project. Fields that are omitted stay as they are.$$;
+Changes the sales office of a project. Omitted fields stay unchanged.$$;

@@ -13,11 +13,13 @@ select app_private.make_file_table('floor_plan_elevation_images', 'elevation_ima
 grant insert (price_delta), update (price_delta) on app_public.floor_plan_elevation_images to plat_user;
 
 comment on table app_public.floor_plan_elevation_images is
-  E'@file Image\n@operationName ElevationImage\n@defaultOrder sequence asc, id asc\n\nWhat a home of a floor plan '
-  'looks like from the street, in one of its variants.';
+  E'@file Image\n'
+  '@operationName ElevationImage\n'
+  '@defaultOrder sequence asc, id asc\n\n'
+  'Street view of a home, in one of the variants of its floor plan.';
 comment on column app_public.floor_plan_elevation_images.elevation is 'Name of the variant, such as A.';
 comment on column app_public.floor_plan_elevation_images.price_delta is
-  'What the variant adds to the price, in the currency of the project; less than zero where it costs less.';
+  'Amount that the variant adds to the price, in the currency of the project; negative if it costs less.';
 
 select app_private.make_file_table('floor_plan_drawings', 'floor_plan_drawing', parent => 'floor_plans',
   list => 'drawings',

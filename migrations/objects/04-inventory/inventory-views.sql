@@ -34,7 +34,7 @@ comment on column app_public.price_changes.at is E'@notNull\n\nWhen it was chang
 comment on column app_public.price_changes.actor_id is E'@behavior -*\n\nWho changed it.';
 comment on column app_public.price_changes."from" is 'The price before; null where there was none.';
 comment on column app_public.price_changes."to" is E'@notNull\n\nThe price after.';
-comment on column app_public.price_changes.reason is 'Why.';
+comment on column app_public.price_changes.reason is 'Reason, as free text.';
 comment on column app_public.price_changes.effective_at is E'@notNull\n\nSince when it holds.';
 
 create function app_public.recently_sold_units() returns setof app_public.units

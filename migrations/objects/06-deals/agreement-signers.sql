@@ -171,10 +171,11 @@ language sql stable as $$ select app_hidden.transitions_from('agreement_signer',
 grant execute on function app_public.agreement_signers_email, app_public.agreement_signers_phone,
   app_public.agreement_signers_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.agreement_signers_email is
-  'Where their link and code go; null for whoever has neither the permission buyer.read nor signs as them.';
+  'Address that receives the link and the code; null for viewers who neither have the permission buyer.read nor '
+  'sign as this person.';
 comment on function app_public.agreement_signers_phone is
-  'Mobile number for the code, if the signer wants it by text message; null for whoever has neither the permission '
-  'buyer.read nor signs as them.';
+  'Mobile number for codes by text message; null for viewers who neither have the permission buyer.read nor sign '
+  'as this person.';
 comment on function app_public.agreement_signers_allowed_transitions is
   E'@notNull\n\nAlways empty: the status follows from what the signer does.';
 

@@ -136,8 +136,7 @@ begin
   return app_hidden.update_record(null::app_public.appointments, input);
 end $$;
 grant execute on function app_public.update_appointment to plat_user, plat_anonymous;
-comment on function app_public.update_appointment is
-  'Changes an appointment. Fields that are omitted stay as they are.';
+comment on function app_public.update_appointment is 'Changes an appointment. Omitted fields stay unchanged.';
 
 -- What the team writes down for itself is not for the buyer, who sees the appointment.
 create function app_public.appointments_notes(a app_public.appointments) returns app_public.long_text

@@ -673,5 +673,6 @@ language sql stable rows 5 as $$
   order by c.id desc
 $$;
 comment on function app_public.buyers_charges is
-  E'@ordered\n\nWhat was charged for the purchase, the lead and the reservation that it came from, latest first; those '
-  'without the permission finance.read see what they paid themselves.';
+  E'@ordered\n\n'
+  'Card charges for the purchase, its lead and its reservation, latest first. Without the permission finance.read, '
+  'only the viewer''s own charges.';

@@ -106,7 +106,7 @@ begin
     format(E'@fieldName lead\n@foreignFieldName %s\n@backwardDescription %s.\n\nThe lead; null where it is of a buyer, '
       'or not the viewer''s to see.', list_name, list_description));
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_buyer_id_fkey', table_name,
-    E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer; null where it is of a lead.');
+    E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer; null if it belongs to a lead.');
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
     E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.');
   execute format('comment on column app_public.%I.lead_id is %L', table_name,

@@ -78,7 +78,7 @@ comment on column app_public.personalization_discounts.personalization_id is
 comment on column app_public.personalization_discounts.percent is 'The percentage, above 0 to 100.';
 comment on column app_public.personalization_discounts.applies_to is 'Amount that the percentage is calculated from.';
 comment on column app_public.personalization_discounts.category_id is
-  'The category whose options it is of, with CATEGORY only.';
+  'The category whose options it applies to; only with CATEGORY.';
 comment on column app_public.personalization_discounts.max_amount is 'Maximum amount of the discount.';
 comment on column app_public.personalization_discounts.amount is
   E'@writeOnly\n@behavior -insert -update\n\nWhat it takes off.';

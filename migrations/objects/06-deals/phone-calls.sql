@@ -15,11 +15,11 @@ comment on column app_public.phone_calls.user_id is 'The team member who called,
 comment on column app_public.phone_calls.direction is 'Direction: inbound or outbound.';
 comment on column app_public.phone_calls.status is 'Current status.';
 comment on column app_public.phone_calls.outcome is
-  'What came of it; DO_NOT_CALL marks the lead as not to be contacted.';
+  'Result of the call. DO_NOT_CALL marks the lead as not to be contacted.';
 comment on column app_public.phone_calls.from_number is
-  E'@personal\n\nThe number that called; that of the lead or buyer for an inbound call where omitted.';
+  E'@personal\n\nNumber of the caller. Default for inbound calls: the number of the lead or buyer.';
 comment on column app_public.phone_calls.to_number is
-  E'@personal\n\nThe number that was called; that of the lead or buyer for an outbound call where omitted.';
+  E'@personal\n\nNumber called. Default for outbound calls: the number of the lead or buyer.';
 comment on column app_public.phone_calls.started_at is E'@insertOptional\n\nWhen it began.';
 comment on column app_public.phone_calls.ended_at is 'When it ended.';
 comment on column app_public.phone_calls.notes is E'@personal\n\nNotes about the call.';

@@ -39,4 +39,4 @@ comment on column app_public.reservation_documents.checksum is
   E'@personal contract\n\nSHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_public.reservation_documents.filemime is
   E'@impersonal\n\nMedia type (MIME) detected from the content.';
-comment on column app_public.reservation_documents.visible_to_buyer is 'Whether the buyer sees it; no where omitted.';
+comment on column app_public.reservation_documents.visible_to_buyer is 'Whether the buyer sees it. Default: false.';

@@ -80,7 +80,7 @@ comment on column app_public.processor_charges.payment_intent_id is
   E'@impersonal\n\nThe id of its payment intent at the processor.';
 comment on column app_public.processor_charges.status is E'@filter\n\nCurrent status.';
 comment on column app_public.processor_charges.status_changed_at is 'When the status last changed.';
-comment on column app_public.processor_charges.amount is 'How much.';
+comment on column app_public.processor_charges.amount is 'Amount in the currency of the payment.';
 comment on column app_public.processor_charges.deposit_amount is
   E'@behavior -*\n@secret\n\nHow much of it paid its deposit; the rest was more than was due.';
 comment on column app_public.processor_charges.amount_refunded is 'Amount refunded so far.';
@@ -92,7 +92,7 @@ comment on column app_public.processor_charges.method is 'How it was paid.';
 comment on column app_public.processor_charges.card_brand is 'Whose card it was.';
 comment on column app_public.processor_charges.card_last4 is E'@personal contract\n\nThe last four digits of the '
   'card.';
-comment on column app_public.processor_charges.description is E'@personal contract\n\nWhat the payer reads about it.';
+comment on column app_public.processor_charges.description is E'@personal contract\n\nText shown to the payer.';
 comment on column app_public.processor_charges.statement_descriptor is
   E'@impersonal\n\nWhat stands on the statement of the card.';
 comment on column app_public.processor_charges.receipt_url is

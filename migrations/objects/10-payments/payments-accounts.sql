@@ -243,8 +243,8 @@ comment on function app_public.create_organization_payments_representative is
   '@arg title Position.\n'
   '@arg ownership_percent The share of the organization that they own, in percent.\n'
   '@arg address Postal address.\n\n'
-  'Names somebody whom the payment processor wants to know before the organization takes payments. The first '
-  'one opens its account; what the processor still wants is in requirements. Takes the permission org.billing.';
+  'Adds a person whom the payment processor must verify before the organization can accept payments. The first one '
+  'opens the account; `requirements` lists what the processor still needs. Requires the permission org.billing.';
 comment on function app_public.update_organization_payments_representative is
   E'@arg first_name Given name.\n'
   '@arg last_name Family name.\n'
@@ -256,8 +256,8 @@ comment on function app_public.update_organization_payments_representative is
   '@arg address Postal address.\n'
   '@arg expected_version The version that the caller has read; another present version is refused with '
   'VERSION_MISMATCH.\n\n'
-  'Tells the processor what it still wants of a representative. Fields that are omitted stay as they are. '
-  'Takes the permission org.billing.';
+  'Tells the processor what it still wants of a representative. Omitted fields stay unchanged. Requires the '
+  'permission org.billing.';
 
 create function app_public.remove_organization_payments_representative(id uuid) returns
   app_public.organization_payments_representatives
@@ -281,8 +281,8 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.remove_organization_payments_representative is
-  'Removes a representative, here and at the processor, which may restrict the account until there is another. Takes '
-  'the permission org.billing.';
+  'Removes a representative, here and at the processor, which may restrict the account until there is another. '
+  'Requires the permission org.billing.';
 
 create function app_public.organization_payments_representatives_dob(r app_public.organization_payments_representatives)
   returns date

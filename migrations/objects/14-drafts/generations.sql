@@ -12,7 +12,7 @@
 --
 -- A ticket may be about a draft: whoever resolves it may send the draft.
 
-comment on type app_public.generation_fact is 'A fact that a draft uses, and where it comes from.';
+comment on type app_public.generation_fact is 'A fact that a draft uses, with its source.';
 
 comment on column app_public.generation_fact.statement is E'@notNull\n\nThe fact, as a sentence.';
 comment on column app_public.generation_fact.subject_type is

@@ -60,7 +60,7 @@ comment on function app_public.update_organization_retention is $$
 @arg message_days After how many days text messages are deleted: 30 or more.
 @arg event_days After how many days events are emptied: 365 or more.
 
-Sets how long an organization keeps what has ended; omitted settings stay as they are. Takes the permission
+Sets how long an organization keeps what has ended; omitted settings stay as they are. Requires the permission
 privacy.erase.$$;
 
 create function app_private.sweep_executions(organization_id uuid, days int, batch int) returns int
