@@ -528,8 +528,8 @@ comment on function app_public.exports_allowed_transitions is
 
 comment on function app_public.run_custom_export is
   E'@arg id The saved definition: columns, filter and format.\n\n'
-  'Exports the records that a saved definition selects. The file is ready when the status of the export is COMPLETED; it '
-  'contains what the viewer may see. Requires the permission report.run.';
+  'Exports the records that a saved definition selects. The file is ready when the status of the export is COMPLETED; '
+  'it contains what the viewer may see. Requires the permission report.run.';
 comment on function app_public.export_floor_plans is
   E'@arg project_id The project whose floor plans the file lists.\n'
   '@arg format File format. Default: PDF, with one page per plan and its images.\n'
