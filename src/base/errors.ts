@@ -1,6 +1,6 @@
 /**
- * The one registry of error codes: what a caller can meet, and the HTTP status where the transport itself refuses.
- * An error inside a well-formed operation travels with HTTP 200, beside `data`.
+ * The registry of error codes, with the HTTP status used when the transport itself refuses a request. Errors inside a
+ * well-formed operation are returned with HTTP 200, beside `data`.
  */
 export const errorCodes = {
   UNAUTHENTICATED: {
@@ -55,24 +55,24 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
-/** Whether a value, from wherever, is a code of the registry. */
+/** Whether a value is a registered error code. */
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(errorCodes, value);
 }
 
-/** What a caller is told about a failure of ours. The cause is in the log, under the request id. */
+/** The message that clients get for internal errors. The cause is in the log, under the request id. */
 export const internalMessage =
   "Something went wrong on our side. Please try again; if it happens again, tell us the request id.";
 
 /**
- * An error meant for the caller: its message and extensions go out as they are.
- * Throw it anywhere below a request; everything that is not one of these is masked as INTERNAL.
+ * An error meant for the client: message and extensions are returned unchanged. Throw it anywhere below a request;
+ * any other error is masked as INTERNAL.
  */
 export class CodedError extends Error {
   readonly code: ErrorCode;
-  /** Goes out in `extensions` beside `code` and `requestId`. */
+  /** Returned in `extensions` beside `code` and `requestId`. */
   readonly extensions: Readonly<Record<string, unknown>>;
-  /** HTTP status when the transport answers with it; the registry's, unless given. */
+  /** HTTP status if the transport refuses the request; default: the status of the code. */
   readonly status: number;
 
   constructor(
@@ -89,7 +89,7 @@ export class CodedError extends Error {
   }
 }
 
-/** The refusal of what takes a token to whoever came without one. */
+/** Refusal of a request without a token where one is required. */
 export function signInFirst(cause?: unknown): CodedError {
   return new CodedError(
     "UNAUTHENTICATED",
@@ -99,18 +99,18 @@ export function signInFirst(cause?: unknown): CodedError {
   );
 }
 
-/** A masked failure of ours; `cause` is for the log only. */
+/** A masked internal error; `cause` is only logged. */
 export function internalError(cause: unknown, status = 500): CodedError {
   return new CodedError("INTERNAL", internalMessage, {}, { cause, status });
 }
 
-/** One entry of a GraphQL answer's `errors`. */
+/** One entry of `errors` in a GraphQL response. */
 export interface AnsweredError {
   message: string;
   extensions: Record<string, unknown>;
 }
 
-/** The JSON body of a request that was refused before it became an operation. */
+/** JSON body of a request that was refused before it became an operation. */
 export function errorBody(error: CodedError, requestId: string): { errors: AnsweredError[] } {
   return {
     errors: [{ message: error.message, extensions: { ...error.extensions, code: error.code, requestId } }],

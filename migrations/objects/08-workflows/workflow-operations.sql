@@ -96,7 +96,7 @@ declare
   workflow app_public.workflows := app_private.require_enabled_workflow(workflow_id, 'workflowId');
 begin
   if context is not null and (jsonb_typeof(context) <> 'object' or length(context::text) > 20000) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'context is an object of 20,000 characters at most.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'context is an object of at most 20,000 characters.',
       '{"field": "context"}');
   end if;
   if subject_id is null or not exists (select
