@@ -34,7 +34,7 @@ const interfaces: Record<string, { description: string; fields: typeof common }>
     description: "An image of any record, such as a unit or a project.",
     fields: {
       ...common,
-      thumbnailUrl: ["URL", "URL of a thumbnail."],
+      thumbnailUrl: ["URL", "URL of a smaller version, for lists."],
       alt: ["String", "Alternative text for screen readers."],
       sequence: ["Int!", "Position among the images of the record; 0 is the first and the cover."],
       width: ["Int", "Width in pixels."],
@@ -46,7 +46,7 @@ const interfaces: Record<string, { description: string; fields: typeof common }>
     fields: {
       ...common,
       description: ["String", "Free-text description of the content."],
-      public: ["Boolean!", "Whether everybody who may see the record may also see the file."],
+      public: ["Boolean!", "Whether everyone who can see the record can see the file."],
       uploadedBy: ["User", "The user who uploaded the file; visible to members of the same organization."],
     },
   },

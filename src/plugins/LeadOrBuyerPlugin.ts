@@ -17,7 +17,7 @@ export const LeadOrBuyerPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: recordUnion("LeadOrBuyerPlugin", {
       name: "LeadOrBuyer",
-      description: "A lead or a buyer.",
+      description: "The person whom a record is about, before or after the purchase begins.",
       field: {
         of: "WorkflowExecution",
         name: "subject",

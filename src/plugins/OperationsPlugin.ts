@@ -36,9 +36,10 @@ declare global {
   }
 }
 
-/** Up to the first full stop that ends a sentence; nothing where there is no description. */
-function firstSentence(description: string | null | undefined): string {
-  return /^[\s\S]*?\.(?=\s|$)/.exec(description ?? "")?.[0] ?? "";
+/** First sentence of a description, with the second if the first is short. */
+function summary(description: string | null | undefined): string {
+  const [first = "", second = ""] = (description ?? "").match(/[\s\S]*?\.(?=\s|$)/g) ?? [];
+  return first.split(" ").length > 6 ? first : first + second;
 }
 
 export const OperationsPlugin: GraphileConfig.Plugin = {
@@ -76,8 +77,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
               operation.inputTypeName,
               {},
               () => ({
-                description:
-                  `Input of \`${operation.fieldName}\`. ${firstSentence(operation.description)}`.trim(),
+                description: `Input of \`${operation.fieldName}\`. ${summary(operation.description)}`.trim(),
                 fields: () => inputFields(build, operation),
               }),
               `OperationsPlugin: ${operation.fieldName}`,

@@ -101,7 +101,7 @@ const typeDefs = gql`
     events: [Event!]!
 
     """
-    The organization.
+    The organization whose stream was subscribed to.
     """
     organizationId: ID!
 
@@ -121,7 +121,7 @@ const typeDefs = gql`
     ids: [ID!]!
 
     """
-    The organization.
+    The organization whose stream was subscribed to.
     """
     organizationId: ID!
 
