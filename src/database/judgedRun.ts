@@ -7,15 +7,15 @@ import type { Session } from "./session.ts";
 export type JudgedEvents = Pick<DryRunFindings, "events" | "moreEvents">;
 
 /**
- * An operation that is committed where what it did is what was agreed to, and else rolled back. What was kept under its
- * idempotency key is the answer of a repeat, which does nothing.
+ * An operation that is committed only if its effects match what was approved, and otherwise rolled back. A response
+ * stored under its idempotency key is returned to a retry, which has no effect.
  */
 export class JudgedRun extends HeldRun<JudgedEvents> {
   override readonly isDry = false;
   readonly #judge: (events: JudgedEvents) => void;
   readonly #isRepeat: () => boolean;
 
-  /** @param judge throws where it is not to be committed */
+  /** @param judge throws if it must not be committed */
   constructor(work: OperationWork, judge: (events: JudgedEvents) => void) {
     super(work);
     this.#judge = judge;

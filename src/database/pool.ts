@@ -3,33 +3,36 @@ import type { Logger } from "../base/log.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { stampRequests } from "./stampRequests.ts";
 
-/** How long anything of the service waits for a lock, unless it says so itself: whoever holds one for longer holds up many. */
+/** Default lock timeout of the service: whoever holds a lock for longer blocks many. */
 const LOCK_TIMEOUT_MS = 5_000;
 
-/** How much longer than its `statement_timeout` an answer may be on its way, until the connection is given up. */
+/** How much longer than its `statement_timeout` a response may take before the connection is closed. */
 const GRACE_MS = 3_000;
 
-/** What a pool of connections needs to know. Times are milliseconds. */
+/** Options of a connection pool. Times are milliseconds. */
 export interface PoolOptions {
   readonly connectionString: string;
-  /** Most connections at once. Each SQL step of a request holds one, so: steps × requests. */
+  /** Maximum number of connections. Each SQL step of a request holds one, so: steps × requests. */
   readonly max?: number;
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string;
-  /** A statement that takes longer is cancelled with 57014. Keep it below every time-out of the layers above. */
+  /** A statement that takes longer is cancelled with 57014. Keep it below every timeout of the layers above. */
   readonly statementTimeout?: number;
-  /** A statement that waits longer than this for a lock of somebody else is cancelled with 55P03; 5 seconds unless given. */
+  /** A statement that waits longer for a lock is cancelled with 55P03. Default: 5 seconds. */
   readonly lockTimeout?: number;
-  /** How long to wait for a connection before giving up with 08001. */
+  /** How long to wait for a connection before failing with 08001. */
   readonly connectTimeout?: number;
-  /** Silence during a statement after which the connection is given up; a little longer than `statementTimeout` unless given. */
+  /**
+   * Silence during a statement after which the connection is closed. Default: slightly longer than
+   * `statementTimeout`.
+   */
   readonly answerWithin?: number;
   /**
-   * Whether a statement is planned once for all values of its parameters, and never for the ones it comes with. Planning a list takes
-   * longer than running it; the texts of our statements differ wherever another plan is wanted.
+   * Whether statements use generic plans only. Planning a list takes longer than running it; statements that need
+   * another plan have another text.
    */
   readonly genericPlans?: boolean;
-  /** Told when a connection dies; the pool replaces it by itself. */
+  /** Called when a connection dies; the pool replaces it. */
   readonly onError?: (error: Error) => void;
 }
 
@@ -53,14 +56,14 @@ export function makePool(options: PoolOptions): OrderedPool {
     options: [
       given,
       "-c jit=off",
-      // The sets of ids that permissions give are of unknown size to a plan for any values, which takes them for ten times what they mostly are: parallel
-      // workers have to be worth as much more. To start them takes longer than to count 100,000 rows.
+      // Estimates for sets of permitted ids are about ten times too high in generic plans, so parallel workers must
+      // cost as much more. Starting them takes longer than counting 100,000 rows.
       ...(genericPlans ? ["-c plan_cache_mode=force_generic_plan", "-c parallel_setup_cost=10000"] : []),
       "-c search_path=",
       `-c statement_timeout=${statementTimeout}`,
       `-c lock_timeout=${lockTimeout}`,
       "-c idle_in_transaction_session_timeout=60000",
-      // The other way about: what a process held that vanished without a word is free after this.
+      // In the other direction: locks of a process that disappeared are released after this time.
       "-c tcp_user_timeout=30000",
       "-c tcp_keepalives_idle=10",
       "-c tcp_keepalives_interval=5",
@@ -69,13 +72,16 @@ export function makePool(options: PoolOptions): OrderedPool {
       .join(" ")
       .trim(),
   });
-  // Without these two listeners a server that restarts would end the process.
+  // Without these two listeners, a restart of the server would crash the process.
   pool.on("error", onError);
   pool.on("connect", (client) => void client.on("error", onError));
   return pool;
 }
 
-/** A pool for work that nobody waits for, such as that of many rows or a fetch that sorts everything first: a statement may take five minutes. */
+/**
+ * A pool for background work, such as bulk operations or fetches that sort everything first: a statement may take
+ * five minutes.
+ */
 export function makeWorkPool({
   log,
   ...options
@@ -95,7 +101,7 @@ export function makeWorkPool({
   return pool;
 }
 
-/** The connection string, with the same limit on waiting for locks as the pools have, for those that make their own pool. */
+/** The connection string, with the lock timeout of the pools, for libraries that create their own pool. */
 export function withLockTimeout(connectionString: string): string {
   const { connectionString: bare, given } = withoutOptions(connectionString);
   if (!URL.canParse(bare)) return connectionString;
@@ -104,7 +110,7 @@ export function withLockTimeout(connectionString: string): string {
   return url.href;
 }
 
-/** Takes `options` out of a connection string, which otherwise replaces ours instead of joining them. */
+/** Extracts `options` from a connection string, which would otherwise replace ours instead of being merged. */
 function withoutOptions(connectionString: string): { connectionString: string; given: string } {
   if (!URL.canParse(connectionString)) return { connectionString, given: "" };
   const url = new URL(connectionString);

@@ -3,13 +3,13 @@ import { REACHED, requirePosition } from "./position.ts";
 import { isPlannedForValues } from "./planMark.ts";
 import { makeSetter, type PgSettings, type Setter, type SetterCheck } from "./serverSettings.ts";
 
-/** What is wanted of the position in the log of what is read. */
+/** Requirements on the position of the data that are read. */
 export interface PositionWish {
-  /** The least that is acceptable; any where omitted. */
+  /** Minimum position. Default: any. */
   readonly notBefore: string | undefined;
 }
 
-/** The settings of an operation with the check of its token. */
+/** The settings of an operation with its token check. */
 export class RequestSettings {
   readonly check: TokenCheck | undefined;
   readonly #settings: PgSettings | null;
@@ -18,8 +18,8 @@ export class RequestSettings {
   #setter: Setter | null;
 
   /**
-   * @param probe as makeSetter takes it
-   * @param position where given, the last column of the setter's row is the position that what follows it reaches
+   * @param probe as in makeSetter
+   * @param position if given, the last column of the setter's row is the position that the following statements reach
    */
   constructor(settings: PgSettings | null, probe?: string, position?: PositionWish) {
     this.check = checkOf(settings);
@@ -29,18 +29,18 @@ export class RequestSettings {
     this.#setter = this.#make(settings);
   }
 
-  /** What puts the settings in place for a statement. */
+  /** Setter for a statement. */
   setterFor(text: string): Setter | null {
     if (this.#setter === null || !isPlannedForValues(text)) return this.#setter;
     return this.#make({ ...this.#settings, plan_cache_mode: "force_custom_plan" });
   }
 
-  /** What puts them in place for statements that are not known yet. */
+  /** Setter for statements that are not known yet. */
   get setter(): Setter | null {
     return this.#setter;
   }
 
-  /** Makes the setter again from what the settings have become. */
+  /** Rebuilds the setter from the current settings. */
   remake(): void {
     this.#setter = this.#make(this.#settings);
   }

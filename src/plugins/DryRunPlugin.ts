@@ -1,6 +1,6 @@
 /**
- * Carries out a mutation with `dryRun: true` in a transaction that is rolled back, see src/operations/dryRun.ts; and any for which the
- * transport has said how its transaction ends.
+ * Executes a mutation with `dryRun: true` in a transaction that is rolled back, see src/operations/dryRun.ts;
+ * likewise any mutation for which the transport determines how its transaction ends.
  */
 import { GraphQLError } from "postgraphile/graphql";
 import { workOf } from "../admission/operationWork.ts";
@@ -17,7 +17,7 @@ declare global {
       DryRunPlugin: true;
     }
     interface PlatOptions {
-      /** Finds out for which subjects the conditions of workflows hold. */
+      /** Determines for which subjects the conditions of workflows are met. */
       evaluateConditions?: EvaluateConditions | undefined;
     }
   }

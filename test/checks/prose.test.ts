@@ -1,6 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "@jest/globals";
-import { descriptions, glossaryTerms, proseFaults, repeatedParagraphs } from "../../src/checks/prose.ts";
+import {
+  descriptions,
+  glossaryTerms,
+  proseFaults,
+  repeatedParagraphs,
+  repetitions,
+} from "../../src/checks/prose.ts";
 
 test("the glossary says what is not used; what depends on the meaning is left to readers", async () => {
   const terms = glossaryTerms(await readFile("CONTRIBUTING.md", "utf8"));
@@ -34,6 +40,19 @@ test("every kind of description is looked at", () => {
     "E Input.member",
     "F Kind",
     "G Kind.ONE",
+  ]);
+});
+
+test("a description says more than the name, its type and what it belongs to", () => {
+  const sdl = `"All there is to read." type Query {
+    "The status of the query." status: Kind
+    "Its kinds." all("In cents." amount: Int): [Kind!]
+  }
+  "State of a thing." enum Kind { "One." ONE "Sold to a buyer." TWO }`;
+  expect(repetitions(descriptions(sdl)).map((finding) => finding.split(":")[0])).toEqual([
+    "Query.status",
+    "Query.all",
+    "Kind.ONE",
   ]);
 });
 
