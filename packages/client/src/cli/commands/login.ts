@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
 import { createClient, isPlatError } from "../../index.ts";
 import { shownCertificate, trust } from "../certificates.ts";
 import { type Command, type Context, text, UsageError } from "../command.ts";
@@ -16,11 +17,15 @@ const LOGIN = operation<
 async function ask(question: string, secret = false): Promise<string> {
   if (!process.stdin.isTTY)
     throw new UsageError(`${question} cannot be asked for without a terminal: see plat login --help.`);
-  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: true });
-  if (secret) {
-    process.stderr.write(`${question}: `);
-    (lines as unknown as { _writeToOutput(): void })._writeToOutput = () => {};
-  }
+  // What is typed is echoed by the interface, to its output.
+  const nowhere = new Writable({ write: (_text, _encoding, done) => done() });
+  const lines = createInterface({
+    input: process.stdin,
+    output: secret ? nowhere : process.stderr,
+    terminal: true,
+  });
+  // The terminal echoes nothing by itself from here on.
+  if (secret) process.stderr.write(`${question}: `);
   try {
     return await lines.question(secret ? "" : `${question}: `);
   } finally {
