@@ -98,7 +98,8 @@ async function openExample(example) {
   open({ text: example.document, values: JSON.stringify(values, null, 2) });
   if (!example.needs) return;
   if (!session.viewer) return tell("Sign in: this example is about records of the demo.");
-  const data = await request(example.needs.query);
+  const { data, errors } = await ask({ query: example.needs.query });
+  if (errors) throw new Refused(errors);
   for (const [variable, path] of Object.entries(example.needs.variables)) {
     const value = String(path)
       .split(".")
