@@ -27,6 +27,8 @@ export interface DatabaseClientConfig extends ClientConfig {
   answerWithin?: number;
   /** Milliseconds to connect, log-in included; ten seconds unless given. */
   connectWithin?: number;
+  /** Whether the names of statements are left out, so that the server keeps none prepared. */
+  unnamed?: boolean;
 }
 
 /**
@@ -57,6 +59,7 @@ export class DatabaseClient extends Client {
   readonly #name: string;
   readonly #answerWithin: number;
   readonly #connectWithin: number;
+  readonly #unnamed: boolean;
   /** Whether an answer is waited for; for how many milliseconds nothing was heard, and the bytes that were heard until then. */
   #isBusy = false;
   #silence = 0;
@@ -75,6 +78,7 @@ export class DatabaseClient extends Client {
     });
     this.#answerWithin = config.answerWithin ?? 60_000;
     this.#connectWithin = config.connectWithin ?? CONNECT_MS;
+    this.#unnamed = config.unnamed ?? false;
     this.#name = config.application_name ?? "plat";
     const answered = () => {
       this.#answered?.();
@@ -127,7 +131,10 @@ export class DatabaseClient extends Client {
       this.#silence = 0;
       this.#looking ??= this.#lookLater();
     }
-    return (super.query as (...statement: DatabaseValue[]) => DatabaseValue).apply(this, statement);
+    const [first, ...others] = statement;
+    const isNamed = this.#unnamed && typeof first?.name === "string" && typeof first.submit !== "function";
+    const sent = isNamed ? [{ ...first, name: undefined }, ...others] : statement;
+    return (super.query as (...statement: DatabaseValue[]) => DatabaseValue).apply(this, sent);
   }
 
   /** Begins to measure, for metrics, the log of slow statements and traces. */

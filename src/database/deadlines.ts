@@ -29,31 +29,32 @@ const pauseMs = 1000;
 
 /** Stands among organizations for all those that a viewer has no part in. */
 const others = "others";
+
+/** Whose deadlines a transaction does not look at: all, or those of organizations that the viewer has no part in. */
+export type Stale = "on" | typeof others;
 /** Organization → until when nobody waits for it, since somebody lost patience a moment ago. */
 const staleUntil = new WeakMap<Deadlines, Map<string, number>>();
-
-/** Connections on which somebody lost patience: the next statement does not. */
-const readsStale = new WeakSet<Session>();
 
 /**
  * Runs it; when the database says that something is due, has that expired, in a transaction of the service's own, and runs
  * it again. The refusal undid the whole attempt, so it was as if it had not been made. Where there is more than can be
  * expired in a few seconds, such as after days of standstill, it goes on behind the clock instead, as do others for a while; at once
  * where somebody has locked what is due, or nearly at once where it is of organizations that the viewer has no part in.
+ * @param attempt is given the value of `plat.stale_reads` for its transaction, which is part of the transaction: a pooler may hand on the connection after it
  */
 export async function afterExpiry<T>(
   session: Session,
   deadlines: Deadlines | undefined,
-  attempt: () => Promise<T>,
+  attempt: (stale?: Stale) => Promise<T>,
 ): Promise<T> {
-  if (readsStale.delete(session)) await session.send([{ text: "reset plat.stale_reads" }], true);
   if (deadlines === undefined) return attempt();
+  let stale: Stale | undefined;
   /** When it began to wait for its own organizations, and for others. */
   const began: { own?: number; others?: number } = {};
   for (;;) {
     let whose: { organizationId: string; own: boolean };
     try {
-      return await attempt();
+      return await attempt(stale);
     } catch (error) {
       if (sqlState(error) !== deadlines.due) throw error;
       whose = JSON.parse((error as DatabaseError).detail!);
@@ -74,9 +75,8 @@ export async function afterExpiry<T>(
       readStale(deadlines, key, pauseMs);
     if (mayReadStale(deadlines, key)) {
       // Behind with its own, it does not wait for others either.
-      readsStale.add(session);
-      await session.send([{ text: `set plat.stale_reads = '${whose.own ? "on" : others}'` }], true);
-      if (whose.own) return attempt();
+      stale = whose.own ? "on" : others;
+      if (whose.own) return attempt(stale);
     }
   }
 }

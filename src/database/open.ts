@@ -2,7 +2,8 @@ import type { Config } from "../base/config.ts";
 import type { Logger } from "../base/log.ts";
 import { startEmbeddedPostgres } from "./embeddedServer.ts";
 import { migratedCheck, type MigratedCheck } from "./migrated.ts";
-import { authenticatorUrl, ownerUrl, workerUrl } from "./roles.ts";
+import { apiUrlOf, withLoginOf } from "./pooler.ts";
+import { ownerUrl, workerUrl } from "./roles.ts";
 
 /** The database that the service works on, wherever it runs. */
 export interface Database extends MigratedCheck {
@@ -10,8 +11,10 @@ export interface Database extends MigratedCheck {
   loginUrl: string;
   /** The same login as the owner of the schema, which is there once the database is migrated: for what happens once, at a start. */
   ownerUrl: string;
-  /** The API's connection. */
+  /** The API's connection to the server. */
   authenticatorUrl: string;
+  /** Where a pooler stands between: the API's connection to it. */
+  poolerUrl: string | undefined;
   /** The connection of background work. */
   readonly workerUrl: string;
   /** Resolves when an embedded database is gone and cannot be started again; never for one that is not ours to start. */
@@ -32,7 +35,8 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
         againForMs,
       });
   const loginUrl = embedded?.connectionString ?? config.databaseUrl!;
-  const apiUrl = config.authenticatorUrl ?? authenticatorUrl(loginUrl);
+  const { poolerUrl } = config;
+  const apiUrl = apiUrlOf(config, loginUrl);
   const check = await migratedCheck(loginUrl, (error) =>
     log.warn(
       { event: "database.connection_lost", err: error },
@@ -43,6 +47,7 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
     loginUrl,
     ownerUrl: ownerUrl(loginUrl),
     authenticatorUrl: apiUrl,
+    poolerUrl: poolerUrl && (config.authenticatorUrl ?? withLoginOf(poolerUrl, apiUrl)),
     // Asked for by those who run background work only: the API needs to know no password for it.
     get workerUrl() {
       return config.workerUrl ?? workerUrl(loginUrl, apiUrl);

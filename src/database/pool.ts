@@ -29,8 +29,38 @@ export interface PoolOptions {
    * longer than running it; the texts of our statements differ wherever another plan is wanted.
    */
   readonly genericPlans?: boolean;
+  /** Where a pooler stands between, which hands on no start-up options: the settings are those of the role; see pooler.ts. */
+  readonly byPooler?: boolean;
+  /** Whether statements keep the names that they are given, by which the server keeps them prepared; they do unless told otherwise. */
+  readonly preparedStatements?: boolean;
   /** Told when a connection dies; the pool replaces it by itself. */
   readonly onError?: (error: Error) => void;
+}
+
+/** How long a statement may take, unless told otherwise. */
+const STATEMENT_TIMEOUT_MS = 25_000;
+
+/** What every connection must have, by the names of PostgreSQL. */
+export function connectionSettings({
+  statementTimeout = STATEMENT_TIMEOUT_MS,
+  lockTimeout = LOCK_TIMEOUT_MS,
+  genericPlans = false,
+}: Pick<PoolOptions, "statementTimeout" | "lockTimeout" | "genericPlans">): [name: string, value: string][] {
+  return [
+    ["jit", "off"],
+    // The sets of ids that permissions give are of unknown size to a plan for any values, which takes them for ten times what they mostly are: parallel
+    // workers have to be worth as much more. To start them takes longer than to count 100,000 rows.
+    ...(genericPlans
+      ? ([
+          ["plan_cache_mode", "force_generic_plan"],
+          ["parallel_setup_cost", "10000"],
+        ] as [string, string][])
+      : []),
+    ["search_path", ""],
+    ["statement_timeout", `${statementTimeout}`],
+    ["lock_timeout", `${lockTimeout}`],
+    ["idle_in_transaction_session_timeout", "60000"],
+  ];
 }
 
 /**
@@ -41,8 +71,12 @@ export interface PoolOptions {
  * Settings of the connection string's own `options` parameter hold too, except where they contradict these.
  */
 export function makePool(options: PoolOptions): OrderedPool {
-  const { max = 20, statementTimeout = 25_000, connectTimeout = 10_000, onError = () => {} } = options;
-  const { lockTimeout = LOCK_TIMEOUT_MS, genericPlans = false } = options;
+  const {
+    max = 20,
+    statementTimeout = STATEMENT_TIMEOUT_MS,
+    connectTimeout = 10_000,
+    onError = () => {},
+  } = options;
   const { connectionString, given } = withoutOptions(options.connectionString);
   const pool = new OrderedPool({
     connectionString,
@@ -50,29 +84,27 @@ export function makePool(options: PoolOptions): OrderedPool {
     application_name: options.applicationName ?? "plat",
     connectionTimeoutMillis: connectTimeout,
     answerWithin: options.answerWithin ?? statementTimeout + GRACE_MS,
-    options: [
-      given,
-      "-c jit=off",
-      // The sets of ids that permissions give are of unknown size to a plan for any values, which takes them for ten times what they mostly are: parallel
-      // workers have to be worth as much more. To start them takes longer than to count 100,000 rows.
-      ...(genericPlans ? ["-c plan_cache_mode=force_generic_plan", "-c parallel_setup_cost=10000"] : []),
-      "-c search_path=",
-      `-c statement_timeout=${statementTimeout}`,
-      `-c lock_timeout=${lockTimeout}`,
-      "-c idle_in_transaction_session_timeout=60000",
-      // The other way about: what a process held that vanished without a word is free after this.
-      "-c tcp_user_timeout=30000",
-      "-c tcp_keepalives_idle=10",
-      "-c tcp_keepalives_interval=5",
-      "-c tcp_keepalives_count=3",
-    ]
-      .join(" ")
-      .trim(),
+    unnamed: options.preparedStatements === false,
+    ...(!options.byPooler && { options: startUpOptions(given, options) }),
   });
   // Without these two listeners a server that restarts would end the process.
   pool.on("error", onError);
   pool.on("connect", (client) => void client.on("error", onError));
   return pool;
+}
+
+function startUpOptions(given: string, options: PoolOptions): string {
+  return [
+    given,
+    ...connectionSettings(options).map(([name, value]) => `-c ${name}=${value}`),
+    // The other way about: what a process held that vanished without a word is free after this.
+    "-c tcp_user_timeout=30000",
+    "-c tcp_keepalives_idle=10",
+    "-c tcp_keepalives_interval=5",
+    "-c tcp_keepalives_count=3",
+  ]
+    .join(" ")
+    .trim();
 }
 
 /** A pool for work that nobody waits for, such as that of many rows or a fetch that sorts everything first: a statement may take five minutes. */
