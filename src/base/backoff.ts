@@ -1,17 +1,17 @@
 /**
- * Pauses between attempts, in milliseconds: each twice as long as the one before, up to the longest. Each is made shorter by chance, by up
- * to a half, so that many processes that lost the same server do not come back in the same moment.
+ * Delays between attempts, in milliseconds. Each is twice the previous one, up to a maximum, and is reduced by a
+ * random amount of up to half, so that processes that lost the same server do not all reconnect at the same moment.
  */
 export function backoff(firstMs = 100, longestMs = 5_000) {
   let next = firstMs;
   return {
-    /** The next pause. */
+    /** The next delay. */
     pause(): number {
       const pause = next * (0.5 + Math.random() / 2);
       next = Math.min(longestMs, next * 2);
       return pause;
     },
-    /** After a success: the next pause is the first one again. */
+    /** Call after a success: the next delay is the first one again. */
     reset(): void {
       next = firstMs;
     },

@@ -1,4 +1,4 @@
-/** Work that is done once at a time; a call meanwhile has it done once more. */
+/** Runs work at most once at a time. Calls during a run are coalesced into one further run. */
 export function coalesceCalls(work: () => Promise<void>, report: (error: unknown) => void) {
   let running: Promise<void> | undefined;
   let again = false;

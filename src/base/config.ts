@@ -8,18 +8,18 @@ import { readSettings, type SettingsReader } from "./settingsReader.ts";
 export type { JwtKey };
 export type Mode = "all" | "api" | "worker" | "migrate";
 
-/** Everything the process was told from outside. Frozen; nothing else reads the environment. */
+/** The configuration of the process. Frozen; nothing else reads the environment. */
 export interface Config {
   readonly mode: Mode;
   readonly production: boolean;
   readonly port: number;
   readonly host: string;
-  /** Without a trailing slash. Undefined when it has to be made from the port that was found (see `baseUrlAt`). */
+  /** Without a trailing slash. Undefined if it is derived from the port (see `baseUrlAt`). */
   readonly baseUrl: string | undefined;
   readonly dataDir: string;
-  /** Undefined means that nothing is archived. */
+  /** Undefined: no archiving. */
   readonly archive: { readonly folder: string; readonly timeoutSeconds: number } | undefined;
-  /** Owner's connection to the server; undefined means the embedded database. */
+  /** Connection of the owner role to the server; undefined for the embedded database. */
   readonly databaseUrl: string | undefined;
   /** Where a pooler stands between. */
   readonly poolerUrl: string | undefined;
@@ -27,33 +27,35 @@ export interface Config {
   readonly preparedStatements: boolean;
   readonly authenticatorUrl: string | undefined;
   readonly workerUrl: string | undefined;
+  /** Prefix of the login roles that migrating creates. */
+  readonly rolePrefix: string;
   readonly demo: boolean;
-  /** Files; undefined means the self-signed certificate in `dataDir`. */
+  /** Files; undefined for the self-signed certificate in `dataDir`. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
-  /** As express takes it. */
+  /** Passed to express as is. */
   readonly trustProxy: string[] | number | false;
-  /** Undefined means the key kept in `dataDir`. */
+  /** Undefined: the key kept in `dataDir`. */
   readonly jwtKeys: readonly JwtKey[] | undefined;
-  /** Undefined means the key kept in `dataDir`. */
+  /** Undefined: the key kept in `dataDir`. */
   readonly secretKeys: readonly JwtKey[] | undefined;
-  /** Whether secrets that earlier versions sealed are opened as long as the database says that there may be some. */
+  /** Whether secrets sealed by earlier versions can be opened, as long as the database may contain some. */
   readonly opensUnboundSecrets: boolean;
-  /** Whether the addresses of webhooks may lead to this machine. */
+  /** Whether webhook URLs may point to this machine. */
   readonly loopbackWebhooks: boolean;
-  /** Undefined means that no application that needs consent can be connected. */
+  /** Undefined: applications that need consent cannot be connected. */
   readonly oauth: OauthClientOptions | undefined;
-  /** Undefined means drafts are composed from facts. */
+  /** Undefined: drafts are composed from facts. */
   readonly ai: DraftOptions | undefined;
   readonly smtpUrl: string | undefined;
-  /** Where text messages go. */
+  /** Destination of text messages. */
   readonly textMessages: "twilio" | "outbox" | "off";
-  /** Undefined means text messages are written to `dataDir`. */
+  /** Undefined: text messages are written to `dataDir`. */
   readonly twilio: Readonly<TwilioAccount> | undefined;
-  /** Undefined means files are kept in `dataDir`. */
+  /** Undefined: files are stored in `dataDir`. */
   readonly s3: S3Options | undefined;
   /** Bytes. */
   readonly fileQuota: number;
-  /** Undefined means the embedded sandbox. */
+  /** Undefined: the embedded sandbox. */
   readonly stripe:
     | {
         readonly secretKey: string;
@@ -61,23 +63,23 @@ export interface Config {
         readonly api: string | undefined;
       }
     | undefined;
-  /** A database of cities by IP address; undefined means the embedded one. */
+  /** A database of cities by IP address; undefined for the embedded one. */
   readonly geoipFile: string | undefined;
   readonly mailFrom: string;
-  /** Without a name. */
+  /** Address only, without a display name. */
   readonly operatorEmail: string;
-  /** Without a trailing slash. Undefined means `baseUrl`. */
+  /** Without a trailing slash. Undefined: `baseUrl`. */
   readonly webUrl: string | undefined;
-  /** Where the numbers of the process are read; undefined means beside the port. */
+  /** Listener for metrics; undefined to serve them on the main port. */
   readonly monitoring: { readonly host: string; readonly port: number } | "off" | undefined;
-  /** How long requests are answered while a stop has begun. */
+  /** How long requests are still answered after shutdown has begun. */
   readonly stopDelayMs: number;
-  /** How long a stop may take after that. */
+  /** How long shutdown may take after that. */
   readonly stopTimeoutMs: number;
   readonly logLevel: string;
-  /** Milliseconds from which on the log tells of a statement; 0 tells of none. */
+  /** Statements that take longer, in milliseconds, are logged; 0 disables it. */
   readonly slowStatementMs: number;
-  /** Undefined means that no traces are recorded. */
+  /** Undefined: tracing is off. */
   readonly tracing:
     | {
         readonly endpoint: string;
@@ -93,11 +95,11 @@ export interface Config {
   /** Bytes. */
   readonly documentBytes: number;
   readonly workerConcurrency: number;
-  /** How many event streams there may be in one process. */
+  /** Maximum number of event streams per process. */
   readonly streamLimits: StreamLimits;
 }
 
-/** Settings that cannot be: its message has one sentence per line. */
+/** Invalid settings. The message has one sentence per line. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 
@@ -125,7 +127,7 @@ function readMode(argv: readonly string[], problems: string[]): Mode {
 
 /**
  * Parses environment and arguments once.
- * @throws ConfigError with one sentence for each bad value, all at once.
+ * @throws ConfigError with one sentence for each invalid value
  */
 export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly string[] = []): Config {
   const settings = readSettings(env);
@@ -148,7 +150,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, argv: readonly 
   return Object.freeze(config);
 }
 
-/** Where the service is reached, and by what links lead to it. */
+/** Listeners and public URLs. */
 function addresses({ read, must }: SettingsReader) {
   const cert = read("TLS_CERT");
   const key = read("TLS_KEY");
@@ -175,6 +177,7 @@ function database({ read, must }: SettingsReader, production: boolean) {
     preparedStatements: must("PREPARED_STATEMENTS"),
     authenticatorUrl: read("AUTHENTICATOR_URL"),
     workerUrl: read("WORKER_URL"),
+    rolePrefix: must("ROLE_PREFIX"),
     demo: read("DEMO") ?? !(databaseUrl || production),
   };
 }
@@ -189,7 +192,7 @@ function secrets({ read }: SettingsReader) {
   };
 }
 
-/** Who does what the service does not do itself. */
+/** External providers. */
 function providers(settings: SettingsReader, production: boolean) {
   const { read, must } = settings;
   const issuer = read("OIDC_ISSUER");
@@ -250,7 +253,7 @@ function store({ read, must }: SettingsReader): Config["s3"] {
   return bucket ? Object.freeze({ bucket, region, endpoint, credentials }) : undefined;
 }
 
-/** What operators see of the service, and how it stops. */
+/** Observability and shutdown. */
 function operation({ read, must }: SettingsReader, production: boolean) {
   const endpoint = read("OTEL_EXPORTER_OTLP_ENDPOINT");
   const headers = read("OTEL_EXPORTER_OTLP_HEADERS") ?? {};
@@ -282,14 +285,14 @@ function limits({ read, must }: SettingsReader) {
   };
 }
 
-/** Whether the address is one that others than this machine's own users can know. */
+/** Whether the address is reachable from outside this machine. */
 function isPublic(address: string | undefined): boolean {
   if (address === undefined) return false;
   const { hostname } = new URL(address);
   return !/^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }
 
-/** The address for links, once the port is known. */
+/** Base URL for links, once the port is known. */
 export function baseUrlAt(config: Config, port: number): string {
   return config.baseUrl ?? `https://localhost${port === 443 ? "" : `:${port}`}`;
 }

@@ -1,59 +1,78 @@
 /**
- * The one registry of error codes: what a caller can meet, and the HTTP status where the transport itself refuses.
- * An error inside a well-formed operation travels with HTTP 200, beside `data`.
+ * The registry of error codes, with the HTTP status used when the transport itself refuses a request. Errors inside a
+ * well-formed operation are returned with HTTP 200, beside `data`.
  */
 export const errorCodes = {
   UNAUTHENTICATED: {
     status: 401,
     description: "The token is missing, unknown, expired or revoked, or the name and password do not match.",
   },
-  FORBIDDEN: { status: 403, description: "The viewer may see the record but not do that." },
-  NOT_FOUND: { status: 404, description: "The record of a mutation does not exist for this viewer." },
+  FORBIDDEN: {
+    status: 403,
+    description: "The viewer can see the record, but lacks the permission for this operation.",
+  },
+  NOT_FOUND: {
+    status: 404,
+    description: "The record that a mutation refers to does not exist, or the viewer cannot see it.",
+  },
   BAD_USER_INPUT: {
     status: 400,
-    description: "A value that cannot be: format, range, missing, both of two.",
+    description: "An input value is missing, malformed or out of range, or contradicts another one.",
   },
-  CONFLICT: { status: 409, description: "Refused because of what depends on it or already stands." },
-  INVALID_TRANSITION: { status: 409, description: "The state machine has no such step from here." },
-  INVENTORY_UNAVAILABLE: { status: 409, description: "The unit or lot is claimed." },
-  VERSION_MISMATCH: { status: 409, description: "The record was changed by somebody else meanwhile." },
-  IDEMPOTENCY_MISMATCH: { status: 409, description: "The idempotency key was used with another body." },
-  LIMIT_EXCEEDED: { status: 400, description: "A list, the depth or the cost of a query is over its limit." },
-  PAYLOAD_TOO_LARGE: { status: 413, description: "The body of the request is over its limit." },
-  UNSUPPORTED_FILE: { status: 415, description: "The content of the file is of no accepted type." },
-  RATE_LIMITED: { status: 429, description: "Too many attempts; wait retryAfterSeconds." },
-  PROJECT_ARCHIVED: { status: 409, description: "A write in an archived project." },
+  CONFLICT: {
+    status: 409,
+    description:
+      "The change conflicts with other records, such as a duplicate or a record that is still in use.",
+  },
+  INVALID_TRANSITION: {
+    status: 409,
+    description: "The state machine does not allow this transition from the current status.",
+  },
+  INVENTORY_UNAVAILABLE: {
+    status: 409,
+    description: "Another hold, reservation or purchase claims the unit or lot.",
+  },
+  VERSION_MISMATCH: { status: 409, description: "The record has changed since the client read it." },
+  IDEMPOTENCY_MISMATCH: {
+    status: 409,
+    description: "The idempotency key was used for a request with another body.",
+  },
+  LIMIT_EXCEEDED: { status: 400, description: "The query exceeds a limit of depth, cost or list length." },
+  PAYLOAD_TOO_LARGE: { status: 413, description: "The request body exceeds its size limit." },
+  UNSUPPORTED_FILE: { status: 415, description: "The content of the file is not of an accepted type." },
+  RATE_LIMITED: { status: 429, description: "Too many requests or attempts; retry after retryAfterSeconds." },
+  PROJECT_ARCHIVED: { status: 409, description: "The project is archived, and therefore read-only." },
   UNAVAILABLE: {
     status: 503,
-    description: "The database cannot be reached, or is overloaded; wait retryAfterSeconds.",
+    description: "The database is unreachable or overloaded; retry after retryAfterSeconds.",
   },
   PROVIDER_ERROR: {
     status: 502,
-    description: "An outside party failed: payment processor, mail server or other.",
+    description: "An external provider failed, such as the payment processor or the mail server.",
   },
-  INTERNAL: { status: 500, description: "A fault of the service; logged with the request id." },
+  INTERNAL: { status: 500, description: "An internal error; it is logged with the request id." },
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;
 
-/** Whether a value, from wherever, is a code of the registry. */
+/** Whether a value is a registered error code. */
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(errorCodes, value);
 }
 
-/** What a caller is told about a failure of ours. The cause is in the log, under the request id. */
+/** The message that clients get for internal errors. The cause is in the log, under the request id. */
 export const internalMessage =
   "Something went wrong on our side. Please try again; if it happens again, tell us the request id.";
 
 /**
- * An error meant for the caller: its message and extensions go out as they are.
- * Throw it anywhere below a request; everything that is not one of these is masked as INTERNAL.
+ * An error meant for the client: message and extensions are returned unchanged. Throw it anywhere below a request;
+ * any other error is masked as INTERNAL.
  */
 export class CodedError extends Error {
   readonly code: ErrorCode;
-  /** Goes out in `extensions` beside `code` and `requestId`. */
+  /** Returned in `extensions` beside `code` and `requestId`. */
   readonly extensions: Readonly<Record<string, unknown>>;
-  /** HTTP status when the transport answers with it; the registry's, unless given. */
+  /** HTTP status if the transport refuses the request; default: the status of the code. */
   readonly status: number;
 
   constructor(
@@ -70,7 +89,7 @@ export class CodedError extends Error {
   }
 }
 
-/** The refusal of what takes a token to whoever came without one. */
+/** Refusal of a request without a token where one is required. */
 export function signInFirst(cause?: unknown): CodedError {
   return new CodedError(
     "UNAUTHENTICATED",
@@ -80,18 +99,18 @@ export function signInFirst(cause?: unknown): CodedError {
   );
 }
 
-/** A masked failure of ours; `cause` is for the log only. */
+/** A masked internal error; `cause` is only logged. */
 export function internalError(cause: unknown, status = 500): CodedError {
   return new CodedError("INTERNAL", internalMessage, {}, { cause, status });
 }
 
-/** One entry of a GraphQL answer's `errors`. */
+/** One entry of `errors` in a GraphQL response. */
 export interface AnsweredError {
   message: string;
   extensions: Record<string, unknown>;
 }
 
-/** The JSON body of a request that was refused before it became an operation. */
+/** JSON body of a request that was refused before it became an operation. */
 export function errorBody(error: CodedError, requestId: string): { errors: AnsweredError[] } {
   return {
     errors: [{ message: error.message, extensions: { ...error.extensions, code: error.code, requestId } }],

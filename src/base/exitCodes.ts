@@ -1,11 +1,11 @@
-/** What the service ends with, for whoever starts it again. */
+/** Exit codes of the service, for supervisors. */
 export const exitCodes = {
-  /** It was told to stop, and everything stopped in order. */
+  /** Graceful shutdown. */
   stopped: 0,
-  /** A start that was refused, with a sentence on stderr, or a failure of the process: a start may go well when its cause is mended. */
+  /** Failed start, with a message on stderr, or a crash. A restart may succeed once the cause is fixed. */
   failed: 1,
-  /** It ran, and cannot do its work any more though what it depends on is there: start it again, at once (EX_UNAVAILABLE). */
+  /** The process cannot continue although its dependencies are available: restart it at once (EX_UNAVAILABLE). */
   unable: 69,
-  /** A second signal, or a stop that took longer than it may: something was cut off. */
+  /** A second signal, or a shutdown that exceeded its timeout: work was aborted. */
   cut: 130,
 } as const;

@@ -1,14 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 
-/** Another process has the data folder. Its message is a sentence for the user. */
+/** Another process uses the data folder. The message is meant for the user. */
 export class FolderInUse extends Error {}
 
 /**
- * Takes a data folder for this process alone. The lock is SQLite's file lock: the kernel drops it when the
- * process dies, however it dies, so that there is no stale lock to judge; a pid file could not promise that.
- * @returns the function that gives the folder back.
- * @throws FolderInUse when another process has it.
+ * Locks a data folder for this process. The lock is SQLite's file lock: the kernel releases it when the process dies
+ * for any reason, so there are no stale locks, unlike with pid files.
+ * @returns the function that releases the lock
+ * @throws FolderInUse if another process holds it
  */
 export function lockFolder(folder: string): () => void {
   const file = new DatabaseSync(join(folder, "service.lock"));

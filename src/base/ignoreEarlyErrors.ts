@@ -1,8 +1,8 @@
 import type { EventEmitter } from "node:events";
 
 /**
- * Gives a stream a listener before it can fail. Whoever reads it learns of the failure from `pipeline`, which listens only once the reading
- * begins; a failure before that, such as of work that was cancelled meanwhile, would end the process.
+ * Adds an error listener to a stream. The reader gets errors from `pipeline`, which only listens once reading has
+ * begun; an earlier error, such as from cancelled work, would crash the process.
  */
 export function ignoreEarlyErrors<Stream extends EventEmitter>(stream: Stream): Stream {
   return stream.on("error", () => {});

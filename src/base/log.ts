@@ -3,7 +3,7 @@ import { pino, symbols, type Logger as PinoLogger } from "pino";
 import type { LogEvent } from "./logEvents.ts";
 import { workContext } from "./workContext.ts";
 
-/** What a log line carries beside its message. */
+/** Fields of a log line besides its message. */
 export interface LogFields {
   event: LogEvent;
   [name: string]: unknown;
@@ -11,13 +11,13 @@ export interface LogFields {
 
 type Level = "fatal" | "error" | "warn" | "info" | "debug" | "trace";
 
-/** A logger whose lines all have a name that programs can search for and alert on. */
+/** A logger whose lines all have an `event` name to search for and alert on. */
 export type Logger = Omit<PinoLogger, Level | "child"> &
   Record<Level, (fields: LogFields, message: string) => void> & {
     child(bindings: Record<string, unknown>): Logger;
   };
 
-// Applied to the finished line, so that it holds at any depth and for texts of libraries.
+// Applied to the serialized line, so that it covers any depth and texts of libraries.
 const secrets: [RegExp, string][] = [
   [
     /"([\w-]*(?:password|secret|token|authorization|cookie|otp)[\w-]*)":"(?:[^"\\]|\\.)*"/gi,
@@ -27,30 +27,33 @@ const secrets: [RegExp, string][] = [
   [/\b(\w+:\/\/[^\s:@/"\\]*):[^\s@/"\\]+@/g, "$1:[redacted]@"],
 ];
 
-/** Takes passwords, tokens and credentials in addresses out of a log line. */
+/** Redacts passwords, tokens and credentials in URLs from a log line. */
 export function withoutSecrets(line: string): string {
   return secrets.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), line);
 }
 
-/** What is worth a line of an error. Database errors also carry their connection and the values of the row: not these. */
+/**
+ * The fields of an error worth logging. Database errors also carry their connection and row values, which must not be
+ * logged.
+ */
 function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name, message, stack, code, cause } = error as Error & { code?: string };
   return { type: name, message, code, stack, cause: cause === undefined ? undefined : errorFields(cause) };
 }
 
-/** Milliseconds that a line waits for others. */
+/** Milliseconds that a line is buffered. */
 const FLUSH_MS = 20;
-/** Characters that are written at once, whoever waits. */
+/** Number of buffered characters at which the buffer is flushed. */
 const FLUSH_CHARACTERS = 8_192;
 
-/** Milliseconds that a reader who is behind has to take a part, until it is given up. */
+/** Milliseconds that a slow reader has to accept a chunk before it is given up. */
 const PATIENCE_MS = 1_000;
 
 /**
- * Standard output, several lines at a time: a write for each request took a twelfth of the processor time of one. Warnings and errors are
- * written at once, with all before them; so is the rest when the process ends, unless it is killed. Where nobody reads any more, or has
- * stopped reading, lines are given up: no log is worth that the service stands still.
+ * Buffered standard output: a write per request took a twelfth of the request's CPU time. Warnings and errors flush
+ * the buffer at once; so does the end of the process, unless it is killed. If nobody reads standard output any more,
+ * lines are dropped: logging must never block the service.
  */
 function bufferedOutput() {
   let lines: string[] = [];
@@ -81,7 +84,7 @@ function bufferedOutput() {
   };
 }
 
-/** @returns whether there is still somebody who reads */
+/** @returns whether there is still a reader */
 function writeOut(text: string): boolean {
   let rest = Buffer.from(text);
   let latest = performance.now() + PATIENCE_MS;
@@ -97,17 +100,17 @@ function writeOut(text: string): boolean {
   return true;
 }
 
-/** Loggers whose lines say by themselves for which request they are. */
+/** Loggers that already carry the context of a request. */
 const ofRequests = new WeakSet<object>();
 
-/** A logger of a request, for lines that are written where nothing tells any more for whom, such as at the end of a connection. */
+/** A logger bound to a request, for code that runs outside its async context, such as when a connection ends. */
 export function requestLogger(log: Logger, requestId: string): Logger {
   const child = log.child({ requestId });
   ofRequests.add(child);
   return child;
 }
 
-/** For which request, and in which job, a line is written. */
+/** Adds the request and the job that a line belongs to. */
 function contextFields(_merged: object, _level: number, logger: object): object {
   const context = workContext.getStore();
   if (!context || ofRequests.has(logger)) return {};
@@ -115,7 +118,7 @@ function contextFields(_merged: object, _level: number, logger: object): object 
   return { ...(requestId !== undefined && { requestId }), ...(job !== undefined && { task, job }) };
 }
 
-/** The service's log: JSON lines on standard output, with nothing in them that opens a door. */
+/** The log of the service: JSON lines on standard output, without secrets. */
 export function createLog(level: string, destination?: { write(line: string): void }): Logger {
   const options = {
     level,
@@ -125,7 +128,7 @@ export function createLog(level: string, destination?: { write(line: string): vo
     serializers: { err: errorFields },
     hooks: { streamWrite: withoutSecrets },
     mixin: contextFields,
-    // What a line says itself counts.
+    // Fields of the line itself take precedence.
     mixinMergeStrategy: (said: object, context: object) => ({ ...context, ...said }),
   };
   return pino(options, destination ?? bufferedOutput()) as unknown as Logger;

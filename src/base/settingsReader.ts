@@ -1,15 +1,17 @@
-/** Reads settings of the environment, each once, and collects what is wrong with them. */
+/** Reads settings from the environment, each once, and collects the errors. */
 import { readSetting, settings, type SettingName } from "./settings.ts";
 
 type Value<N extends SettingName> = NonNullable<ReturnType<typeof readSetting<N>>>;
 
 export interface SettingsReader {
   readonly env: NodeJS.ProcessEnv;
-  /** One sentence for each bad value. */
+  /** One sentence per invalid value. */
   readonly problems: string[];
-  /** The value of a setting; undefined where it is omitted or was refused. */
+  /** Value of a setting; undefined if it is omitted or invalid. */
   read<N extends SettingName>(name: N): Value<N> | undefined;
-  /** That of a setting with a default; it is only undefined when it was refused, and then no configuration is made of it. */
+  /**
+   * Value of a setting with a default; only undefined if it is invalid, in which case no configuration is created.
+   */
   must<N extends SettingName>(name: N): Value<N>;
 }
 
@@ -20,7 +22,7 @@ export function readSettings(env: NodeJS.ProcessEnv): SettingsReader {
     if (!values.has(name)) values.set(name, readSetting(name, env, problems));
     return values.get(name) as Value<N> | undefined;
   };
-  // All of them: what is wrong is told whether or not anything depends on it.
+  // All settings, so that every error is reported whether or not anything depends on the value.
   for (const name of Object.keys(settings)) read(name as SettingName);
   return { env, problems, read, must: (name) => read(name)! };
 }

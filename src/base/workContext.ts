@@ -1,17 +1,17 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** For whom something is done: stands in lines of the log, and goes along with what is done for it elsewhere. */
+/** Context of the current work, for log lines and for work that it causes elsewhere. */
 export interface WorkContext {
-  /** The `X-Request-Id` of the request that it is done for, also where a job does it later. */
+  /** `X-Request-Id` of the originating request, also for jobs that it enqueued. */
   readonly requestId?: string | undefined;
-  /** The task that does it, and its job. */
+  /** Current task and its job. */
   readonly task?: string;
   readonly job?: string;
-  /** The GraphQL operation, once it is known: its name, or the fields that one without a name begins with. */
+  /** The GraphQL operation, once known: its name, or the leading fields of an anonymous one. */
   operation?: string | undefined;
-  /** The database role of the viewer, once it is known. */
+  /** Database role of the viewer, once known. */
   role?: string | undefined;
 }
 
-/** That of the code that runs now; nothing for what nobody has asked for, such as a sweep. */
+/** Context of the running code; empty for work that nobody requested, such as sweeps. */
 export const workContext = new AsyncLocalStorage<WorkContext>();

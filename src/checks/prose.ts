@@ -64,23 +64,57 @@ export function glossaryTerms(contributing: string): [wrong: string, right: stri
     });
 }
 
-/** The descriptions of the schema, each under the coordinate of what it describes. */
-export function descriptions(sdl: string): Prose[] {
-  const prose: Prose[] = [];
-  const add = (name: string, text: string | null | undefined) => void (text && prose.push({ name, text }));
+/** A description of the schema, under the coordinate of what it describes. */
+export interface Description extends Prose {
+  /** Type of the field or argument, if it is one. */
+  type: string;
+}
+
+/** All descriptions of a schema. */
+export function descriptions(sdl: string): Description[] {
+  const prose: Description[] = [];
+  const add = (name: string, text: string | null | undefined, type: unknown = "") =>
+    void (text && prose.push({ name, text, type: String(type) }));
   for (const type of Object.values(buildSchema(sdl).getTypeMap())) {
     add(type.name, type.description);
     if (isEnumType(type))
       for (const value of type.getValues()) add(`${type.name}.${value.name}`, value.description);
     if (isObjectType(type) || isInterfaceType(type) || isInputObjectType(type))
       for (const field of Object.values(type.getFields())) {
-        add(`${type.name}.${field.name}`, field.description);
+        add(`${type.name}.${field.name}`, field.description, field.type);
         if ("args" in field)
           for (const argument of field.args)
-            add(`${type.name}.${field.name}(${argument.name}:)`, argument.description);
+            add(`${type.name}.${field.name}(${argument.name}:)`, argument.description, argument.type);
       }
   }
   return prose;
+}
+
+const emptyWords = new Set(
+  "the a an of its this that is to it in and or s for by with has are on which whose as".split(" "),
+);
+
+/** The words of a name or sentence that carry meaning, without their endings. */
+function stems(text: string): string[] {
+  return text
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .filter((word) => word !== "" && !emptyWords.has(word))
+    .map((word) => word.replace(/ies$/, "y").replace(/s$/, "").replace(/e?d?$/, ""));
+}
+
+/** A sentence for each description that says nothing but the name, the type and what it belongs to. */
+export function repetitions(prose: readonly Description[]): string[] {
+  return prose
+    .filter(({ name, text, type }) => {
+      const known = new Set(stems(`${name} ${type}`));
+      return !name.startsWith("__") && stems(text).every((word) => known.has(word));
+    })
+    .map(
+      ({ name, text }) =>
+        `${name}: "${text}" repeats the name. Say what the name does not: unit, source, example, when it is null.`,
+    );
 }
 
 /** A sentence for each word that is not ours. */
@@ -105,6 +139,30 @@ export async function proseFaults(prose: readonly Prose[], terms: [string, strin
   return faults;
 }
 
+/** Words of prose below which two paragraphs may well be alike. */
+const FEWEST_WORDS = 12;
+
+/** A sentence for each paragraph of a document that another one of it says again, in nearly the same words, as a careless merge leaves it. */
+export function repeatedParagraphs({ name, text }: Prose): string[] {
+  const paragraphs = text
+    .split(/\n\s*\n/)
+    .filter((paragraph) => /^\s*[-*A-Z]/.test(paragraph) && !/^ *(\||```)/m.test(paragraph))
+    .map((paragraph) => ({
+      start: paragraph.trim().split("\n")[0]!,
+      words: new Set(paragraph.toLowerCase().match(/[a-z_]{4,}/g)),
+    }))
+    .filter(({ words }) => words.size >= FEWEST_WORDS);
+  return paragraphs.flatMap(({ start, words }, index) =>
+    paragraphs
+      .slice(0, index)
+      .filter((other) => {
+        const shared = [...words].filter((word) => other.words.has(word)).length;
+        return shared > 0.73 * Math.min(words.size, other.words.size);
+      })
+      .map((other) => `${name}: “${start}” says again what “${other.start}” says.`),
+  );
+}
+
 /** The faults of the repository. */
 export async function checkProse(): Promise<string[]> {
   const read = (file: string) => readFile(join(repository, file), "utf8");
@@ -121,5 +179,10 @@ export async function checkProse(): Promise<string[]> {
     name,
     text: name === "CONTRIBUTING.md" ? text.replace(/^\|.*$/gm, "") : text,
   }));
-  return proseFaults([...prose, ...descriptions(await read("schema.graphql"))], glossaryTerms(contributing));
+  const described = descriptions(await read("schema.graphql"));
+  return [
+    ...texts.flatMap(repeatedParagraphs),
+    ...(await proseFaults([...prose, ...described], glossaryTerms(contributing))),
+    ...repetitions(described),
+  ];
 }

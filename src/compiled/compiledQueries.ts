@@ -1,8 +1,9 @@
 /**
  * Queries that are answered without planning or executing their plan anew. Most queries are one statement whose text is the same each time, or a few that do not
  * depend on each other, and whose rows become the answer in the same way. So what an execution of the plan did is recorded: its statements, where the parameters
- * of those came from, and the writer of its answer. After two executions with different ids agree, and the writer has written what the plan
- * answered byte for byte, the next ones bind their parameters, send the statements and write the rows.
+ * of those came from, and the writer of its answer. After two executions agree, and the writer has written what the plan
+ * answered byte for byte, the next ones bind their parameters, send the statements and write the rows. An id that was the same in both executions
+ * might be a constant of the statements: the compiled query serves only that id, until an execution with another one agrees too.
  *
  * What is kept depends on the document, on whether the viewer is signed in, and on the values of all variables but ids: never on a viewer.
  * An execution that read anything about the viewer records nothing. Permissions are decided by the database, as ever, by the settings that go
@@ -162,6 +163,8 @@ interface Candidate {
   /** The first recorded execution. */
   first?: { ids: Ids; statements: readonly { text: string; parameters: readonly Parameter[] }[] };
   ready?: CompiledQuery;
+  /** Ids that all executions had in common which `ready` was compiled from; it serves no others. */
+  fixed?: Ids;
   /** Whether its plan has to be executed each time. */
   isRefused: boolean;
 }
@@ -207,7 +210,8 @@ export class CompiledOperation {
   find(variables: Variables, isSignedIn: boolean): CompiledQuery | undefined {
     if (this.#candidates.size === 0) return undefined;
     const key = this.#keyOf(variables, isSignedIn);
-    return key === undefined ? undefined : this.#candidates.get(key)?.ready;
+    const candidate = key === undefined ? undefined : this.#candidates.get(key);
+    return candidate && serves(candidate, variables) ? candidate.ready : undefined;
   }
 
   /** @returns what is to be recorded of the coming execution of the plan; undefined where nothing is gained by it */
@@ -219,7 +223,7 @@ export class CompiledOperation {
       if (this.#candidates.size >= MOST_CANDIDATES) this.#drop();
       this.#candidates.set(key, (candidate = { executions: 0, isRefused: false }));
     }
-    if (candidate.isRefused || candidate.ready) return undefined;
+    if (candidate.isRefused || isGeneral(candidate) || serves(candidate, variables)) return undefined;
     candidate.executions += 1;
     if (candidate.executions > MOST_RECORDED) candidate.isRefused = true;
     return candidate.isRefused ? undefined : new Recording();
@@ -248,11 +252,13 @@ export class CompiledOperation {
     },
   ): number {
     const candidate = this.#candidates.get(this.#keyOf(variables, isSignedIn) ?? "");
-    if (!candidate || candidate.ready || candidate.isRefused) return 0;
+    if (!candidate || isGeneral(candidate) || candidate.isRefused) return 0;
     const { complete } = recording;
     if (complete === "unknown") return 0;
     const ids = this.#idsOf(variables);
-    if (!complete || new Set(ids.values()).size < ids.size) return this.#refuse(candidate);
+    if (!complete) return this.#refuse(candidate);
+    // Which of two variables an id came from cannot be told.
+    if (new Set(ids.values()).size < ids.size) return 0;
     const open = pages.filter(({ variable }) => variable === undefined || variables[variable] == null);
     const steps = complete.map(({ step }) => step);
     const write = compileWriter(
@@ -271,14 +277,19 @@ export class CompiledOperation {
       candidate.first = { ids, statements };
       return 0;
     }
-    // An id that was the same both times could as well be a constant.
-    for (const [variable, id] of ids) if (first.ids.get(variable) === id) return 0;
+    const fixed = new Map([...ids].filter(([variable, id]) => first.ids.get(variable) === id));
+    // Compiled meanwhile for the same ids.
+    if (candidate.fixed && [...candidate.fixed.keys()].every((variable) => fixed.has(variable))) return 0;
     const isSame = complete.every(({ statement: { text, values = [] } }, index) => {
       const before = first.statements[index];
       const bound = before?.parameters.map((parameter) => bind(parameter, variables));
       return before?.text === text && JSON.stringify(bound) === JSON.stringify(values);
     });
     if (!isSame || first.statements.length !== complete.length) return this.#refuse(candidate);
+    const bytes = candidate.ready
+      ? 0
+      : BYTES + complete.reduce((sum, { statement }) => sum + statement.text.length, 0);
+    candidate.fixed = fixed;
     candidate.ready = {
       ...measured,
       statements: complete.map(({ statement: { text, name }, result }, index) => {
@@ -296,8 +307,8 @@ export class CompiledOperation {
       pages: open,
       write,
     };
-    delete candidate.first;
-    return BYTES + complete.reduce((sum, { statement }) => sum + statement.text.length, 0);
+    if (fixed.size === 0) delete candidate.first;
+    return bytes;
   }
 
   #isWritten(
@@ -322,6 +333,7 @@ export class CompiledOperation {
   #refuse(candidate: Candidate): number {
     candidate.isRefused = true;
     delete candidate.first;
+    delete candidate.ready;
     return 0;
   }
 
@@ -351,6 +363,16 @@ export class CompiledOperation {
     return key.length > MOST_CHARACTERS ? undefined : key;
   }
 }
+
+/** Whether it is compiled for all ids. */
+const isGeneral = ({ ready, fixed }: Candidate): boolean => ready !== undefined && fixed?.size === 0;
+
+/** Whether it is compiled for these ids. */
+const serves = ({ ready, fixed }: Candidate, variables: Variables): boolean => {
+  if (!ready) return false;
+  for (const [variable, id] of fixed!) if (variables[variable] !== id) return false;
+  return true;
+};
 
 /** Whether a value of type ID is one that statements take as it is. */
 const isBindable = (value: unknown): value is string =>

@@ -2,9 +2,9 @@ import type { Pool, PoolClient } from "pg";
 import { inTransaction } from "./transaction.ts";
 
 /**
- * Does the work in a transaction that acts for a viewer.
+ * Runs work in a transaction with the identity of a viewer.
  * @param pool connections of plat_authenticator
- * @param settings as pgSettings of src/database/claims.ts makes them
+ * @param settings pgSettings as made by src/database/claims.ts
  */
 export async function asViewer<T>(
   pool: Pool,

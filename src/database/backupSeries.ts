@@ -13,22 +13,22 @@ import { chown, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/pr
 import { join } from "node:path";
 import { canReach, type RunAs } from "./systemUser.ts";
 
-/** What is known of a complete backup. */
+/** Metadata of a complete backup. */
 export interface BackupFacts {
   format: 1;
-  /** By the clock of the database, ISO 8601. */
+  /** By the database clock, ISO 8601. */
   startedAt: string;
   finishedAt: string;
-  /** As PostgreSQL writes positions in its log. */
+  /** LSN as written by PostgreSQL. */
   startPosition: string;
   endPosition: string;
   timeline: number;
-  /** The first segment of the log that recovery needs. */
+  /** The first WAL segment that recovery needs. */
   firstSegment: string;
   systemIdentifier: string;
   /** Of the server, such as `18.4`. */
   serverVersion: string;
-  /** Whether it is of the database that Plat starts itself. */
+  /** Whether it is of the embedded database. */
   embedded: boolean;
   /** The name of the database in the cluster. */
   database: string;
@@ -48,25 +48,25 @@ export interface ArchivedBackup {
 
 const seriesFile = "archive.series";
 
-/** Where contents of files are kept in the archive. */
+/** Folder for file contents in the archive. */
 export const contentsFolder = (archive: string): string => join(archive, "files");
-/** Where PostgreSQL writes the log of a series. */
+/** Folder for the WAL of a series. */
 export const walFolder = (series: string): string => join(series, "wal");
-/** Where the backups of a series are. */
+/** Folder for the backups of a series. */
 export const backupsFolder = (series: string): string => join(series, "backups");
 
 /**
- * The folder in the archive that belongs to a data folder; made when it is missing.
- * @param runAs who runs the database, and writes its log there.
- * @throws Error with a sentence for the user where that user cannot write there.
+ * The series folder in the archive that belongs to a data folder; created if missing.
+ * @param runAs user who runs the database and writes its WAL there.
+ * @throws Error with a message for the user if that user cannot write there.
  */
 export async function openSeries(archive: string, dataDir: string, runAs: RunAs): Promise<string> {
   const file = join(dataDir, seriesFile);
-  // Empty where there was no room for the name.
+  // Empty if the disk was full when it was written.
   const known = (await readFile(file, "utf8").catch(ignoreMissing))?.trim() || undefined;
   const name = known ?? `${new Date().toISOString().replace(/[:.]/g, "-")}-${randomBytes(3).toString("hex")}`;
   const series = join(archive, name);
-  // Contents and keys are the service's alone; the database's user passes through to its own folder.
+  // Contents and keys are accessible to the service only; the database user passes through to its own folder.
   await mkdir(archive, { recursive: true, mode: 0o711 });
   await mkdir(series, { recursive: true, mode: 0o711 });
   for (const folder of [contentsFolder(archive), backupsFolder(series), walFolder(series)])
@@ -81,7 +81,7 @@ export async function openSeries(archive: string, dataDir: string, runAs: RunAs)
   return series;
 }
 
-/** The complete backups of a series, oldest first; none where it has none. */
+/** Complete backups of a series, oldest first. */
 export async function backupsOf(series: string): Promise<ArchivedBackup[]> {
   const folder = backupsFolder(series);
   const names = (await readdir(folder).catch(ignoreMissing)) ?? [];
@@ -95,7 +95,7 @@ export async function backupsOf(series: string): Promise<ArchivedBackup[]> {
   return found.flat();
 }
 
-/** The complete backups of all series, oldest first. */
+/** Complete backups of all series, oldest first. */
 export async function allBackups(archive: string): Promise<ArchivedBackup[]> {
   const names = (await readdir(archive, { withFileTypes: true }).catch(ignoreMissing)) ?? [];
   const series = names.filter((entry) => entry.isDirectory() && entry.name !== "files");
@@ -103,16 +103,16 @@ export async function allBackups(archive: string): Promise<ArchivedBackup[]> {
   return found.flat().toSorted((a, b) => a.facts.finishedAt.localeCompare(b.facts.finishedAt));
 }
 
-/** Names of the segments and histories that PostgreSQL has archived; those that were compressed end with `.gz`. */
+/** Names of the archived WAL segments and timeline histories; compressed ones end with `.gz`. */
 export async function archivedLog(series: string): Promise<string[]> {
   const names = (await readdir(walFolder(series)).catch(ignoreMissing)) ?? [];
   return names.filter((name) => /^([0-9A-F]{24}|[0-9A-F]{8}\.history)(\.gz)?$/.test(name)).toSorted();
 }
 
 /**
- * Removes all but the latest backups of a series, the log that only those needed, and contents that no moment needs which can
- * still be returned to.
- * @param keep how many backups stay, at least 1.
+ * Removes all but the latest backups of a series, the WAL that only those needed, and file contents that are not
+ * needed for any remaining recovery target.
+ * @param keep number of backups to keep, at least 1.
  * @param stored keys of the contents that are stored now.
  */
 export async function prune(
@@ -132,7 +132,7 @@ export async function prune(
   await pruneContents(archive, stored);
 }
 
-/** A content is needed that is stored now, is listed by a backup, or came since the oldest one. */
+/** A content is needed if it is stored now, is listed by a backup, or was added after the oldest backup. */
 async function pruneContents(archive: string, stored: ReadonlySet<string>): Promise<void> {
   const backups = await allBackups(archive);
   const since = Math.min(...backups.map(({ facts }) => Date.parse(facts.startedAt)));

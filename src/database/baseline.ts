@@ -1,19 +1,19 @@
 /**
- * The baseline: the chain of migrations was written anew once, before the first release. A database that the last version
- * before it made takes over the new chain without running it; what stands in migrations/baseline.sql is run instead.
+ * The baseline: the chain of migrations was rewritten once, before the first release. A database made by the last
+ * version before that adopts the new chain without running it; migrations/baseline.sql is run instead.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Client, Pool } from "pg";
 import type { Migration } from "./committed.ts";
 
-/** What the headers of migrations/baseline.sql say. */
+/** Headers of migrations/baseline.sql. */
 export interface Baseline {
-  /** The last migration of the chain before: its file and hash. */
+  /** The last migration of the previous chain: its file and hash. */
   replaces: { file: string; hash: string };
-  /** The last migration of the new chain that databases of that time have, in effect: its file and hash. */
+  /** The last migration of the new chain whose effect such databases already have: its file and hash. */
   through: { file: string; hash: string };
-  /** What such a database lacks to be like a new one; may be empty. */
+  /** Statements that such a database needs to match a new one; may be empty. */
   bridge: string;
 }
 
@@ -25,7 +25,7 @@ interface Applied {
 /** The tracked marker of the baseline. */
 export const baselineFile = "baseline.sql";
 
-/** Reads the marker; there is none in folders of other chains. */
+/** Reads the marker; folders of other chains have none. */
 export async function readBaseline(folder: string): Promise<Baseline | undefined> {
   const path = join(folder, baselineFile);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -45,7 +45,7 @@ export async function readBaseline(folder: string): Promise<Baseline | undefined
   };
 }
 
-/** The migrations that a database has, in order. */
+/** The migrations recorded in a database, in order. */
 export async function appliedMigrations(owner: Client | Pool): Promise<Applied[]> {
   const { rows: there } = await owner.query<{ yes: boolean }>(
     "select to_regclass('graphile_migrate.migrations') is not null as yes",
@@ -57,14 +57,15 @@ export async function appliedMigrations(owner: Client | Pool): Promise<Applied[]
   return rows;
 }
 
-/** Whether the last version before the baseline made that database: its last hash covers all that came before. */
+/** Whether the database was made by the last version before the baseline: its last hash covers all previous ones. */
 export function isBeforeBaseline(applied: readonly Applied[], baseline: Baseline | undefined): boolean {
   return baseline !== undefined && applied.at(-1)?.hash === baseline.replaces.hash;
 }
 
 /**
- * Brings such a database to the new chain, in one transaction: what the bridge says, and the list of migrations.
- * @param owner a connection that holds the lock on migrating.
+ * Moves such a database to the new chain, in one transaction: the statements of the bridge and the list of
+ * migrations.
+ * @param owner a connection that holds the migration lock.
  */
 export async function takeOverBaseline(
   owner: Client,
@@ -94,8 +95,8 @@ export async function takeOverBaseline(
 }
 
 /**
- * @throws Error with a sentence when the database has migrations that this version does not know: because it is newer,
- * because one was edited, or because it is from before the baseline and not even brought to its end.
+ * @throws Error with a message if the database has migrations unknown to this version: because it is newer, because
+ * one was edited, or because it is from before the baseline and was not fully migrated.
  */
 export function requireKnown(
   applied: readonly Applied[],

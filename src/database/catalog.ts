@@ -8,7 +8,7 @@ import { unknownObjectsQuery } from "./catalogSql.ts";
 import { structureQueries } from "./catalogStructure.ts";
 import { typeQueries } from "./catalogTypes.ts";
 
-/** What a catalog object can be, in the order in which most objects of an empty database can be created. */
+/** Kinds of catalog objects, in the order in which most objects of an empty database can be created. */
 export const catalogKinds = [
   "extension",
   "schema",
@@ -38,9 +38,9 @@ export interface CatalogObject {
   on?: string;
   /** Canonical: two objects are equal exactly when their definitions are. */
   definition: string;
-  /** SQL that makes it, without the last semicolon; of functions and views also what replaces it. */
+  /** SQL that creates it, without the final semicolon; for functions and views, it also replaces it. */
   create: string;
-  /** SQL that removes it, without the last semicolon. */
+  /** SQL that drops it, without the final semicolon. */
   drop: string;
 }
 
@@ -55,7 +55,7 @@ export const replaceableKinds: ReadonlySet<CatalogObject["kind"]> = new Set([
   "row",
 ]);
 
-/** How values and expressions are written while the catalog is read: every name is qualified, whatever the session has. */
+/** Settings while the catalog is read, so that every name is qualified regardless of the session. */
 const pinned = {
   search_path: "''",
   quote_all_identifiers: "off",
@@ -69,13 +69,13 @@ const pinned = {
 };
 
 /**
- * Everything that app_public, app_hidden and app_private consist of, sorted by kind and name and free of anything that
- * depends on the order in which it was made. Columns come in the order of their table. What an extension brought, the
- * owner's own privileges and what a partition has from its table are omitted.
- * @param client the owner's connection; inside of a transaction the reading is a part of it.
+ * Everything in app_public, app_hidden and app_private, sorted by kind and name, independent of creation order.
+ * Columns are in table order. Objects of extensions, the owner's own privileges and whatever a partition inherits
+ * from its table are omitted.
+ * @param client the owner's connection; reading takes part in an open transaction.
  * @param options rowsOf: tables whose rows are read as well, qualified, for example `app_private.error_codes`.
- * @param options unknown: told what the schemas hold that this reader does not know, such as a rule.
- * @throws Error when there is such a thing, and nobody to be told.
+ * @param options unknown: called with objects of a kind that this reader does not support, such as a rule.
+ * @throws Error if there is such an object and no callback.
  */
 export async function readCatalog(
   client: ClientBase,
@@ -111,14 +111,14 @@ function canonical({ on, ...object }: CatalogObject): CatalogObject {
 
 const rank = new Map<string, number>(catalogKinds.map((kind, index) => [kind, index]));
 
-/** Columns keep the order in which they were read, which is that of their table. */
+/** Columns keep the order in which they were read, which is table order. */
 function compare(a: CatalogObject, b: CatalogObject): number {
   if (a.kind !== b.kind) return rank.get(a.kind)! - rank.get(b.kind)!;
   const [left, right] = a.kind === "column" ? [a.on!, b.on!] : [a.identity, b.identity];
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** Undone by a rollback, to a savepoint when the caller has a transaction: it keeps the settings that it had. */
+/** Rolled back, to a savepoint if the caller has a transaction, which restores the settings. */
 async function withPinnedSettings<T>(client: ClientBase, work: () => Promise<T>): Promise<T> {
   const nested = await beginOrSave(client);
   try {

@@ -1,6 +1,6 @@
 import { ownObject, relationWord, routineWord, schemas, signature } from "./catalogSql.ts";
 
-/** Where comments can stand: class, object, part, how statements name it, and the object that it belongs to. */
+/** Where comments can be attached: class, object, part, how statements name it, and the owning object. */
 const targets = `
   select 'pg_namespace'::regclass as class, n.oid as object, 0 as part, 'schema ' || quote_ident(n.nspname) as target,
     quote_ident(n.nspname) as place
@@ -49,5 +49,5 @@ const comments = `
     format('comment on %s is %L', t.target, d.description) as "create", format('comment on %s is null', t.target) as "drop"
   from pg_description d join targets t on t.class = d.classoid and t.object = d.objoid and t.part = d.objsubid`;
 
-/** Comments on everything that the catalog reads. */
+/** Comments on all objects that the catalog covers. */
 export const commentQueries = [comments];

@@ -3,19 +3,19 @@ interface Group {
   parts: Part[];
 }
 
-/** Strings (with a prefix of escapes), quoted names, parentheses, connectives, and whatever is between. */
+/** Strings (with escape prefixes), quoted names, parentheses, connectives, and everything in between. */
 const token =
   /\bE'(?:[^'\\]|''|\\[\s\S])*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]|\b(?:AND|OR)\b|[^'"()AOE]+|[\s\S]/g;
 
 const connective = /\b(?:AND|OR)\b/;
 
 /**
- * Takes `((a OR b) OR c)` in an expression that PostgreSQL wrote to `(a OR b OR c)`, and AND likewise. It keeps the
- * inner parentheses of a chain that it made itself, of a comparison of rows for instance, and loses them when it reads
- * the expression again: without this, what was made from its own definition would not be equal to it.
+ * Flattens `((a OR b) OR c)` in an expression printed by PostgreSQL to `(a OR b OR c)`, likewise for AND. PostgreSQL
+ * keeps the inner parentheses of chains that it built itself, such as row comparisons, and drops them when it parses
+ * the expression again; without this, an object recreated from its own definition would differ from it.
  */
 export function flattenLogic(expression: string): string {
-  // PERF: most of a catalog's definitions.
+  // PERF: most definitions have none.
   if (!connective.test(expression)) return expression;
   const root: Group = { parts: [] };
   const open = [root];

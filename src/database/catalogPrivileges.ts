@@ -2,8 +2,8 @@ import { ownObject, routineWord, schemas, signature } from "./catalogSql.ts";
 import { schemaOwner } from "./roles.ts";
 
 /**
- * One source of access control lists: the object as statements name it, the class of its default, its owner.
- * `word` is what stands between ON and the name; `place` the object that the privileges belong to.
+ * One source of access control lists: the object as statements name it, the class of its default, its owner. `word`
+ * is the keyword between ON and the name; `place` is the object that the privileges belong to.
  */
 const sources = `
   select 'schema ' || quote_ident(n.nspname) as target, quote_ident(n.nspname) as place, null as column, n.nspacl as acl,
@@ -32,8 +32,8 @@ const sources = `
   where n.nspname in ${schemas} and t.typtype in ('c', 'd', 'e') and ${ownObject("pg_type", "t.oid")}`;
 
 /**
- * A privilege that is given beyond PostgreSQL's default is a grant; one of the default that was taken away is a revoke,
- * made by revoking. Without what the owner has; of the owner only what was taken away.
+ * A privilege beyond PostgreSQL's default is a grant; a removed default privilege is a revoke. Privileges of the
+ * owner are omitted, unless removed.
  */
 const grants = `
   with lists as (${sources}),
@@ -64,7 +64,7 @@ const grants = `
     select p.*, format('%s %s on %s %s %s', d.verb, p.privilege, d.target, d.preposition, p.role) as statement,
       case when d.grantable then ' with grant option' else '' end as option) s`;
 
-/** Compared with what a database has by itself; for the owner's own new objects, everywhere or in one schema. */
+/** Compared with the built-in defaults; for new objects of the owner, everywhere or in one schema. */
 const defaultPrivileges = `
   with lists as (
     select d.defaclobjtype as type, n.nspname as schema, d.defaclrole as owner, d.defaclacl as acl, case when n.oid is null

@@ -2,7 +2,7 @@ import { escapeIdentifier, escapeLiteral, type ClientBase } from "pg";
 import type { CatalogObject } from "./catalog.ts";
 import { schemas, tableKinds } from "./catalogSql.ts";
 
-/** The tables of our schemas that have rows, as `schema.table`, sorted. */
+/** The tables of our schemas that contain rows, as `schema.table`, sorted. */
 export async function filledTables(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(`
     select t.name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -15,18 +15,18 @@ export async function filledTables(client: ClientBase): Promise<string[]> {
 
 interface DeclaredTable {
   name: string;
-  /** What rows are told apart and compared by, sorted; without what the database fills in by itself. */
+  /** Columns that identify and compare rows, sorted; without those that the database fills in. */
   columns: string[];
-  /** Those of the columns that the service writes: declared, but not compared. */
+  /** Columns that the service writes at runtime: declared but not compared. */
   runtime: string[];
-  /** Of the primary key, else of the first unique index, of these columns; none when the whole row is the key. */
+  /** Primary key, otherwise the first unique index, of these columns; empty if the whole row is the key. */
   key: string[] | null;
 }
 
 /**
- * What a default or identity makes anew at each insert (the time, a sequence's number, a random id) cannot be the same
- * in two databases, and generated columns follow from others. A column whose comment has the tag @runtime begins with what
- * the row declares and is the service's afterwards, so it is not compared.
+ * Values of volatile defaults and identities (time, sequences, random ids) differ between databases, and generated
+ * columns follow from others. A column with the tag @runtime starts with the declared value and is then changed by
+ * the service, so it is not compared.
  */
 const tablesQuery = `
   with usable as (
@@ -57,9 +57,9 @@ interface Row {
 }
 
 /**
- * The rows of the named tables. A row is identified by its key and written with the text of its values, which every type
- * takes back unchanged.
- * @throws Error when there is no such table.
+ * Rows of the named tables. A row is identified by its key and written with the text form of its values, which every
+ * type accepts back unchanged.
+ * @throws Error if there is no such table.
  */
 export async function readRows(client: ClientBase, names: readonly string[]): Promise<CatalogObject[]> {
   if (names.length === 0) return [];

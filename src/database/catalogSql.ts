@@ -1,4 +1,7 @@
-/** Pieces of the queries of the catalog. All name schemas `n` and compare by oid, so that nothing depends on a search path. */
+/**
+ * Building blocks of the catalog queries. All name schemas `n` and compare by oid, so that nothing depends on a
+ * search path.
+ */
 
 /** The schemas that are read. */
 export const schemas = "('app_public', 'app_hidden', 'app_private')";
@@ -7,17 +10,17 @@ export const schemas = "('app_public', 'app_hidden', 'app_private')";
 export const ownObject = (catalog: string, oid: string): string =>
   `not exists (select from pg_depend e where e.classid = '${catalog}'::regclass and e.objid = ${oid} and e.deptype = 'e')`;
 
-/** A function with its types, as `drop function` takes it: `app_public.f(uuid, text)`. */
+/** A function with its argument types, as `drop function` expects it: `app_public.f(uuid, text)`. */
 export const signature = (proc: string, namespace: string): string =>
   `format('%I.%I(%s)', ${namespace}.nspname, ${proc}.proname, (
     select string_agg(format_type(a.type, null), ', ' order by a.n)
     from unnest(${proc}.proargtypes::oid[]) with ordinality as a (type, n)))`;
 
-/** The word by which statements name a function's kind. */
+/** SQL keyword for a function's kind. */
 export const routineWord = (proc: string): string =>
   `case ${proc}.prokind when 'p' then 'procedure' when 'a' then 'aggregate' else 'function' end`;
 
-/** The word by which statements name a relation's kind. */
+/** SQL keyword for a relation's kind. */
 export const relationWord = (relation: string): string =>
   `case ${relation}.relkind when 'v' then 'view' when 'm' then 'materialized view' when 'S' then 'sequence'
     when 'i' then 'index' when 'I' then 'index' else 'table' end`;
@@ -31,7 +34,7 @@ export const withOptions = (options: string): string =>
 /** Tables proper and partitioned ones; with columns of their own or of the table that they are a partition of. */
 export const tableKinds = "('r', 'p')";
 
-/** Whatever a schema may hold and no query reads: better to stop than to pass it over. */
+/** Objects that no query covers: better to fail than to miss them. */
 export const unknownObjectsQuery = `
   select pg_describe_object(d.classid, d.objid, 0) as name
   from pg_depend d join pg_namespace n on n.oid = d.refobjid

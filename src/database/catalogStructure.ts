@@ -1,7 +1,7 @@
 import { masker } from "./roles.ts";
 import { ownObject, relationWord, schemas, tableKinds, withOptions } from "./catalogSql.ts";
 
-/** Sequences of identity columns are told with their column. */
+/** Sequences of identity columns are part of their column. */
 const sequences = `
   select 'sequence' as kind, 'sequence ' || s.name as identity, s.table as "on", s.definition, s.definition as "create",
     'drop sequence ' || s.name as "drop"
@@ -53,7 +53,7 @@ const columnParts = `
   left join pg_collation l on l.oid = a.attcollation and a.attcollation <> y.typcollation
   left join pg_namespace ln on ln.oid = l.collnamespace`;
 
-/** Without its columns, which are objects of their own; only what makes a partitioned table needs those of its key. */
+/** Without its columns, which are objects of their own, except for the key of a partitioned table. */
 const tables = `
   select 'table' as kind, 'table ' || t.name as identity, null as "on", t.definition,
     case c.relkind when 'p' then replace(t.definition, ' () ', (
@@ -99,7 +99,7 @@ const columns = `
   where n.nspname in ${schemas} and c.relkind in ${tableKinds} and ${ownObject("pg_class", "c.oid")}
   order by n.nspname, c.relname, a.attnum`;
 
-/** Of tables, but neither what a partition has from its table, nor constraint triggers, nor plain not-null constraints. */
+/** Of tables, without those that a partition inherits, constraint triggers and plain not-null constraints. */
 const tableConstraints = `
   select 'constraint' as kind, format('constraint %I on %s', k.conname, t.name) as identity, t.name as "on",
     pg_get_constraintdef(k.oid) as definition,
@@ -111,8 +111,8 @@ const tableConstraints = `
     and k.conparentid = 0 and ${ownObject("pg_class", "c.oid")}`;
 
 /**
- * A not-null constraint is told with its column; one that is not named as PostgreSQL names them, or is not valid, here
- * as well: made by renaming what the column has, removed by giving it the usual name again.
+ * A not-null constraint is part of its column. One with a non-standard name, or that is not valid, is listed here as
+ * well: created by renaming the column's, dropped by restoring the standard name.
  */
 const notNullConstraints = `
   select 'constraint' as kind, format('constraint %I on %s', k.conname, t.name) as identity, t.name as "on",
@@ -141,7 +141,7 @@ const domainConstraints = `
   cross join lateral (select format('%I.%I', n.nspname, y.typname) as name) t
   where n.nspname in ${schemas} and k.contype <> 'n' and ${ownObject("pg_type", "y.oid")}`;
 
-/** Not those of constraints, nor those that a partition has from its table. */
+/** Without those of constraints and those that a partition inherits. */
 const indexes = `
   select 'index' as kind, format('index %I.%I', n.nspname, i.relname) as identity,
     format('%I.%I', n.nspname, c.relname) as "on", d.definition, d.definition as "create",

@@ -1,4 +1,4 @@
-/** The chain of migrations: graphile-migrate runs it, on top of the job runner's schema. */
+/** The chain of migrations, run by graphile-migrate on top of the job runner's schema. */
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 import { Logger as WorkerLogger, runMigrations } from "graphile-worker";
@@ -7,7 +7,7 @@ import { isTransient, lockAttempts, lockTimeoutMs, pauseAfter } from "./lockRetr
 import type { MigrationLog } from "./migrationLog.ts";
 
 const require = createRequire(import.meta.url);
-// PERF: loaded where there is something to migrate.
+// PERF: only loaded if there is something to migrate.
 const graphileMigrate = () => require("graphile-migrate") as typeof import("graphile-migrate");
 
 export interface ChainOptions {
@@ -16,9 +16,9 @@ export interface ChainOptions {
   log?: MigrationLog | undefined;
 }
 
-/** Brings the job runner's own schema up to date; the migrations build upon it. */
+/** Migrates the job runner's own schema, on which the migrations build. */
 export async function migrateJobRunner(connectionString: string, log?: MigrationLog): Promise<void> {
-  // Its library reports an idle connection's end as an error; the messages go where ours go.
+  // Its library reports the end of an idle connection as an error; its messages go to our log.
   await runMigrations({
     connectionString,
     logger: new WorkerLogger(() => (level, message) => {
@@ -28,16 +28,16 @@ export async function migrateJobRunner(connectionString: string, log?: Migration
 }
 
 /**
- * graphile-migrate keeps its connections for a while and ends the whole process when one breaks, as it does when the
- * embedded database stops meanwhile. So its pools are closed at once.
+ * graphile-migrate keeps its connections for a while and exits the process if one breaks, for example when the
+ * embedded database stops. So its pools are closed at once.
  */
 export function closeConnections(): void {
   (require("graphile-migrate/dist/pgReal.js") as { clearAllPools(): void }).clearAllPools();
 }
 
 /**
- * Runs the committed migrations that a database lacks; graphile-migrate's connection is gone afterwards. A lock is waited for
- * briefly, so that others do not queue behind, and then again after a pause: each migration is a transaction of its own.
+ * Runs the committed migrations that a database lacks, and closes graphile-migrate's connection. Locks are waited for
+ * briefly, so that others do not queue behind, and retried after a pause: each migration is a transaction of its own.
  * @param owner a connection to the same database.
  */
 export async function runChain(

@@ -1,54 +1,54 @@
-/** Who is asking and what the token in use allows, as `createAuthenticator` found it. */
+/** The viewer and what their token permits, as determined by `createAuthenticator`. */
 export interface Claims {
   /** Null without a token. */
   readonly userId: string | null;
-  /** The session of the login token in use; undefined with an access token. */
+  /** The session of the login token; undefined with an access token. */
   readonly sessionId?: string;
-  /** The access token in use; undefined with a login token. */
+  /** The access token; undefined with a login token. */
   readonly tokenId?: string;
   readonly readOnly: boolean;
-  /** The only organization that the access token works in; undefined: all of its user. */
+  /** The only organization in which the access token is valid; undefined for all of its user. */
   readonly organizationId?: string;
-  /** Whether some or all organizations of the user refuse them because they have no second factor; undefined: none does. */
+  /**
+   * Whether some or all organizations of the user refuse access because there is no second factor; undefined if none
+   * does.
+   */
   readonly secondFactorWithholds?: "SOME" | "ALL";
   /** Whether an AI acts for the user. */
   readonly isAgent?: boolean;
-  /** The permissions that the access token is restricted to; undefined: all of its user. */
+  /** Permissions that the access token is restricted to; undefined for all of its user. */
   readonly scopes?: readonly string[];
 }
 
 /** The viewer without a token. */
 export const anonymous: Claims = Object.freeze({ userId: null, readOnly: false });
 
-/** What else the database is told about a request. */
+/** Request context for the database. */
 export interface RequestFacts {
   readonly requestId: string;
-  /** The caller's address, as the transport trusts it. */
+  /** Client address, as determined by the transport. */
   readonly ip?: string;
-  /** The caller's program, as it says; kept with what is signed. */
+  /** User agent; stored with signatures. */
   readonly userAgent?: string;
-  /** The way the request came in: UI, API, SYSTEM, IMPORT, INTEGRATION or WEBHOOK. */
+  /** Channel of the request: UI, API, SYSTEM, IMPORT, INTEGRATION or WEBHOOK. */
   readonly channel: string;
-  /** The W3C `traceparent` of the request, where it is recorded; jobs take it along. */
+  /** W3C `traceparent` of the request, if it is traced; passed on to jobs. */
   readonly traceparent?: string | undefined;
-  /** What the caller's program asks for, where there is a catalogue of it. */
+  /** Preferred language of the client, if there is a catalogue for it. */
   readonly language?: string | undefined;
 }
 
-/** Strangers share few connections, so none of them may hold one for long. */
+/** Visitors share few connections, so none may hold one for long. */
 const STRANGERS_STATEMENT_TIMEOUT = "8s";
 
-/**
- * The settings of a transaction that acts for these claims. The database's policies and functions read them; whatever is
- * not said here does not hold there.
- */
+/** Settings of a transaction for these claims. Policies and functions read them; omitted settings do not apply. */
 export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, string> {
   const { userId, sessionId, tokenId, organizationId, scopes, readOnly, isAgent } = claims;
   const settings: Record<string, string> = {
     role: userId === null ? "plat_anonymous" : "plat_user",
     "plat.request_id": facts.requestId,
     "plat.channel": facts.channel,
-    // What a check hands on takes its place; nothing else may.
+    // Settings from the token check replace these; nothing else may.
     "plat.access": "",
   };
   if (userId === null) settings.statement_timeout = STRANGERS_STATEMENT_TIMEOUT;
@@ -70,13 +70,13 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
   return settings;
 }
 
-/** In place: steps of the plan hold the object already. It has to be the request's own. */
+/** Modified in place, since plan steps already hold the object, which must belong to this request. */
 export function replaceSettings(settings: Record<string, string>, by: Record<string, string>): void {
   for (const name of Object.keys(settings)) delete settings[name];
   Object.assign(settings, by);
 }
 
-/** These settings for a user who has just signed in: without the restrictions of the token that the request came with. */
+/** Settings for a user who has just signed in, without the restrictions of the token of the request. */
 export function signedInSettings(settings: Record<string, string>, userId: string): Record<string, string> {
   const kept = [
     "plat.access",

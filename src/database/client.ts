@@ -1,6 +1,7 @@
 /**
- * Connections that do not wait for ever. A host that vanishes closes no connection: TCP goes on sending to it for a quarter of an hour,
- * and a proxy that has lost its other side takes everything and answers nothing. So each wait has a deadline on this side.
+ * Connections with timeouts. A host that disappears closes no connection: TCP retransmits for a quarter of an hour,
+ * and a proxy without its upstream accepts everything and never answers. So each wait has a deadline on the client
+ * side.
  */
 import { Client, type ClientConfig } from "pg";
 import { startSpan } from "../tracing/spans.ts";
@@ -8,38 +9,38 @@ import { workContext } from "../base/workContext.ts";
 import { startTiming, type StatementTiming, statementTimings } from "./timings.ts";
 import type { DatabaseValue } from "./databaseValue.ts";
 
-/** Milliseconds to connect, log-in included. */
+/** Milliseconds to connect, including authentication. */
 const CONNECT_MS = 10_000;
-/** Milliseconds that the server has to close a connection after it was told goodbye. */
+/** Milliseconds that the server has to close a connection after Terminate. */
 const END_MS = 2_000;
-/** Idle milliseconds after which the system asks whether the other host is there; it asks ten times, each second. */
+/** Idle milliseconds before TCP keep-alive probes; ten probes, one per second. */
 const KEEP_ALIVE_MS = 10_000;
-/** How often a connection that waits for an answer is looked at, at most. */
+/** Minimum interval of checks on a connection that awaits a response. */
 const LOOK_MS = 1_000;
-/** Characters of a statement that a span shows. */
+/** Characters of a statement shown in a span. */
 const SPAN_TEXT_LENGTH = 500;
 
 export interface DatabaseClientConfig extends ClientConfig {
   /**
-   * Milliseconds of silence during a statement after which the connection is given up. It has to be longer than the `statement_timeout`
-   * of the connection: the server then answers first, and says why. A minute unless given.
+   * Milliseconds of silence during a statement after which the connection is closed. Must exceed the
+   * `statement_timeout` of the connection, so that the server answers first, with a reason. Default: one minute.
    */
   answerWithin?: number;
-  /** Milliseconds to connect, log-in included; ten seconds unless given. */
+  /** Milliseconds to connect, including authentication. Default: ten seconds. */
   connectWithin?: number;
   /** Whether the names of statements are left out, so that the server keeps none prepared. */
   unnamed?: boolean;
 }
 
 /**
- * Where the event loop was held up, what has arrived meanwhile is read first. For the same reason times are counted in looks, of which one
- * is made however long that took.
+ * If the event loop was blocked, data that has arrived is read first. For the same reason time is counted in checks,
+ * each of which counts as one however long it was delayed.
  */
 function afterReading(work: () => void): void {
   setImmediate(() => setImmediate(work));
 }
 
-/** The server said nothing for too long, so that the connection was given up. What became of the statement is unknown. */
+/** The server was silent for too long, so the connection was closed. The outcome of the statement is unknown. */
 export class NoAnswerError extends Error {
   readonly code = "ETIMEDOUT";
 
@@ -49,27 +50,27 @@ export class NoAnswerError extends Error {
   }
 }
 
-/** What the types of `pg` do not tell of a client. */
+/** Members of a client that the types of `pg` lack. */
 interface Inside {
   connection: { stream: { bytesRead: number; destroy(error?: Error): void } };
 }
 
-/** The client of node-postgres, with a deadline on connecting, on each answer, and on its end. */
+/** The client of node-postgres, with timeouts for connecting, each response, and disconnecting. */
 export class DatabaseClient extends Client {
   readonly #name: string;
   readonly #answerWithin: number;
   readonly #connectWithin: number;
   readonly #unnamed: boolean;
-  /** Whether an answer is waited for; for how many milliseconds nothing was heard, and the bytes that were heard until then. */
+  /** Whether a response is awaited, for how many milliseconds nothing was received, and the byte count until then. */
   #isBusy = false;
   #silence = 0;
   #bytes = 0;
-  /** Ends the measuring of what is answered now, where somebody measures. */
+  /** Ends the measurement of the current statement, if there is one. */
   #answered: (() => void) | undefined;
   #looking: NodeJS.Timeout | undefined;
 
   constructor(config: DatabaseClientConfig = {}) {
-    // The driver's own deadline strikes as well where the answer has come and nobody had the time to read it.
+    // The driver's own timeout also fires if the response has arrived but the event loop had no time to read it.
     super({
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
@@ -94,7 +95,7 @@ export class DatabaseClient extends Client {
     });
   }
 
-  /** @throws where the server cannot be reached, or does not let it in in time */
+  /** @throws if the server is unreachable, or does not accept the connection in time */
   override connect(): Promise<DatabaseValue>;
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<DatabaseValue> | void {
@@ -123,7 +124,7 @@ export class DatabaseClient extends Client {
     return (this as unknown as Inside).connection.stream;
   }
 
-  // What it takes and gives has many types, and they stay those of `Client`.
+  // Has many overloads, which stay those of `Client`.
   override query(...statement: DatabaseValue[]): DatabaseValue {
     if (!this.#isBusy) {
       this.#isBusy = true;
@@ -137,7 +138,7 @@ export class DatabaseClient extends Client {
     return (super.query as (...statement: DatabaseValue[]) => DatabaseValue).apply(this, sent);
   }
 
-  /** Begins to measure, for metrics, the log of slow statements and traces. */
+  /** Starts measuring, for metrics, the slow statement log and traces. */
   #measure(statement: string | { text?: string } | undefined): (() => void) | undefined {
     const startedAt = startTiming(statementTimings);
     const text = typeof statement === "string" ? statement : statement?.text;
@@ -164,7 +165,7 @@ export class DatabaseClient extends Client {
     return setTimeout(() => this.#look(step), step).unref();
   }
 
-  // Looked at rather than told of: a listener would be called for each piece of a large answer.
+  // Polled instead of a listener, which would be called for each chunk of a large response.
   #look(step: number): void {
     this.#looking = undefined;
     if (!this.#isBusy) return;
@@ -183,7 +184,7 @@ export class DatabaseClient extends Client {
       });
   }
 
-  /** Says goodbye, and hangs up where nobody answers that within two seconds. */
+  /** Sends Terminate, and closes the socket if there is no answer within two seconds. */
   override end(): Promise<void>;
   override end(callback: (error?: Error) => void): void;
   override end(callback?: (error?: Error) => void): Promise<void> | void {

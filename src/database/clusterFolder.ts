@@ -6,9 +6,9 @@ import { stopLeftover } from "./postmaster.ts";
 import { canReach, type RunAs } from "./systemUser.ts";
 
 /**
- * The folder that holds the cluster: `DATA_DIR/postgres`. Where the database's user cannot pass to it (root
- * started us in a folder of mode 0700), it is a symbolic link to a place of its own below /var/lib/plat, so
- * that no mode of a folder we did not make is ever changed.
+ * The folder of the cluster: `DATA_DIR/postgres`. If the database user cannot reach it (root started us in a folder
+ * of mode 0700), it is a symbolic link to a folder below /var/lib/plat, so that we never change the mode of a folder
+ * that we did not create.
  * @returns the real path, and the path as the user knows it.
  */
 export async function clusterFolder(
@@ -43,7 +43,7 @@ async function create(dataDir: string, shownAs: string, runAs: RunAs): Promise<v
   await mkdir(folder, { mode: 0o700 });
   if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(folder, runAs.uid, runAs.gid);
   if (folder === shownAs) return;
-  // For whoever finds the folder and wonders whose it is.
+  // Explains the folder to anyone who finds it.
   await writeFile(
     join(folder, "README"),
     `PostgreSQL cluster of the Plat service with DATA_DIR=${dataDir}\n`,
@@ -51,12 +51,15 @@ async function create(dataDir: string, shownAs: string, runAs: RunAs): Promise<v
   await symlink(folder, shownAs);
 }
 
-/** Where an upgrade makes the new cluster, in a folder `data`, from a copy of the former one, in a folder `old`. */
+/**
+ * Where an upgrade creates the new cluster, in the folder `data`, from a copy of the old one, in the folder `old`.
+ */
 export const unfinishedUpgrade = (folder: string): string => join(folder, "unfinished-upgrade");
 
 /**
- * An upgrade moves the old cluster away once the new one is whole, and nothing else leaves a folder without a cluster beside an upgrade: one that was
- * killed in that moment is completed. Otherwise the new cluster would be removed, and an empty one be made.
+ * An upgrade moves the old cluster away once the new one is complete; nothing else leaves an upgrade folder without a
+ * cluster beside it. If it was killed at that moment, it is completed here; otherwise the new cluster would be
+ * deleted and an empty one created.
  */
 async function completeUpgrade(folder: string): Promise<void> {
   const data = join(folder, "data");
@@ -72,12 +75,12 @@ async function completeUpgrade(folder: string): Promise<void> {
   if (!isThere && isMade) await rename(made, data);
 }
 
-/** What a start or an upgrade left that was killed before it was through; a server may still run on it. */
+/** Left by a start or upgrade that was killed before it completed; a server may still be running on it. */
 async function removeUnfinished(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith("unfinished")) continue;
     for (const data of ["data", "old"]) await stopLeftover(join(folder, name, data));
-    // A program that was making it may write on for a moment.
+    // A program that was creating it may still be writing.
     await rm(join(folder, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }

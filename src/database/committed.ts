@@ -47,18 +47,18 @@ function parseMigration(file: string, text: string): Migration {
   };
 }
 
-/** The sum of the last migration, which covers all before it; empty when there is none. */
+/** Hash of the last migration, which covers all previous ones; empty if there is none. */
 export async function migrationsHash(folder: string): Promise<string> {
   return (await readMigrations(join(folder, "committed"))).at(-1)?.hash ?? "";
 }
 
-/** graphile-migrate's own sum: it covers the body and, through the previous sum, all that came before. */
+/** graphile-migrate's own hash: it covers the body and, through the previous hash, everything before. */
 export function migrationHash(body: string, previous: string | undefined): string {
   const text = `${previous ?? ""}\n${body.trim()}`.trim();
   return `sha1:${createHash("sha1").update(`${text}\n`).digest("hex")}`;
 }
 
-/** The migration's text with the headers it should have. */
+/** Text of the migration with correct headers. */
 export function migrationText(
   migration: Migration,
   previous: string | undefined,

@@ -1,4 +1,7 @@
-/** What git knows of committed migrations: from the baseline on, none may be edited or removed, since databases hold it. */
+/**
+ * Git history of committed migrations: since the baseline, none may be edited or removed, since databases have run
+ * them.
+ */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,12 +11,12 @@ import { promisify } from "node:util";
 const marker = "migrations/baseline.sql";
 const folder = "migrations/committed";
 
-/** Either what was found, one sentence each, or why nothing could be looked at. */
+/** Either the findings, one sentence each, or why nothing could be checked. */
 export type HistoryCheck = { faults: string[] } | { unknown: string };
 
 /**
- * Compares the working tree with each commit since the one that last changed migrations/baseline.sql: a committed migration
- * of any of them has to be there, byte for byte as it was committed first.
+ * Compares the working tree with each commit since the one that last changed migrations/baseline.sql: every migration
+ * committed since must exist, byte for byte as first committed.
  * @param repository the root of the working tree.
  */
 export async function checkHistory(repository: string): Promise<HistoryCheck> {
@@ -31,7 +34,7 @@ export async function checkHistory(repository: string): Promise<HistoryCheck> {
 
   const faults: string[] = [];
   const compared = new Set<string>();
-  // Its first commit counts: what was edited can be restored.
+  // The first commit counts, so that an edited file can be restored.
   const compare = async (commit: string, path: string, blob: string) => {
     if (compared.has(path)) return;
     compared.add(path);
@@ -50,7 +53,7 @@ export async function checkHistory(repository: string): Promise<HistoryCheck> {
     ...[
       "log",
       "--ancestry-path",
-      // What a branch committed and took back before it was merged, no database of the main line holds.
+      // Migrations that a branch committed and withdrew before the merge are in no database of the main line.
       "--first-parent",
       "--reverse",
       "-m",
@@ -70,7 +73,7 @@ export async function checkHistory(repository: string): Promise<HistoryCheck> {
   return { faults };
 }
 
-/** As git names the content of a file. */
+/** Git blob hash of a file. */
 function blobHash(content: Buffer): string {
   return createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
 }

@@ -1,22 +1,22 @@
 import type { Pool } from "pg";
 
-/** What the database itself says about one constraint or unique index. */
+/** Metadata of one constraint or unique index. */
 export interface ConstraintMessage {
-  /** The prose of its `comment on constraint`, or undefined when nobody wrote one. */
+  /** Text of its `comment on constraint`, or undefined. */
   readonly message: string | undefined;
-  /** Column names in the order of the key; empty for a domain's constraint. */
+  /** Column names in key order; empty for a domain constraint. */
   readonly columns: readonly string[];
 }
 
 /** By `constraintKey`. */
 export type ConstraintMessages = ReadonlyMap<string, ConstraintMessage>;
 
-/** Names of constraints are unique per table or domain only, so the key has all three parts. */
+/** Constraint names are only unique per table or domain, so the key has all three parts. */
 export function constraintKey(schema: string, relationOrDomain: string, constraint: string): string {
   return `${schema}.${relationOrDomain}.${constraint}`;
 }
 
-/** Smart tags come first in a comment; what follows them is the sentence. */
+/** Smart tags come first in a comment, followed by the message. */
 function prose(comment: string | null): string | undefined {
   if (comment === null) return undefined;
   const lines = comment.split("\n");
@@ -64,8 +64,9 @@ const query = `
      and not exists (select from pg_constraint con where con.conindid = i.indexrelid and con.contype in ('p', 'u', 'x'))`;
 
 /**
- * Reads every constraint's comment and columns from the catalogue, unique indexes and domains included, columns that are not null omitted.
- * Meant to run once at start, after the migrations: the sentence for the caller is written beside the constraint.
+ * Reads comment and columns of every constraint from the catalog, including unique indexes and domains, except
+ * not-null constraints. Called once at start, after the migrations: error messages are written beside their
+ * constraints.
  */
 export async function loadConstraintMessages(pool: Pick<Pool, "query">): Promise<ConstraintMessages> {
   const { rows } = await pool.query<{

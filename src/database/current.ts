@@ -20,7 +20,7 @@ export async function readCurrent(folder: string): Promise<string> {
   return splitStatements(text).length === 0 ? "" : text;
 }
 
-/** What of it the database has, as graphile-migrate notes it; empty for none. */
+/** The part of it that the database has, as recorded by graphile-migrate; empty if none. */
 export async function appliedCurrent(owner: Client): Promise<string> {
   const { rows: there } = await owner.query<{ yes: boolean }>(
     "select to_regclass('graphile_migrate.current') is not null as yes",
@@ -34,8 +34,8 @@ export async function appliedCurrent(owner: Client): Promise<string> {
 }
 
 /**
- * When what was applied has been committed since, as the next migration, the database has that one already.
- * @returns whether it was so.
+ * If the applied text has been committed since as the next migration, the database already has that migration.
+ * @returns whether that was the case
  */
 export async function adoptCommitted(owner: Client, pending: readonly Migration[]): Promise<boolean> {
   const [next] = pending;
@@ -51,10 +51,11 @@ export async function adoptCommitted(owner: Client, pending: readonly Migration[
 }
 
 /**
- * Applies the text in one transaction. What an earlier text of it had added (tables, columns, keys, indexes, types) is
- * dropped first, so that it can be edited as a migration that runs once; what it had altered or dropped stays so.
- * @param chain the structure that the committed migrations make.
- * @param here what the database has, where it was read already.
+ * Applies the text in one transaction. Whatever an earlier version of the text had added (tables, columns, keys,
+ * indexes, types) is dropped first, so that it can be edited as a migration that runs once; what it had altered or
+ * dropped stays.
+ * @param chain the structure after the committed migrations.
+ * @param here the catalog of the database, if already read.
  * @throws SchemaError
  */
 export async function applyCurrent(
@@ -76,7 +77,7 @@ export async function applyCurrent(
   }
 }
 
-/** Notes what of it the database has now, as graphile-migrate does. */
+/** Records what the database now has of it, as graphile-migrate does. */
 export async function noteCurrent(owner: Client, text: string): Promise<void> {
   await owner.query("delete from graphile_migrate.current where filename = $1", [currentFile]);
   if (text)
@@ -87,7 +88,7 @@ export async function noteCurrent(owner: Client, text: string): Promise<void> {
 }
 
 /**
- * Runs the text inside the transaction that is open, without the statements that `applied` has.
+ * Runs the text in the open transaction, without the statements in `applied`.
  * @throws SchemaError
  */
 export async function runCurrent(client: Client, folder: string, text: string, applied = ""): Promise<void> {
@@ -105,7 +106,7 @@ async function undo(
 ): Promise<void> {
   const kept = new Set(chain.map(({ identity }) => identity));
   const added = here.filter((object) => isStructure(object) && !kept.has(object.identity));
-  // Tables first: most of what is theirs goes with them, and what is gone already is no failure.
+  // Tables first: most dependent objects go with them, and a missing object is not a failure.
   for (const { drop } of added.toSorted((a, b) => Number(b.kind === "table") - Number(a.kind === "table")))
     await attempt(owner, /^drop |^alter table .* drop /.test(drop) ? `${drop} cascade` : drop);
 }

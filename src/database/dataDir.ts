@@ -1,9 +1,9 @@
 import { accessSync, constants, mkdirSync } from "node:fs";
 
 /**
- * Creates the data folder when it is missing. Made by root it lets other users pass through, since the
- * embedded database runs as one; each secret inside has a mode of its own.
- * @throws Error with a sentence for the user when the folder cannot be used.
+ * Creates the data folder if it is missing. If root creates it, other users may traverse it, since the embedded
+ * database runs as one; each secret in it has its own mode.
+ * @throws Error with a message for the user if the folder cannot be used.
  */
 export function prepareDataDir(dataDir: string): void {
   try {

@@ -1,15 +1,21 @@
 import { DatabaseError } from "pg";
 
-/** SQLSTATEs with which PostgreSQL asks for a whole transaction to be run again. */
+/** SQLSTATEs after which the entire transaction should be retried. */
 export const retryableStates: ReadonlySet<string> = new Set(["40001", "40P01"]);
 
-/** SQLSTATE of a lock that was waited for in vain: lock_timeout, NOWAIT. */
+/** SQLSTATE of a lock timeout: lock_timeout, NOWAIT. */
 export const LOCK_NOT_AVAILABLE = "55P03";
 
-/** Of a server that takes no changes: it is a standby or read-only, or its disk is full. Node's own codes for the latter included. */
+/**
+ * SQLSTATEs of a server that accepts no changes: a standby, read-only, or a full disk; including Node's own codes for
+ * the latter.
+ */
 const NO_CHANGES = new Set(["25006", "53100", "ENOSPC", "EDQUOT"]);
 
-/** Whether the database is there and takes no changes at the moment, which passes without this process doing anything. */
+/**
+ * Whether the database is reachable but accepts no changes at the moment, which resolves without action by this
+ * process.
+ */
 export const refusesChanges = (error: unknown): boolean =>
   NO_CHANGES.has(((error ?? {}) as { code?: string }).code ?? "");
 
@@ -17,8 +23,9 @@ export const refusesChanges = (error: unknown): boolean =>
 const CLOSING = new Set(["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"]);
 
 /**
- * The connection was lost or could not be made. `code` is an SQLSTATE like those of the server's own errors:
- * 08001 (not made), 08006 (lost; whether the transaction was committed is then unknown). The socket's or driver's error is the `cause`.
+ * The connection was lost or could not be established. `code` is an SQLSTATE like those of server errors: 08001 (not
+ * established), 08006 (lost; the outcome of the transaction is unknown). The error of the socket or driver is the
+ * `cause`.
  */
 export class DatabaseConnectionError extends Error {
   readonly code: "08001" | "08006";
@@ -32,28 +39,28 @@ export class DatabaseConnectionError extends Error {
   }
 }
 
-/** Sentences of the driver about a connection that is gone: it gives them no code. */
+/** Driver messages about lost connections, which have no code. */
 const gone =
   /^(Connection terminated|Client (was closed|has encountered a connection error) and is not queryable)/;
 
-/** Whether the driver says that the connection was lost, to whoever asked it without one of our clients in between. */
+/** Whether the driver reports a lost connection, for callers that do not use our clients. */
 export const isLostConnection = (error: unknown): error is Error =>
   error instanceof Error && !("code" in error) && gone.test(error.message);
 
-/** The SQLSTATE of an error of the server or of {@link DatabaseConnectionError}; undefined for anything else. */
+/** SQLSTATE of a server error or {@link DatabaseConnectionError}; undefined for anything else. */
 export function sqlState(error: unknown): string | undefined {
   if (error instanceof DatabaseError || error instanceof DatabaseConnectionError) return error.code;
   return undefined;
 }
 
-/** Whether the unit of work failed only because of what others did at the same time: 40001, 40P01. */
+/** Whether the unit of work failed only because of concurrent work: 40001, 40P01. */
 export function isRetryable(error: unknown): boolean {
   return retryableStates.has(sqlState(error) ?? "");
 }
 
 /**
- * Whether the connection on which this error came is of no further use.
- * Class 08 of the server does not say so: 08P01, a wrong number of parameters, leaves the connection in order.
+ * Whether the connection is unusable after this error. Class 08 from the server does not imply it: after 08P01, a
+ * wrong number of parameters, the connection is fine.
  */
 export function closesConnection(error: unknown): boolean {
   if (error instanceof DatabaseConnectionError) return true;
@@ -62,8 +69,8 @@ export function closesConnection(error: unknown): boolean {
 }
 
 /**
- * Whether the server refused a prepared statement as such, before running anything: its result type changed by a
- * migration, or it is gone (DISCARD, DEALLOCATE). The message is translated by servers, so the raising routine decides.
+ * Whether the server refused a prepared statement as such, before executing it: a migration changed its result type,
+ * or it no longer exists (DISCARD, DEALLOCATE). Messages are localized, so the raising routine decides.
  */
 export function isStaleStatement(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return false;

@@ -1,5 +1,5 @@
 /**
- * What statements return, and what drivers take whose overloads cannot be told apart: the comment of the function in SQL says what is in it.
- * `any` stands in this file and in src/schema/stackTypes.ts alone.
+ * Values returned by statements, and arguments of drivers with ambiguous overloads: the SQL comment of the function
+ * documents the content. `any` is only used in this file and in src/schema/stackTypes.ts.
  */
 export type DatabaseValue = any;

@@ -2,15 +2,21 @@ import type { DatabaseError } from "pg";
 import { isRetryable, LOCK_NOT_AVAILABLE, sqlState } from "./databaseErrors.ts";
 import type { Session } from "./session.ts";
 
-/** What ends by itself has expired before anybody reads it; see migrations/objects/01-foundation/deadlines.sql. */
+/**
+ * Expiry before reads: records past their deadline are expired before anybody reads them; see
+ * migrations/objects/01-foundation/deadlines.sql.
+ */
 export interface Deadlines {
-  /** SQL expression that raises {@link Deadlines.due} while something is due. */
+  /** SQL expression that raises {@link Deadlines.due} if something is due. */
   readonly probe: string;
-  /** SQLSTATE of that; its DETAIL is `{ "organizationId", "own" }`. */
+  /** SQLSTATE raised by it; DETAIL is `{ "organizationId", "own" }`. */
   readonly due: string;
-  /** Statement that expires some of it, given these two, and gives how many, less than 0 where all of it is locked. */
+  /**
+   * Statement that expires a batch, given these two; returns the number of expired records, negative if all are
+   * locked.
+   */
   readonly expire: string;
-  /** How long a statement waits until what is due in the viewer's organizations is expired; then it reads what is there. */
+  /** How long a statement waits for expiry in the viewer's organizations; then it reads stale data. */
   readonly patienceMs: number;
 }
 
@@ -22,25 +28,30 @@ export const serviceDeadlines: Deadlines = {
   patienceMs: 5000,
 };
 
-/** How long a statement expires for organizations that its viewer has no part in; each round takes 20 ms at most. */
+/**
+ * For how long a statement expires records of organizations that its viewer does not belong to; each round takes at
+ * most 20 ms.
+ */
 const patienceForOthersMs = 40;
-/** How long nobody expires for others after there was more than that, or it was locked. */
+/** For how long nobody expires records for others after there were too many, or they were locked. */
 const pauseMs = 1000;
 
-/** Stands among organizations for all those that a viewer has no part in. */
+/** Represents all organizations that a viewer does not belong to. */
 const others = "others";
 
-/** Whose deadlines a transaction does not look at: all, or those of organizations that the viewer has no part in. */
+/** Which deadlines a transaction ignores: all, or those of organizations that the viewer does not belong to. */
 export type Stale = "on" | typeof others;
-/** Organization → until when nobody waits for it, since somebody lost patience a moment ago. */
+
+/** Organization → until when nobody waits for it, after a wait has just timed out. */
 const staleUntil = new WeakMap<Deadlines, Map<string, number>>();
 
 /**
- * Runs it; when the database says that something is due, has that expired, in a transaction of the service's own, and runs
- * it again. The refusal undid the whole attempt, so it was as if it had not been made. Where there is more than can be
- * expired in a few seconds, such as after days of standstill, it goes on behind the clock instead, as do others for a while; at once
- * where somebody has locked what is due, or nearly at once where it is of organizations that the viewer has no part in.
- * @param attempt is given the value of `plat.stale_reads` for its transaction, which is part of the transaction: a pooler may hand on the connection after it
+ * Runs a statement. If the database reports that something is due, expires it in a separate transaction and runs the
+ * statement again; the refusal rolled back the entire attempt. If there is more than can be expired in a few seconds,
+ * for example after days of downtime, the statement reads stale data, as do others for a while; at once if someone
+ * has locked what is due, or almost at once if it belongs to organizations that the viewer is not part of.
+ * @param attempt gets the value of `plat.stale_reads` for its transaction; a session must not keep it, since a pooler
+ * may pass it on
  */
 export async function afterExpiry<T>(
   session: Session,
@@ -49,7 +60,7 @@ export async function afterExpiry<T>(
 ): Promise<T> {
   if (deadlines === undefined) return attempt();
   let stale: Stale | undefined;
-  /** When it began to wait for its own organizations, and for others. */
+  /** When it started to wait for its own organizations, and for others. */
   const began: { own?: number; others?: number } = {};
   for (;;) {
     let whose: { organizationId: string; own: boolean };
@@ -74,14 +85,14 @@ export async function afterExpiry<T>(
     if (!mayReadStale(deadlines, key) && !(await expire(session, deadlines, whose)))
       readStale(deadlines, key, pauseMs);
     if (mayReadStale(deadlines, key)) {
-      // Behind with its own, it does not wait for others either.
+      // A statement that reads stale data of its own organizations does not wait for others either.
       stale = whose.own ? "on" : others;
       if (whose.own) return attempt(stale);
     }
   }
 }
 
-/** Whether nothing that is locked was in the way. */
+/** Whether no lock was in the way. */
 async function expire(
   session: Session,
   { expire: text }: Deadlines,

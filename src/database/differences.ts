@@ -1,16 +1,19 @@
 import { replaceableKinds, type CatalogObject } from "./catalog.ts";
 
-/** An object that two catalogs do not have alike. */
+/** An object that differs between two catalogs. */
 export interface Difference {
   kind: CatalogObject["kind"];
   identity: string;
-  /** What the database has. */
+  /** Definition in the database. */
   here?: CatalogObject;
-  /** What the files of the schema make. */
+  /** Definition in the schema files. */
   wanted?: CatalogObject;
 }
 
-/** What a database has otherwise than its reference, sorted as the catalogs are: first what is wanted, then what is too much. */
+/**
+ * Differences between a database and its reference, sorted like the catalogs: first missing objects, then unexpected
+ * ones.
+ */
 export function differences(here: readonly CatalogObject[], wanted: readonly CatalogObject[]): Difference[] {
   const present = new Map(here.map((object) => [object.identity, object]));
   const required = new Set(wanted.map(({ identity }) => identity));
@@ -26,12 +29,12 @@ export function differences(here: readonly CatalogObject[], wanted: readonly Cat
   return [...changed, ...extra];
 }
 
-/** Whether it belongs to migrations: such differences are told, never changed. */
+/** Whether it belongs to migrations: such differences are reported, never changed. */
 export function isStructure({ kind }: Pick<CatalogObject, "kind">): boolean {
   return !replaceableKinds.has(kind);
 }
 
-/** A difference that stays as a sentence. */
+/** Message for a difference that is left. */
 export function driftSentence({ kind, identity, here, wanted }: Difference): string {
   const source = isStructure({ kind }) ? "migrations" : "files of objects";
   if (!here) return `The database lacks ${identity}, which the ${source} make.`;

@@ -1,14 +1,15 @@
 /**
- * What the service needs of node-postgres that its interface does not promise: several statements in one write (src/database/fusedQuery.ts), and
- * deadlines on silence (src/database/client.ts). So the version is pinned in package.json, and a start says what is missing.
+ * Parts of node-postgres that its public interface does not guarantee: several statements in one write
+ * (src/database/fusedQuery.ts) and timeouts (src/database/client.ts). The version is therefore pinned in
+ * package.json, and checked at start.
  */
 import { createRequire } from "node:module";
 import pg, { Client } from "pg";
 
-/** The version that was read and tested. */
+/** The version that was reviewed and tested. */
 export const DRIVER_VERSION = "8.23.1";
 
-/** Whatever of the driver is looked at. */
+/** Members of the driver that are checked. */
 export interface Driver {
   readonly version: string;
   readonly utils: object;
@@ -16,7 +17,7 @@ export interface Driver {
   readonly client: object;
 }
 
-/** What a query of one's own writes with, in the order of the protocol. */
+/** Methods that custom queries use, in protocol order. */
 const WIRE = ["parse", "bind", "describe", "execute", "close", "sync", "sendCopyFail", "on", "off"];
 const STREAM = ["cork", "uncork", "destroy", "prependListener", "bytesRead"];
 
@@ -29,8 +30,8 @@ export function installedDriver(): Driver {
 }
 
 /**
- * For a start: a driver of another kind would send half a batch, or wait for ever.
- * @throws Error with a sentence for the user where something is missing
+ * Called at start: an unsupported driver would send half a batch, or wait forever.
+ * @throws Error with a message for the user if something is missing
  */
 export function requireDriver(driver = installedDriver()): void {
   const { connection } = driver.client as { connection?: object };

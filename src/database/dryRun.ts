@@ -1,7 +1,7 @@
-import { HeldRun } from "./heldRun.ts";
+import { OperationTransaction } from "./operationTransaction.ts";
 import type { Session, Statement } from "./session.ts";
 
-/** An event as the viewer reads it. */
+/** An event as visible to the viewer. */
 export interface DryEvent {
   name: string;
   subjectType: string;
@@ -12,7 +12,7 @@ export interface DryEvent {
   data: Record<string, unknown>;
 }
 
-/** What a dry run has done, and what would follow; see migrations/objects/15-operations/dry-runs.sql. */
+/** Effects of a dry run; see migrations/objects/15-operations/dry-runs.sql. */
 export interface DryRunFindings {
   events: DryEvent[];
   moreEvents: number;
@@ -30,10 +30,10 @@ export interface DryRunFindings {
   }[];
 }
 
-/** Events that are told one by one. */
+/** Maximum number of events that are listed. */
 const mostEvents = 200;
 
-/** The events that the open transaction has written, as its viewer reads them. */
+/** Events written by the open transaction, as visible to the viewer. */
 export async function heldEvents(
   session: Session,
 ): Promise<Pick<DryRunFindings, "events" | "moreEvents"> & { seen: string[] }> {
@@ -45,15 +45,15 @@ const one = async <T>(session: Session, statements: Statement[]): Promise<T> =>
   ((await session.send(statements, true)).rows as [[T]])[0][0];
 
 /**
- * An operation of which nothing is kept: its transaction is read, as far as the viewer may know of it, and rolled back. `COMMIT` is not
+ * A dry run: the transaction is inspected, as far as the viewer may see its effects, and rolled back. `COMMIT` is not
  * among the statements that this file can send.
  */
-export class DryRun extends HeldRun<DryRunFindings> {
+export class DryRun extends OperationTransaction<DryRunFindings> {
   override readonly isDry = true;
 
   protected override async finish(session: Session): Promise<DryRunFindings> {
     const { seen, ...told } = await heldEvents(session);
-    // The rest is for the service, which tells of it what the viewer may know.
+    // The remaining effects are read by the service, which reports what the viewer may see.
     const asService = { text: "select pg_catalog.set_config('role', 'none', true)" };
     const rest = await one<Omit<DryRunFindings, "events" | "moreEvents">>(session, [
       asService,

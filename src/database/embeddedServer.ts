@@ -20,37 +20,40 @@ import type { Logger } from "../base/log.ts";
 export interface EmbeddedOptions {
   dataDir: string;
   logger?: Pick<Logger, "info" | "warn">;
-  /** For how many milliseconds it is tried to start it again where it ends by itself; see keepRunning. It stays ended where omitted. */
+  /**
+   * For how many milliseconds restarts are attempted after the server exits by itself; see keepRunning. Default: no
+   * restarts.
+   */
   againForMs?: number;
-  /** Where PostgreSQL archives its log of changes; nowhere where omitted. */
+  /** Folder where PostgreSQL archives its WAL. Default: no archiving. */
   archive?: ArchiveOptions | undefined;
-  /** For tests: nothing survives a crash of the machine, everything is quicker. */
+  /** For tests: faster, but nothing survives a crash of the machine. */
   fast?: boolean;
 }
 
 export interface ArchiveOptions {
   /** See src/database/backupSeries.ts. */
   folder: string;
-  /** For how long a change may be in the log and not in the archive. */
+  /** Maximum time between a change and its archiving. */
   timeoutSeconds: number;
 }
 
 export interface EmbeddedPostgres {
   /** The owner of the database `plat`, who is the cluster's superuser. */
   connectionString: string;
-  /** Resolves when the database is gone: by `stop`, or by an accident after which it could not be started again. */
+  /** Resolves when the database is gone: after `stop`, or after a crash from which it could not be restarted. */
   exited: Promise<void>;
   stop(): Promise<void>;
 }
 
-/** One that ran for as long begins with short pauses again when it ends. */
+/** A server that ran for as long starts with short back-off again. */
 const ranWellMs = 60_000;
 
 const database = "plat";
 const owner = "plat";
 const passwordName = "postgres.password";
 
-/** For a machine with little memory; durability as PostgreSQL has it. */
+/** For machines with little memory; durability is PostgreSQL's default. */
 export const embeddedSettings = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
@@ -59,7 +62,7 @@ export const embeddedSettings = {
   effective_cache_size: "1GB",
   work_mem: "8MB",
   maintenance_work_mem: "128MB",
-  // Our queries are short; compiling them costs more than it saves.
+  // JIT compilation costs more than it saves for our short queries.
   jit: "off",
   random_page_cost: 1.1,
   checkpoint_timeout: "15min",
@@ -72,8 +75,8 @@ export const embeddedSettings = {
 };
 
 /**
- * Statements of a few callers may keep all processors busy; the one thread that answers everybody goes first on a machine that
- * it shares with the database.
+ * A few clients can keep all CPUs busy; the event loop, which serves everybody, has priority on a machine shared with
+ * the database.
  */
 const NICE = 5;
 
@@ -82,11 +85,11 @@ export const fastSettings = {
   full_page_writes: "off",
   synchronous_commit: "off",
   autovacuum_naptime: "1h",
-  // Refusals are what many tests are about.
+  // Many tests are about refusals.
   log_min_messages: "fatal",
   // Everything is in memory.
   io_method: "sync",
-  // The folder may lie in memory, where the log takes some.
+  // The folder may be in memory, where WAL takes space.
   wal_level: "minimal",
   max_wal_senders: 0,
   min_wal_size: "32MB",
@@ -94,9 +97,9 @@ export const fastSettings = {
 };
 
 /**
- * Creates (once) and starts the PostgreSQL 18 that comes with the service, below `dataDir`, reachable on the
- * loopback interface with a random password only.
- * @throws Error with a sentence for the user when the folder is in use, unreachable, or programs are missing.
+ * Creates (once) and starts the bundled PostgreSQL 18 below `dataDir`, reachable only on the loopback interface with
+ * a random password.
+ * @throws Error with a message for the user if the folder is in use or inaccessible, or programs are missing.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { dataDir, logger, archive, againForMs, fast = false } = options;
@@ -150,7 +153,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
       await postmaster.stop();
       throw error;
     }
-    // Unlocked whenever the server is gone; until then the folder is taken.
+    // The folder stays locked until the server is gone.
     const kept = againForMs === undefined ? postmaster : keepRunning(postmaster, start, againForMs, logger);
     const exited = kept.exited.then(unlock);
     return {
@@ -165,8 +168,9 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
 }
 
 /**
- * Starts a server again, on the same port, when it has ended by itself: whoever is connected meets a restart, and the process that serves them goes on.
- * A full disk is waited for as long as it takes; any other failure for `forMs`, after which `exited` resolves.
+ * Restarts a server on the same port when it exits by itself: connected clients see a restart, and the process that
+ * serves them continues. A full disk is waited for indefinitely; any other failure for `forMs`, after which `exited`
+ * resolves.
  */
 function keepRunning(
   first: Postmaster,
@@ -205,7 +209,7 @@ function keepRunning(
       );
       if (performance.now() - since > ranWellMs) pauses.reset();
       if (!(await restart())) return;
-      // The stop found the one before.
+      // The stop found the previous server.
       if (stopping.signal.aborted) return await running.stop();
     }
   };
@@ -220,12 +224,12 @@ function keepRunning(
   };
 }
 
-/** How the owner of an embedded database logs in, while that listens on a port. */
+/** How the owner of an embedded database connects while it listens on a port. */
 export async function embeddedUrl(dataDir: string, port: number, name = database): Promise<string> {
   return `postgres://${owner}:${await loadOrCreateSecret(dataDir, passwordName)}@127.0.0.1:${port}/${name}`;
 }
 
-/** A segment of the log goes into the archive when it is full, or has been written to for that long. */
+/** A WAL segment is archived when it is full, or has been in use for that long. */
 function archiveSettings(series: string, timeoutSeconds: number): Record<string, string | number> {
   return {
     archive_mode: "on",
@@ -235,7 +239,7 @@ function archiveSettings(series: string, timeoutSeconds: number): Record<string,
   };
 }
 
-/** The major version of PostgreSQL that a cluster is of; undefined where there is none. */
+/** Major version of PostgreSQL of a cluster; undefined without a cluster. */
 export async function majorOf(data: string): Promise<number | undefined> {
   const text = await readFile(join(data, "PG_VERSION"), "utf8").catch(() => undefined);
   return text === undefined ? undefined : Number.parseInt(text, 10);
@@ -265,13 +269,13 @@ interface Cluster {
   data: string;
   runAs: RunAs;
   dataDir: string;
-  /** The database of ours in it, where its name is another one. */
+  /** Name of our database in it, if it differs. */
   from?: string | undefined;
 }
 
 /**
- * Makes a cluster the embedded one of a data folder: its owner can log in with the password that is kept there, and its database has
- * the name that is expected. No server runs on it.
+ * Turns a cluster into the embedded one of a data folder: its owner can log in with the stored password, and its
+ * database has the expected name. No server runs on it meanwhile.
  */
 export async function adoptCluster({
   postgres,
@@ -288,7 +292,7 @@ export async function adoptCluster({
   ]);
 }
 
-/** Made beside its place and moved there when it is whole, so that a crash leaves nothing half made. */
+/** Created beside its final place and moved when complete, so that a crash leaves nothing half done. */
 export async function createCluster({
   initdb,
   folder,
@@ -297,12 +301,13 @@ export async function createCluster({
   runAs,
   fast,
 }: NewCluster): Promise<void> {
-  // A name of its own: what an earlier start had begun may go on for a moment after that was killed, and clears its folder away when it fails.
+  // A unique name: processes of an earlier, killed start may run on for a moment, and delete their folder when they
+  // fail.
   const unfinished = join(folder, `unfinished-${randomUUID()}`);
   const passwordFile = `${unfinished}.password`;
   await writeFile(passwordFile, password, { mode: 0o600 });
   if (runAs.uid !== undefined && runAs.gid !== undefined) await chown(passwordFile, runAs.uid, runAs.gid);
-  // Byte order with Unicode case rules: the same on every machine, and never changed by a library's update.
+  // Byte order with Unicode case rules: the same on every machine, and unaffected by library updates.
   const locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8"];
   const args = [`--pgdata=${unfinished}`, `--username=${owner}`, `--pwfile=${passwordFile}`, ...locale];
   args.push("--auth=scram-sha-256", ...(fast ? ["--no-sync", "--set=scram_iterations=1"] : []));

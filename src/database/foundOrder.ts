@@ -1,19 +1,19 @@
 import type { ClientBase, DatabaseError } from "pg";
 
-/** Something to run that may need others to have run before it. */
+/** A step that may depend on other steps. */
 export interface Step {
   sql: string;
 }
 
-/** A step that did not succeed, and what PostgreSQL said. */
+/** A step that failed, with PostgreSQL's error. */
 export interface FailedStep<S extends Step> {
   step: S;
   error: DatabaseError;
 }
 
-/** Runs one text in a savepoint, so that the transaction goes on after a failure. */
+/** Runs one text in a savepoint, so that the transaction continues after a failure. */
 export async function attempt(client: ClientBase, sql: string): Promise<DatabaseError | undefined> {
-  // On its own: a text that cannot be parsed is refused before any statement of it runs.
+  // Sent on its own: a text with a syntax error is refused before any of its statements runs.
   await client.query("savepoint step");
   try {
     await client.query(sql);
@@ -27,11 +27,12 @@ export async function attempt(client: ClientBase, sql: string): Promise<Database
 }
 
 /**
- * Runs steps in an order that is found: those that fail for want of others are tried again after these, as long as at least
- * one more succeeds each time. Groups are sent as one text; only one that fails is taken apart.
- * @param mayWait whether a failure may be over once others have run.
+ * Runs steps in an order found by trial: steps that fail because of a missing dependency are retried after the
+ * others, as long as at least one more succeeds each time. Groups are sent as one text; only a group that fails is
+ * split.
+ * @param mayWait whether the failure may go away once others have run.
  * @param run runs one text, in a savepoint.
- * @returns those that are left, in the order given; the first one whose failure may not wait comes alone.
+ * @returns the remaining failures, in the given order; the first failure that cannot wait is returned alone.
  */
 export async function runInFoundOrder<S extends Step>(
   client: ClientBase,

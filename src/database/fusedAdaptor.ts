@@ -10,7 +10,7 @@ import { eventLoop } from "../admission/eventLoop.ts";
 import type { FairSemaphore } from "../admission/fairSemaphore.ts";
 import { workOf } from "../admission/operationWork.ts";
 import type { Deadlines } from "./deadlines.ts";
-import { HeldRun } from "./heldRun.ts";
+import { OperationTransaction } from "./operationTransaction.ts";
 import { FusedClient } from "./fusedClient.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { Session } from "./session.ts";
@@ -19,15 +19,15 @@ import { connectionWaits, endTiming, startTiming } from "./timings.ts";
 
 /** Options of the adaptor. */
 export interface FusedAdaptorOptions {
-  /** Prepared statements kept per connection, 100 unless given; 0 prepares none. */
+  /** Prepared statements kept per connection. Default: 100; 0 disables them. */
   readonly preparedStatements?: number;
-  /** What the database must have expired before anybody reads; nothing unless given. */
+  /** Deadlines to expire before reads. Default: none. */
   readonly deadlines?: Deadlines;
-  /** Where operations wait for a connection; without it they wait in the pool's own line, where nobody has a share. */
+  /** Fair queue for connections; without it, operations wait in the pool's own queue. */
   readonly connections?: FairSemaphore;
 }
 
-/** Rows of so many bytes take more than a moment of the event loop to become an answer. */
+/** Rows of this many bytes block the event loop noticeably when they are converted. */
 const LARGE_BYTES = 32_768;
 
 /**
@@ -87,9 +87,9 @@ function makeWithPgClient(
       pgSettings: Record<string, string | undefined> | null,
       callback: (client: NodePostgresPgClient) => T | Promise<T>,
     ): Promise<T> => {
-      // Made before the connection is taken: settings that cannot be read must not cost one.
+      // Created before a connection is taken: invalid settings must not cost one.
       const work = workOf(pgSettings);
-      if (work?.heldTransaction instanceof HeldRun)
+      if (work?.heldTransaction instanceof OperationTransaction)
         return work.heldTransaction.run(
           { pool, deadlines, connections, preparedStatements },
           pgSettings,
@@ -120,7 +120,7 @@ function makeWithPgClient(
       } finally {
         held?.();
       }
-      // What many rows become is made in one go when they are handed over.
+      // Large results are converted in one go when they are handed over.
       if (work && bytes > LARGE_BYTES) await eventLoop.ready(work.party);
       return result;
     },

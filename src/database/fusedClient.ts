@@ -15,9 +15,9 @@ import { announceStatement } from "./statementEvents.ts";
 import { TransactionClient } from "./transactionClient.ts";
 import type { DatabaseValue } from "./databaseValue.ts";
 
-/** How often a statement is sent again after 40001 or 40P01. */
+/** Number of retries after 40001 or 40P01. */
 const MOST_RETRIES = 5;
-/** The longest random pause before each, in milliseconds: where many are in each other's way, they have to spread. */
+/** Maximum random pause before each retry, in milliseconds, so that conflicting statements spread out. */
 const longestPauseMs = (retries: number) => 20 * 3 ** retries;
 
 /**
@@ -30,10 +30,10 @@ const longestPauseMs = (retries: number) => 20 * 3 ** retries;
 export class FusedClient implements NodePostgresPgClient {
   readonly #session: Session;
   readonly #settings: RequestSettings;
-  /** In the names of prepared statements: a plan under RLS is made for one role and made again when another uses it. */
+  /** Part of prepared statement names: a plan under RLS is made for one role and replanned for another. */
   readonly #role: string;
   readonly #deadlines: Deadlines | undefined;
-  /** Told how far the data reach, which statements ran, and what they gave. */
+  /** Called with the position of the data, the statements, and their results. */
   work: OperationWork | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #pending = 0;
@@ -46,15 +46,15 @@ export class FusedClient implements NodePostgresPgClient {
     this.#deadlines = deadlines;
   }
 
-  /** @throws always: a statement sent past this client would run without role and claims. */
+  /** @throws always: a statement that bypasses this client would run without role and claims. */
   get rawClient(): PoolClient {
     throw new Error("The raw connection has no role or claims outside of withTransaction");
   }
 
   /**
-   * Runs one statement under the settings and waits for its commit.
-   * A statement refused with 40001 (serialization) or 40P01 (deadlock) is sent again, up to five times after a random
-   * pause that grows: it was the whole unit of work, and the server has undone all of it.
+   * Runs one statement under the settings and waits for its commit. A statement refused with 40001 (serialization) or
+   * 40P01 (deadlock) is retried up to five times, after a growing random pause: it was the entire unit of work, and
+   * the server has rolled it back.
    */
   query<TData>(query: PgClientQuery): Promise<PgClientResult<TData>> {
     return this.#enqueue(async () => {
@@ -73,20 +73,20 @@ export class FusedClient implements NodePostgresPgClient {
     });
   }
 
-  /** Runs the callback inside BEGIN … COMMIT under the settings; its statements are not repeated after a conflict. */
+  /** Runs the callback inside BEGIN … COMMIT under the settings; its statements are not retried after a conflict. */
   withTransaction<T>(callback: (client: this) => Promise<T>): Promise<T> {
     return this.#enqueue(() =>
       this.#checked(() => this.#transaction("", (client) => callback(client as unknown as this))),
     );
   }
 
-  /** Refuses further use and waits for what is still under way, so that the connection goes back quiet. */
+  /** Refuses further use and waits for statements in progress, so that the connection is returned idle. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#last;
   }
 
-  /** Where the check of the token refused the settings, before anything else ran, the attempt is made again under new ones. */
+  /** If the token check refused the settings, before anything else ran, the attempt is repeated under new ones. */
   async #checked<T>(attempt: () => Promise<T>): Promise<T> {
     const { check } = this.#settings;
     if (!check) return attempt();
@@ -126,7 +126,7 @@ export class FusedClient implements NodePostgresPgClient {
     return { rows: rows as TData[], rowCount, notices };
   }
 
-  /** In one transaction: what the values bring along, then the statement. */
+  /** In one transaction: the uploads of the values, then the statement. */
   #sendAfter<TData>(
     preloaded: readonly Preloaded[],
     { values, ...query }: { text: string; values: readonly unknown[]; arrayMode: boolean | undefined },

@@ -17,11 +17,11 @@ export interface BatchResult {
   readonly rowCount: number | null;
   /** First word of the server's command tag, such as SELECT, COMMIT, ROLLBACK. */
   readonly command: string | null;
-  /** The last column of the row that the statement before the last one gave, as text. */
+  /** Last column of the row of the last but one statement, as text. */
   readonly before: string | null;
 }
 
-/** The part of node-postgres' connection that a query of one's own may use. */
+/** The part of node-postgres' connection that custom queries may use. */
 interface Wire extends EventEmitter {
   readonly stream: EventEmitter & { cork(): void; uncork(): void; destroy(): void };
   parse(message: { text: string; name: string }): void;
@@ -38,14 +38,14 @@ interface FieldDescription {
   readonly dataTypeID: number;
 }
 
-/** Counts bytes that the server sends; gives the error to end with when they are too many. */
+/** Counts received bytes; returns the error to fail with if there are too many. */
 export type Meter = (bytes: number) => Error | undefined;
 
 const NO_COLUMNS: ResultShape = { names: [], parsers: [] };
 
 const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } }).utils;
 
-/** Turns parameters into what the wire carries. Done before anything is sent: a value that throws must not leave half a batch. */
+/** Converts parameters to wire format, before anything is sent: a value that throws must not leave half a batch. */
 export function toWire(values: readonly unknown[] | undefined): readonly unknown[] {
   return values === undefined ? [] : values.map((value) => prepareValue(value));
 }
@@ -84,7 +84,10 @@ export class FusedQuery implements Submittable {
       arrayMode: boolean;
       parserFor: (type: number) => ColumnParser;
       meter?: Meter | undefined;
-      /** A batch that goes out in the same write, and runs whatever becomes of this one; it has to be the connection's next query. */
+      /**
+       * A batch sent in the same write, which runs regardless of the outcome of this one; it must be the next query
+       * of the connection.
+       */
       behind?: FusedQuery | undefined;
     },
   ) {
@@ -97,12 +100,12 @@ export class FusedQuery implements Submittable {
     this.result = this.#outcome.promise;
   }
 
-  /** The statement that the others were sent ahead of. */
+  /** The statement that the others precede. */
   get text(): string {
     return this.#steps.at(-1)!.text;
   }
 
-  /** Whether the connection was given up in the middle of what the server sent. */
+  /** Whether the connection was abandoned in the middle of a response. */
   get isCut(): boolean {
     return this.#cut;
   }
@@ -145,7 +148,7 @@ export class FusedQuery implements Submittable {
 
   handleDataRow(message: { fields: readonly (string | null)[] }): void {
     if (this.#failure !== null) return;
-    // Rows of the steps before the last one were never described.
+    // Rows of earlier steps were never described.
     if (this.#position < this.#steps.length - 1) {
       if (this.#position === this.#steps.length - 2) this.#before = message.fields.at(-1) ?? null;
       return;
@@ -153,7 +156,7 @@ export class FusedQuery implements Submittable {
     try {
       this.#rows.push(this.#arrayMode ? this.#asArray(message.fields) : this.#asObject(message.fields));
     } catch (error) {
-      // A parser's exception must not reach the socket's reader, which belongs to the driver.
+      // A parser's exception must not reach the driver's socket reader.
       this.#failure = error;
     }
   }
@@ -175,7 +178,8 @@ export class FusedQuery implements Submittable {
     this.#failure = error;
     if (!(error instanceof DatabaseError)) this.#failure = new DatabaseConnectionError("08006", error);
     if (closesConnection(this.#failure)) return this.#settle();
-    // The driver lets go of a query at its error; the transaction is over, and the next batch welcome, only at ReadyForQuery.
+    // The driver drops a query at its error; the transaction has only ended, and the next batch can only be sent, at
+    // ReadyForQuery.
     const wire = connection as Wire;
     const settle = (): void => {
       wire.off("readyForQuery", settle);
@@ -191,7 +195,7 @@ export class FusedQuery implements Submittable {
   }
 
   handlePortalSuspended(): void {
-    // Execute asks for all rows, so no portal is ever suspended.
+    // Execute requests all rows, so no portal is ever suspended.
   }
 
   handleCopyInResponse(connection: unknown): void {
@@ -203,8 +207,8 @@ export class FusedQuery implements Submittable {
   }
 
   /**
-   * Bytes are counted as they arrive, since a row, which can hold whole lists, is only known when it is complete. There is no
-   * way to skip the rest of a result, and to wait for it would take as long as to read it: the connection is given up.
+   * Bytes are counted as they arrive, since a row, which can contain entire lists, is only available when complete.
+   * The rest of a result cannot be skipped, and waiting for it takes as long as reading it: the connection is closed.
    */
   #measure(wire: Wire): void {
     const meter = this.#meter;

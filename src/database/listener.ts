@@ -1,8 +1,9 @@
 /**
- * The connection on which a process listens to the database, and by which other processes see that it lives. A process has one; each part of it that
- * listens or holds something is a listener of it. What a part holds bears an id of its listener, and is anybody's when the connection is gone and does
- * not come back in time. A connection that breaks is made anew at once: each listener gets another id for what is begun from then on, and keeps
- * the former ones for as long as something is under way under them. A connection on which nobody answers is found out within seconds.
+ * The connection on which a process listens for notifications, and by which other processes see that it is alive. A
+ * process has one; each part of it that listens or holds leases is a listener of it. Leases carry an id of their
+ * listener, and are free once the connection is gone and does not come back in time. A broken connection is reopened
+ * at once: each listener gets a new id for further leases, and keeps the former ones while work is in progress under
+ * them. An unresponsive connection is detected within seconds.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { QueryResult, QueryResultRow } from "pg";
@@ -11,33 +12,36 @@ import type { Logger } from "../base/log.ts";
 import { DatabaseClient } from "./client.ts";
 
 export interface ListenConnectionOptions {
-  /** That of plat_worker, or of any role where no listener holds anything. */
+  /** Of plat_worker, or of any role if no listener holds leases. */
   connectionString: string;
   /** Shown in pg_stat_activity, and in the log. */
   applicationName: string;
   log: Logger;
-  /** Milliseconds of silence after which the connection is given up; ten seconds unless given. */
+  /** Milliseconds of silence after which the connection is closed. Default: ten seconds. */
   answerWithin?: number;
 }
 
 export interface ListenerOptions {
-  /** The channel to listen on, and what to do when somebody notifies it. */
+  /** Channel to listen on, and the handler of notifications. */
   listen?: { channel: string; called: (payload: string | undefined) => void };
-  /** Whether it only listens: nothing is held by it, and others do not look for it. */
+  /** Whether it only listens: it holds no leases, and others do not check for it. */
   listensOnly?: boolean;
-  /** Said on each new connection before it counts. */
+  /** Announced on each new connection before it counts. */
   connected?: (line: Pick<Line, "query">) => Promise<void>;
-  /** Done at its end. */
+  /** Called when it is closed. */
   ended?: () => Promise<void>;
 }
 
-/** What a listener has while the connection is up. */
+/** Interface of a listener while the connection is up. */
 export interface Line {
-  /** By which the process holds what it claims now. */
+  /** The id for new leases. */
   readonly id: number;
-  /** Keeps the id alive, also on the connections after this one, until what it gives is called: while something claimed under it is under way. */
+  /**
+   * Keeps the id alive, across reconnects, until the returned function is called: while work claimed under it is in
+   * progress.
+   */
   hold(): () => void;
-  /** Runs a statement on the connection, behind those that were asked for before. */
+  /** Runs a statement on the connection, after those queued before. */
   query<R extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>>;
 }
 
@@ -45,26 +49,27 @@ export interface Listener {
   /** Undefined while the connection is broken. */
   current(): Line | undefined;
   /**
-   * Looks at once, after each repair, and every `everyMs` while the connection is up: for what waits for a time, and for calls that were missed.
-   * @param look is told whether it is called because of the time alone
+   * Polls at once, after each reconnect, and every `everyMs` while the connection is up: for scheduled work and
+   * missed notifications.
+   * @param look gets whether the call is only due to the interval
    */
   keep(look: (isTick: boolean) => void, everyMs: number): void;
   /**
-   * Takes another id for what comes. To be called when a claim failed with its connection: whether something is held is unknown then,
-   * and what nobody works on is free as soon as nothing else is under way under the former id.
+   * Uses a new id for further leases. Called when a claim failed with its connection: its outcome is unknown, and
+   * orphaned leases are released as soon as no other work is in progress under the former id.
    */
   renew(): void;
-  /** No looks from now on; the connection stays for what is under way. */
+  /** Stops polling; the connection stays open for work in progress. */
   rest(): void;
-  /** Listens no more, and holds nothing. */
+  /** Stops listening and releases everything. */
   end(): Promise<void>;
 }
 
 type Query = Line["query"];
 
-/** Milliseconds of silence after which a statement on the connection, and with it the connection, is given up. */
+/** Milliseconds of silence after which a statement on the connection, and so the connection, is given up. */
 const ANSWER_MS = 10_000;
-/** How often others are looked for that are gone, which tells as well whether anybody answers on the connection. */
+/** Interval of checks for dead processes, which also test the connection. */
 const LOOK_FOR_OTHERS_MS = 1_000;
 
 /** A connection and its listeners. */
@@ -82,12 +87,12 @@ export class ListenConnection {
     this.#options = options;
     this.#ping = setInterval(() => {
       const isHolding = [...this.#listeners].some(({ listensOnly }) => !listensOnly);
-      // One that fails breaks the connection, which is told there.
+      // A failed statement breaks the connection, which is reported there.
       void this.#query?.(isHolding ? "select app_private.note_gone_connections()" : "select").catch(() => {});
     }, LOOK_FOR_OTHERS_MS);
   }
 
-  /** @throws where the database cannot be reached */
+  /** @throws if the database is unreachable */
   static async open(options: ListenConnectionOptions): Promise<ListenConnection> {
     const connection = new ListenConnection(options);
     try {
@@ -100,8 +105,8 @@ export class ListenConnection {
   }
 
   /**
-   * Adds a part of the process; where the connection is broken, its repair brings the part in.
-   * @throws where the database refuses what the part says
+   * Adds a part of the process; if the connection is broken, reconnecting adds it.
+   * @throws if the database refuses its announcement
    */
   async listen(options: ListenerOptions): Promise<Listener> {
     const listener = new SharedListener(options, async ({ channel }) => {
@@ -114,7 +119,7 @@ export class ListenConnection {
     try {
       if (query) await listener.begin(query);
     } catch (error) {
-      // Where the connection broke, the repair begins it.
+      // If the connection has broken, reconnecting starts it.
       if (this.#query === query) {
         this.#listeners.delete(listener);
         throw error;
@@ -139,11 +144,11 @@ export class ListenConnection {
     };
     try {
       await made.connect();
-      // A machine that vanished without a word is noticed within half a minute, on both sides.
+      // A machine that disappeared is detected within half a minute, on both sides.
       await query(
         "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3; set tcp_user_timeout = 30000",
       );
-      // Those that come meanwhile are at the end of it.
+      // Parts added meanwhile are at the end of the list.
       for (const listener of this.#listeners) await listener.begin(query);
       this.#client = made;
       this.#query = query;
@@ -189,7 +194,7 @@ export class ListenConnection {
     }
   }
 
-  /** No repairs from now on, and the end of the connection, once it has said everything. */
+  /** Stops reconnecting and closes the connection after pending statements. */
   async end(): Promise<void> {
     this.#ending.abort();
     clearInterval(this.#ping);
@@ -203,7 +208,7 @@ export class ListenConnection {
 class SharedListener implements Listener {
   readonly #options: ListenerOptions;
   readonly #leave: (listener: SharedListener) => Promise<void>;
-  /** What is under way, by the ids that it is held by. */
+  /** Work in progress, by lease id. */
   readonly #underway = new Map<number, number>();
   #line: Line | undefined;
   #look = (_isTick: boolean): void => {};
@@ -228,7 +233,7 @@ class SharedListener implements Listener {
     this.#options.listen?.called(payload);
   }
 
-  /** Says on a new connection what is held, and what it listens to. */
+  /** Announces leases and channels on a new connection. */
   async begin(query: Query): Promise<void> {
     const held = [...this.#underway.keys()];
     for (const id of held) await query("select app_private.connection_begins($1)", [id]);
@@ -236,7 +241,7 @@ class SharedListener implements Listener {
     if (this.channel !== undefined) await query(`listen ${this.channel}`);
     await this.#options.connected?.({ query });
     this.#line = line;
-    // What ended meanwhile found no connection to say so, and would hold on for as long as this one lives.
+    // Work that ended meanwhile could not report it, and would hold its lease as long as this connection lives.
     for (const id of held) if (!this.#underway.has(id)) this.#forget(id);
   }
 
@@ -268,7 +273,7 @@ class SharedListener implements Listener {
     };
   }
 
-  /** Where the connection is broken, others notice that the id is gone. */
+  /** If the connection is broken, others notice that the id is gone. */
   #forget(id: number): void {
     if (this.listensOnly) return;
     void this.#line?.query("select app_private.connection_ends($1)", [id]).catch(() => {});
@@ -314,7 +319,7 @@ class SharedListener implements Listener {
   }
 }
 
-/** A listener of a connection that is there; where none is given, of one of its own, which ends with it. */
+/** A listener on the given connection, or on a connection of its own that ends with it. */
 export async function openListener(
   shared: ListenConnection | undefined,
   own: ListenConnectionOptions,

@@ -3,17 +3,17 @@ import type { DatabaseError } from "pg";
 import { retryableStates } from "./databaseErrors.ts";
 
 /**
- * How long a change of the schema waits for a lock, in milliseconds. Others queue behind it, and behind the locks that it has by then, so
- * it gives up soon: `npm run rehearse` finds nobody who waits for 100 ms.
+ * How long a schema change waits for a lock, in milliseconds. Others queue behind it, and behind the locks that it
+ * already has, so it gives up soon: `npm run rehearse` finds nobody who waits for 100 ms.
  */
 export const lockTimeoutMs = 50;
-/** Some two minutes, with the pauses between. */
+/** About two minutes, including the pauses. */
 export const lockAttempts = 40;
 
 const firstPauseMs = 100;
 const longestPauseMs = 3000;
 
-/** Whether the same may succeed a moment later: a lock that others hold, a deadlock, a conflict of two transactions. */
+/** Whether a retry may succeed: a lock held by others, a deadlock, a serialization conflict. */
 export function isTransient(error: unknown): boolean {
   const { code = "" } = error as DatabaseError;
   return code === "55P03" || retryableStates.has(code);
@@ -21,8 +21,8 @@ export function isTransient(error: unknown): boolean {
 
 /**
  * Waits before the next attempt, longer each time.
- * @param attempt the one that failed, from 1
- * @param tell gets how long, in milliseconds
+ * @param attempt the failed one, from 1
+ * @param tell gets the delay in milliseconds
  */
 export async function pauseAfter(attempt: number, tell: (pauseMs: number) => void): Promise<void> {
   const pause = Math.min(firstPauseMs * 2 ** (attempt - 1), longestPauseMs);

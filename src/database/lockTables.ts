@@ -1,7 +1,7 @@
 import type { ClientBase, DatabaseError } from "pg";
 import type { Difference } from "./differences.ts";
 
-/** A table's lock was not had in time; it can say who has it. */
+/** A table lock could not be acquired in time; it can report who holds it. */
 export class LockTimeout extends Error {
   readonly code = "55P03";
   readonly table: string;
@@ -11,7 +11,7 @@ export class LockTimeout extends Error {
     this.table = table;
   }
 
-  /** Half a sentence on who holds the lock now. */
+  /** Clause that names the current holders of the lock. */
   async describe(client: ClientBase): Promise<string> {
     const { rows } = await client.query<{ who: string }>(
       `select distinct format('process %s (%s, in a transaction since %s)', a.pid,
@@ -27,8 +27,8 @@ export class LockTimeout extends Error {
 }
 
 /**
- * Locks the tables whose policies or triggers change, before anything else is done, so that what is repeated after a
- * lock that was not had costs nothing. Readers are kept out only where a policy changes or a trigger goes.
+ * Locks the tables whose policies or triggers change, before anything else, so that a retry after a lock timeout
+ * costs nothing. Readers are only blocked if a policy changes or a trigger is dropped.
  * @throws LockTimeout
  */
 export async function lockTables(client: ClientBase, changes: readonly Difference[]): Promise<void> {

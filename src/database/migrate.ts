@@ -21,27 +21,29 @@ import { authenticatorUrl, ensureRoles, ownerUrl, workerUrl } from "./roles.ts";
 import { noteSchemaState, schemaStates } from "./schemaState.ts";
 
 export interface MigrateOptions {
-  /** How the API logs in; derived from the owner's connection when absent. */
+  /** Login of the API; derived from the owner's connection if omitted. */
   authenticatorUrl?: string | undefined;
-  /** How background work logs in; derived likewise. */
+  /** Login of background work; derived likewise. */
   workerUrl?: string | undefined;
   logger?: MigrationLog;
-  /** The folder with `committed` and `objects`; that of the project where omitted. */
+  /** The folder with `committed` and `objects`. Default: that of the project. */
   folder?: string;
-  /** Whether the migration that is being written is applied as well: in development. */
+  /** Prefix of the login names; see ROLE_PREFIX. */
+  rolePrefix?: string | undefined;
+  /** Whether current.sql is applied as well: in development. */
   current?: boolean;
-  /** Makes the reference; in a scratch database beside the target where omitted. */
+  /** Creates the reference. Default: in a scratch database beside the target. */
   reference?: (options: ReferenceOptions) => Promise<Reference>;
   /**
-   * Told when an existing database has been changed, before it is read again to see whether nothing is missing; and once more
-   * when something was. Where nothing had to be, it is not read again.
+   * Called when an existing database has been changed, before it is re-read to verify that nothing is missing, and
+   * again if something was. If nothing was changed, it is not re-read.
    */
   changed?: (reconciled: Reconciled) => Promise<void>;
-  /** Asked before an existing database is changed: whether the files have changed again. */
+  /** Called before an existing database is changed: whether the files have changed again. */
   isOutdated?: () => boolean;
 }
 
-/** Held while one process migrates; the others wait for it. Any number that nobody else uses. */
+/** Held while one process migrates; others wait for it. An arbitrary number that nobody else uses. */
 const lockKey = 7_528_000_001n;
 
 /**
@@ -61,28 +63,28 @@ export async function migrate(loginUrl: string, options: MigrateOptions = {}): P
     const applied = await appliedMigrations(login);
     const old = isBeforeBaseline(applied, baseline);
     if (!old) requireKnown(applied, migrations, baseline);
-    await ensureRoles(login, loginsOf(loginUrl, options));
+    await ensureRoles(login, loginsOf(loginUrl, options), options.rolePrefix);
     await takeOwnership(login, log);
     const state = { migrations, baseline, applied, old };
     return await migrateOn(ownerUrl(loginUrl), (owner) => bring(owner, login, loginUrl, state, options));
   });
 }
 
-/** How the processes of the service log in. */
+/** Connection strings of the service's processes. */
 function loginsOf(loginUrl: string, options: MigrateOptions): string[] {
-  const apiUrl = options.authenticatorUrl ?? authenticatorUrl(loginUrl);
-  return [apiUrl, options.workerUrl ?? workerUrl(loginUrl, apiUrl)];
+  const apiUrl = options.authenticatorUrl ?? authenticatorUrl(loginUrl, options.rolePrefix);
+  return [apiUrl, options.workerUrl ?? workerUrl(loginUrl, apiUrl, options.rolePrefix)];
 }
 
 interface State {
   migrations: Awaited<ReturnType<typeof readMigrations>>;
   baseline: Awaited<ReturnType<typeof readBaseline>>;
   applied: Awaited<ReturnType<typeof appliedMigrations>>;
-  /** Whether the database is of before the baseline. */
+  /** Whether the database predates the baseline. */
   old: boolean;
 }
 
-/** Everything but the roles, as the owner: what is made belongs to it. */
+/** Everything except roles, as the owner, who owns what is created. */
 async function bring(
   owner: Client,
   login: Client,
@@ -97,7 +99,7 @@ async function bring(
   const hash = await schemaHash(folder, current);
   const isDone = !isNew && !old && (await schemaStates(owner))[0] === hash;
   const files = { folder, current, validate: true };
-  // PERF: made, and what is there read, beside what else there is to do.
+  // PERF: the reference is built and the database is read concurrently.
   const making = isNew || isDone ? undefined : options.reference?.(files);
   const reading = making && migrateOn(connectionString, (client) => readCatalog(client, { unknown() {} }));
   for (const ahead of [making, reading]) ahead?.catch(() => undefined);
@@ -149,7 +151,7 @@ async function bring(
   return true;
 }
 
-/** In a session of its own: what others wrote in theirs would count as declared. */
+/** In a session of its own: rows written by other sessions would count as declared. */
 async function createObjects(connectionString: string, folder: string, hash: string): Promise<void> {
   await migrateOn(connectionString, async (client) => {
     await client.query("begin");
@@ -160,17 +162,17 @@ async function createObjects(connectionString: string, folder: string, hash: str
 }
 
 /**
- * Roles and the job runner's schema only: what the migrations build upon. For `graphile-migrate reset`, which
- * makes an empty database and then runs the migrations itself.
+ * Roles and the job runner's schema only, on which the migrations build. For `graphile-migrate reset`, which creates
+ * an empty database and then runs the migrations itself.
  */
 export async function prepare(loginUrl: string, options: MigrateOptions = {}): Promise<void> {
   await whileLocked(loginUrl, async (login) => {
-    await ensureRoles(login, loginsOf(loginUrl, options));
+    await ensureRoles(login, loginsOf(loginUrl, options), options.rolePrefix);
     await migrateJobRunner(ownerUrl(loginUrl), options.logger);
   });
 }
 
-/** Runs work as the only process that migrates the database; the end of the connection gives the lock back, however it ends. */
+/** Runs work while holding the migration lock; the lock is released with the connection, however it ends. */
 async function whileLocked<T>(connectionString: string, work: (owner: Client) => Promise<T>): Promise<T> {
   return await migrateOn(connectionString, async (owner) => {
     await requireVersion(owner);

@@ -7,17 +7,17 @@ import { schemaStates } from "./schemaState.ts";
 import { takesChanges } from "./writes.ts";
 
 export interface MigratedCheck {
-  /** What the database lacks: committed migrations by file name, or `objects` when it never had ours. */
+  /** What the database lacks: committed migrations by file name, or `objects` if it never had ours. */
   missing(): Promise<string[]>;
-  /** Whether the database takes changes. @throws where it cannot be reached */
+  /** Whether the database accepts changes. @throws if it is unreachable */
   takesChanges(): Promise<boolean>;
   end(): Promise<void>;
 }
 
 /**
- * Compares the database with this version's migrations and replaceable objects. One that holds more migrations, or had
- * our objects and has later ones, counts as migrated: during a rolling deployment the older processes go on working.
- * @param loginUrl of the login that migrates, since nobody else sees the list.
+ * Compares the database with this version's migrations and replaceable objects. A database with more migrations, or
+ * with our objects and later ones, counts as migrated: during a rolling deployment the older processes continue.
+ * @param loginUrl of the login that migrates, since nobody else can read the list.
  */
 export async function migratedCheck(
   loginUrl: string,
@@ -30,14 +30,14 @@ export async function migratedCheck(
     Client: DatabaseClient,
     connectionString: loginUrl,
     max: 1,
-    // Whoever waits for the answer before is not left waiting by a database that gives none.
+    // A database that does not answer must not block later callers.
     connectionTimeoutMillis: 2000,
     application_name: "plat readiness",
     connectWithin: 2000,
     answerWithin: 2000,
   };
   const pool = new Pool(config);
-  // Without a listener a database that restarts would end the process.
+  // Without a listener, a restart of the database would crash the process.
   pool.on("error", onError);
   return {
     missing: async () => {

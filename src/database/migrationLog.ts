@@ -1,4 +1,4 @@
-/** Where migrating says what it does; the service's log is one. */
+/** Log interface of migrating; implemented by the service's log. */
 export interface MigrationLog {
   info(fields: { event: string; [name: string]: unknown }, message: string): void;
   warn(fields: { event: string; [name: string]: unknown }, message: string): void;

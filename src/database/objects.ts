@@ -1,6 +1,6 @@
 /**
  * The replaceable objects of the schema: functions, views, policies, triggers, grants, comments, and the rows that
- * generators of them write. Each stands once, in a file below migrations/objects, and is edited in place.
+ * their generators write. Each is declared once, in a file below migrations/objects, and edited in place.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -12,30 +12,30 @@ import { schemaError, type SchemaError, type SqlFile } from "./schemaError.ts";
 import { splitStatements, type SqlStatement } from "./sqlStatements.ts";
 import { validateFunctions } from "./validateFunctions.ts";
 
-/** A file of replaceable objects, taken apart. */
+/** A parsed file of replaceable objects. */
 export interface ObjectFile extends SqlFile {
-  /** The folder below `objects` that it lies in. */
+  /** The folder below `objects` that contains it. */
   area: string;
-  /** Functions, procedures, aggregates, views and types: what other statements build upon. */
+  /** Functions, procedures, aggregates, views and types, on which other statements depend. */
   definitions: SqlStatement[];
-  /** All that remains, in its order. */
+  /** All other statements, in order. */
   rest: SqlStatement[];
 }
 
 export interface ApplyOptions {
-  /** Whose folder `objects` is read; that of the project where omitted. */
+  /** Folder that contains `objects`. Default: that of the project. */
   folder?: string;
-  /** Whether the bodies of functions are checked, too. */
+  /** Whether function bodies are checked too. */
   validate?: boolean;
   /**
-   * Told once everything stands that the API shows, which is committed before; the triggers that follow, in the area `99-triggers`,
-   * get a transaction of their own.
+   * Called when everything that the API shows is created and committed; the triggers in the area `99-triggers` follow
+   * in a transaction of their own.
    */
   shown?: () => void;
 }
 
 export interface Applied {
-  /** The tables of our schemas that got rows, as `schema.table`. */
+  /** Tables of our schemas that got rows, as `schema.table`. */
   declaredTables: string[];
   statements: number;
 }
@@ -46,18 +46,18 @@ interface ObjectStep extends Step {
   statements: SqlStatement[];
 }
 
-/** The area of what follows from all tables and is never shown by the API. */
+/** The area of objects derived from all tables, which the API never shows. */
 const triggers = "99-triggers";
 
 const definition = /^create\s+(?:or\s+replace\s+)?(?:function|procedure|view|type|aggregate)\b/i;
 
-/** Failures for want of a function, table, type, column, schema or row, which another statement may make. */
+/** Failures because of a missing function, table, type, column, schema or row, which another statement may create. */
 const missing = new Set(["42883", "42P01", "42704", "42703", "3F000", "23503"]);
 
-/** As they were last read. PERF: who follows the files reads them several times after each save. */
+/** As last read. PERF: watch mode reads them several times after each save. */
 const known = new Map<string, ObjectFile>();
 
-/** The files below migrations/objects, in the order of their paths. */
+/** Files below migrations/objects, in path order. */
 export async function readObjects(folder = migrationsFolder): Promise<ObjectFile[]> {
   const root = join(folder, "objects");
   const names = await readdir(root, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
@@ -87,8 +87,8 @@ export async function readObjects(folder = migrationsFolder): Promise<ObjectFile
 }
 
 /**
- * A sum over the replaceable objects and the committed migrations: what the database should hold.
- * @param current the migration that is being written, where it counts.
+ * Hash of the replaceable objects and committed migrations: what the database should contain.
+ * @param current text of current.sql, if it counts.
  */
 export async function schemaHash(folder = migrationsFolder, current = ""): Promise<string> {
   const sum = createHash("sha256").update(current);
@@ -105,9 +105,10 @@ export async function schemaHash(folder = migrationsFolder, current = ""): Promi
 
 /**
  * Runs all files of replaceable objects on a database that has the migrations and none of the objects, inside the
- * transaction that is open. First all definitions, then what remains: the areas one after the other by name, and inside of
- * an area in an order that is found, so that a file may use what a later one makes.
- * @param client the owner's connection, in a transaction; one that wrote no rows before, since their tables would count.
+ * open transaction. First all definitions, then the other statements: areas in order of name and, within an area, in
+ * an order found by trial, so that a file can use what a later one creates.
+ * @param client the owner's connection, in a transaction that has written no rows yet, since their tables would
+ * count.
  * @throws SchemaError with file, line and column.
  */
 export async function applyObjects(
@@ -123,7 +124,7 @@ export async function applyObjects(
   );
   const declaredTables = new Set<string>();
   for (const area of new Set(files.map((file) => file.area))) {
-    // A definition that waits may be shown.
+    // The error of a definition that waits may be reported.
     if (area === triggers && shown && late.length === 0) {
       for (const table of await writtenTables(client)) declaredTables.add(table);
       await client.query("commit");
@@ -134,7 +135,7 @@ export async function applyObjects(
     const rest = files
       .filter((file) => file.area === area && file.rest.length > 0)
       .map((file) => [step(file, file.rest, false)]);
-    // A definition may need what a generator makes.
+    // A definition may need the output of a generator.
     const left = await run(client, [...late.map((failed) => [failed.step]), ...rest]);
     const failed = left.filter((one) => !one.step.isDefinition || !mayWait(one.error));
     if (failed.length > 0) throw await culprit(client, failed);
@@ -162,17 +163,17 @@ function run(client: ClientBase, groups: ObjectStep[][]): Promise<FailedStep<Obj
   return runInFoundOrder(client, groups, mayWait);
 }
 
-/** What others only miss is made by the one that is wrong itself. */
+/** Objects that others miss are created by the statement that is itself wrong. */
 async function culprit(client: ClientBase, failed: FailedStep<ObjectStep>[]): Promise<SchemaError> {
   return await located(client, failed.find(({ error }) => !missing.has(error.code!)) ?? failed[0]!);
 }
 
-/** Whatever a generator reads may come from another file, so only a fault of syntax is one for certain. */
+/** Anything that a generator reads may come from another file, so only syntax errors are certain. */
 function mayWait({ code }: DatabaseError): boolean {
   return code !== "42601";
 }
 
-/** Which of the statements it was: they are run one by one. */
+/** Finds the failing statement by running them one by one. */
 async function located(client: ClientBase, failed: FailedStep<ObjectStep>): Promise<SchemaError> {
   const { file, statements } = failed.step;
   for (const statement of statements) {

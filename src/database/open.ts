@@ -5,26 +5,29 @@ import { migratedCheck, type MigratedCheck } from "./migrated.ts";
 import { apiUrlOf, withLoginOf } from "./pooler.ts";
 import { ownerUrl, workerUrl } from "./roles.ts";
 
-/** The database that the service works on, wherever it runs. */
+/** The database of the service, embedded or not. */
 export interface Database extends MigratedCheck {
   /** Of the login that migrates. */
   loginUrl: string;
-  /** The same login as the owner of the schema, which is there once the database is migrated: for what happens once, at a start. */
+  /**
+   * The same login with the role of the schema owner, which exists once the database is migrated; for one-time work
+   * at start.
+   */
   ownerUrl: string;
-  /** The API's connection to the server. */
+  /** Connection string of the API, to the server. */
   authenticatorUrl: string;
-  /** Where a pooler stands between: the API's connection to it. */
+  /** Connection string of the API, to the pooler if there is one. */
   poolerUrl: string | undefined;
-  /** The connection of background work. */
+  /** Connection string of background work. */
   readonly workerUrl: string;
-  /** Resolves when an embedded database is gone and cannot be started again; never for one that is not ours to start. */
+  /** Resolves when an embedded database is gone and could not be restarted; never for an external one. */
   exited: Promise<void>;
 }
 
-/** For how long an embedded database that has ended by itself is tried to be started again; then the process ends. */
+/** For how long restarts of an embedded database are attempted; then the process exits. */
 const againForMs = 120_000;
 
-/** Starts the embedded database, or takes the one that DATABASE_URL names. */
+/** Starts the embedded database, or uses the one in DATABASE_URL. */
 export async function openDatabase(config: Config, log: Logger): Promise<Database> {
   const embedded = config.databaseUrl
     ? undefined
@@ -48,9 +51,9 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
     ownerUrl: ownerUrl(loginUrl),
     authenticatorUrl: apiUrl,
     poolerUrl: poolerUrl && (config.authenticatorUrl ?? withLoginOf(poolerUrl, apiUrl)),
-    // Asked for by those who run background work only: the API needs to know no password for it.
+    // Only requested by processes that run background work: the API needs no password for it.
     get workerUrl() {
-      return config.workerUrl ?? workerUrl(loginUrl, apiUrl);
+      return config.workerUrl ?? workerUrl(loginUrl, apiUrl, config.rolePrefix);
     },
     exited: embedded?.exited ?? new Promise(() => {}),
     missing: check.missing,
@@ -63,8 +66,8 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
 }
 
 /**
- * For processes that leave migrating to others.
- * @throws Error with a sentence for the user when the database is not migrated yet.
+ * For processes that do not migrate.
+ * @throws Error with a message for the user if the database is not migrated yet.
  */
 export async function requireMigrated(database: Database): Promise<void> {
   const [first, ...others] = await database.missing();

@@ -8,14 +8,14 @@ import type { DatabaseValue } from "./databaseValue.ts";
 
 type ConnectCallback = Parameters<Pool["connect"]>[0];
 
-/** All callers of a pool are one party: they get connections in the order in which they asked. */
+/** All callers of a pool count as one party, so they get connections in order of arrival. */
 const callers: Party = { group: "callers", key: "callers" };
 
 /**
- * A pool that serves its callers in order and keeps its connections. node-postgres' own does neither: its `query` closes the connection
- * after any error, also after one that a function of the database raises for the caller; and a caller who comes while such a
- * connection is being replaced is served before those who wait. A flood of refused requests then cost PostgreSQL a process
- * each, and some of the others waited until it was over.
+ * A pool that serves its callers in order and keeps its connections. node-postgres' own pool does neither: its
+ * `query` closes the connection after any error, even one raised by a function for the client, and a caller who
+ * arrives while such a connection is being replaced is served before those who wait. A flood of refused requests then
+ * cost PostgreSQL a process each, and some of the others waited until it was over.
  */
 export class OrderedPool extends Pool {
   readonly #order: FairSemaphore;
@@ -29,7 +29,7 @@ export class OrderedPool extends Pool {
       },
   ) {
     const { connectionTimeoutMillis: connectWithin, ...rest } = config;
-    // Whoever waits for a connection waits in our order, and the client knows how long it may take to be made.
+    // Callers wait in our order, and the client has its own connect timeout.
     super({ ...rest, connectWithin, Client: DatabaseClient } as PoolConfig);
     this.#name = config.application_name ?? "plat";
     this.#order = new FairSemaphore({
@@ -44,7 +44,10 @@ export class OrderedPool extends Pool {
     return this.#order.numbers.waiting;
   }
 
-  /** @throws DatabaseConnectionError 08001 where no connection can be made, or none becomes free in time; DatabaseError where the server refuses it */
+  /**
+   * @throws DatabaseConnectionError 08001 if no connection can be established, or none becomes free in time;
+   * DatabaseError if the server refuses it
+   */
   override connect(): Promise<PoolClient>;
   override connect(callback: ConnectCallback): void;
   override connect(callback?: ConnectCallback): Promise<PoolClient> {
@@ -72,10 +75,13 @@ export class OrderedPool extends Pool {
     return client;
   }
 
-  /** Runs one statement on a connection of the pool, which is closed only where the error leaves it unusable. No callbacks. */
+  /**
+   * Runs one statement on a connection of the pool, which is closed only if the error makes it unusable. No
+   * callbacks.
+   */
   override async query(...statement: DatabaseValue[]): Promise<DatabaseValue> {
     const client = await this.connect();
-    // The driver tells of an error before the server is ready for the next statement.
+    // The driver reports an error before the server is ready for the next statement.
     const { promise: ready, resolve: onReady } = Promise.withResolvers<void>();
     client.once("drain", onReady).once("end", onReady);
     let isUsable = true;
@@ -94,7 +100,7 @@ export class OrderedPool extends Pool {
   }
 }
 
-/** Statements of the service's own that are run for a party, within its share of the connections. */
+/** Internal statements that run on behalf of a party, within its share of connections. */
 export function inShare(
   pool: Pool,
   connections: FairSemaphore | undefined,

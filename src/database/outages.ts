@@ -3,20 +3,22 @@ import { DatabaseError } from "pg";
 import { backoff } from "../base/backoff.ts";
 import { closesConnection, refusesChanges } from "./databaseErrors.ts";
 
-/** SQLSTATEs of a server that takes nobody at the moment: too many connections, starting up, stopping. */
+/**
+ * SQLSTATEs of a server that accepts no connections at the moment: too many connections, starting up, shutting down.
+ */
 const BUSY = new Set(["53300", "57P03"]);
 
-/** Whether a statement failed because of the connection or for want of one, so that the same statement may go well on another one. */
+/** Whether a statement failed because of its connection or for lack of one, so that it may succeed on another one. */
 export function isOutage(error: unknown): boolean {
-  // What is not said by the server is said by the socket, the pool or the driver about the connection.
+  // Errors without a server code come from the socket, the pool or the driver.
   if (!(error instanceof DatabaseError)) return error instanceof Error;
   return closesConnection(error) || BUSY.has(error.code ?? "");
 }
 
 /**
- * Does what must not be lost because the connection was, or the disk of the database is full: notes what has happened outside. It has to be of the kind that can be done
- * twice, as the first time may have been committed although nobody heard of it.
- * @param withinMs milliseconds after which it gives up; those of a restart of the server, unless given
+ * Retries work that must not be lost because of a lost connection or a full disk: recording what has happened
+ * outside. It must be idempotent, as the first attempt may have been committed although the response was lost.
+ * @param withinMs milliseconds after which it gives up. Default: enough for a restart of the server
  * @throws the last failure
  */
 export async function throughOutages<T>(

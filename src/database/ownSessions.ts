@@ -1,13 +1,13 @@
-/** Whether a connection has a session of its own. A pooler that shares sessions by transaction gives none. */
+/** Whether a connection has a session of its own. A pooler in transaction mode provides none. */
 import { onConnection } from "./onConnection.ts";
 
 const looks = 3;
 
 /**
- * Two connections that are both open have two sessions, or something between gives one to both in turn: a lock that one takes and
- * the other waits for then hangs, and outlives both.
- * @param setting where the connection string stands
- * @throws Error with a sentence for the user
+ * Two open connections must have two sessions. If a pooler shares one between them, a lock that one takes and the
+ * other waits for hangs, and outlives both.
+ * @param setting that contains the connection string
+ * @throws Error with a message for the user
  */
 export async function requireOwnSessions(setting: string, connectionString: string): Promise<void> {
   const isShared = await onConnection(connectionString, (one) =>

@@ -1,4 +1,4 @@
-/** Everything of ours in a database belongs to a role that nobody logs in as. */
+/** All our objects in a database belong to a role that cannot log in. */
 import type { Client } from "pg";
 import { isTransient, lockAttempts, lockTimeoutMs, pauseAfter } from "./lockRetry.ts";
 import type { MigrationLog } from "./migrationLog.ts";
@@ -6,7 +6,7 @@ import { masker, schemaOwner } from "./roles.ts";
 
 const schemas = "('app_public', 'app_hidden', 'app_private', 'graphile_worker', 'graphile_migrate')";
 
-/** Statements that give the owner what others own; sequences follow their tables, and what an extension made is its own. */
+/** Statements that transfer ownership; sequences follow their tables, and objects of extensions are left. */
 const statementsQuery = `
   with owner as (select oid from pg_roles where rolname = '${schemaOwner}'),
   ours as (select oid, nspname as name, nspowner from pg_namespace where nspname in ${schemas})
@@ -37,10 +37,11 @@ const handOnDefaults = `
   alter default privileges in schema app_hidden grant execute on functions to plat_user, plat_anonymous;`;
 
 /**
- * Gives everything of ours that the login or a former owner has to the role that nobody logs in as, in one transaction; nothing to
- * do for most starts. A lock is waited for briefly and then again after a pause, so that nobody queues behind.
+ * Transfers all our objects from the login or a former owner to the role that cannot log in, in one transaction;
+ * usually there is nothing to do. Locks are waited for briefly and retried after a pause, so that nobody queues
+ * behind.
  * @param login a connection of the login that migrates, which owns the objects or is a superuser.
- * @returns how many objects changed hands.
+ * @returns number of objects transferred.
  */
 export async function takeOwnership(login: Client, log: MigrationLog | undefined): Promise<number> {
   for (let tries = 1; ; tries++) {
@@ -49,7 +50,7 @@ export async function takeOwnership(login: Client, log: MigrationLog | undefined
     try {
       await login.query(`begin; set local lock_timeout = ${lockTimeoutMs}`);
       for (const { statement } of rows) await login.query(statement);
-      // What the first migration said of functions to come, it said of those of its login.
+      // Default privileges for functions that the first migration set apply to objects of its login.
       const { rowCount } = await login.query(
         "select from pg_default_acl where defaclrole = current_user::regrole",
       );

@@ -3,37 +3,40 @@ import type { Logger } from "../base/log.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { stampRequests } from "./stampRequests.ts";
 
-/** How long anything of the service waits for a lock, unless it says so itself: whoever holds one for longer holds up many. */
+/** Default lock timeout of the service: whoever holds a lock for longer blocks many. */
 const LOCK_TIMEOUT_MS = 5_000;
 
-/** How much longer than its `statement_timeout` an answer may be on its way, until the connection is given up. */
+/** How much longer than its `statement_timeout` a response may take before the connection is closed. */
 const GRACE_MS = 3_000;
 
-/** What a pool of connections needs to know. Times are milliseconds. */
+/** Options of a connection pool. Times are milliseconds. */
 export interface PoolOptions {
   readonly connectionString: string;
-  /** Most connections at once. Each SQL step of a request holds one, so: steps × requests. */
+  /** Maximum number of connections. Each SQL step of a request holds one, so: steps × requests. */
   readonly max?: number;
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string;
-  /** A statement that takes longer is cancelled with 57014. Keep it below every time-out of the layers above. */
+  /** A statement that takes longer is cancelled with 57014. Keep it below every timeout of the layers above. */
   readonly statementTimeout?: number;
-  /** A statement that waits longer than this for a lock of somebody else is cancelled with 55P03; 5 seconds unless given. */
+  /** A statement that waits longer for a lock is cancelled with 55P03. Default: 5 seconds. */
   readonly lockTimeout?: number;
-  /** How long to wait for a connection before giving up with 08001. */
+  /** How long to wait for a connection before failing with 08001. */
   readonly connectTimeout?: number;
-  /** Silence during a statement after which the connection is given up; a little longer than `statementTimeout` unless given. */
+  /**
+   * Silence during a statement after which the connection is closed. Default: slightly longer than
+   * `statementTimeout`.
+   */
   readonly answerWithin?: number;
   /**
-   * Whether a statement is planned once for all values of its parameters, and never for the ones it comes with. Planning a list takes
-   * longer than running it; the texts of our statements differ wherever another plan is wanted.
+   * Whether statements use generic plans only. Planning a list takes longer than running it; statements that need
+   * another plan have another text.
    */
   readonly genericPlans?: boolean;
-  /** Where a pooler stands between, which hands on no start-up options: the settings are those of the role; see pooler.ts. */
+  /** Whether it connects to a pooler, which ignores start-up options: the role has the settings; see pooler.ts. */
   readonly byPooler?: boolean;
-  /** Whether statements keep the names that they are given, by which the server keeps them prepared; they do unless told otherwise. */
+  /** Whether named statements are prepared under their names. Default: yes. */
   readonly preparedStatements?: boolean;
-  /** Told when a connection dies; the pool replaces it by itself. */
+  /** Called when a connection dies; the pool replaces it. */
   readonly onError?: (error: Error) => void;
 }
 
@@ -48,8 +51,8 @@ export function connectionSettings({
 }: Pick<PoolOptions, "statementTimeout" | "lockTimeout" | "genericPlans">): [name: string, value: string][] {
   return [
     ["jit", "off"],
-    // The sets of ids that permissions give are of unknown size to a plan for any values, which takes them for ten times what they mostly are: parallel
-    // workers have to be worth as much more. To start them takes longer than to count 100,000 rows.
+    // Estimates for sets of permitted ids are about ten times too high in generic plans, so parallel workers must
+    // cost as much more. Starting them takes longer than counting 100,000 rows.
     ...(genericPlans
       ? ([
           ["plan_cache_mode", "force_generic_plan"],
@@ -87,7 +90,7 @@ export function makePool(options: PoolOptions): OrderedPool {
     unnamed: options.preparedStatements === false,
     ...(!options.byPooler && { options: startUpOptions(given, options) }),
   });
-  // Without these two listeners a server that restarts would end the process.
+  // Without these two listeners, a restart of the server would crash the process.
   pool.on("error", onError);
   pool.on("connect", (client) => void client.on("error", onError));
   return pool;
@@ -97,7 +100,7 @@ function startUpOptions(given: string, options: PoolOptions): string {
   return [
     given,
     ...connectionSettings(options).map(([name, value]) => `-c ${name}=${value}`),
-    // The other way about: what a process held that vanished without a word is free after this.
+    // In the other direction: locks of a process that disappeared are released after this time.
     "-c tcp_user_timeout=30000",
     "-c tcp_keepalives_idle=10",
     "-c tcp_keepalives_interval=5",
@@ -107,7 +110,10 @@ function startUpOptions(given: string, options: PoolOptions): string {
     .trim();
 }
 
-/** A pool for work that nobody waits for, such as that of many rows or a fetch that sorts everything first: a statement may take five minutes. */
+/**
+ * A pool for background work, such as bulk operations or fetches that sort everything first: a statement may take
+ * five minutes.
+ */
 export function makeWorkPool({
   log,
   ...options
@@ -127,7 +133,7 @@ export function makeWorkPool({
   return pool;
 }
 
-/** The connection string, with the same limit on waiting for locks as the pools have, for those that make their own pool. */
+/** The connection string, with the lock timeout of the pools, for libraries that create their own pool. */
 export function withLockTimeout(connectionString: string): string {
   const { connectionString: bare, given } = withoutOptions(connectionString);
   if (!URL.canParse(bare)) return connectionString;
@@ -136,7 +142,7 @@ export function withLockTimeout(connectionString: string): string {
   return url.href;
 }
 
-/** Takes `options` out of a connection string, which otherwise replaces ours instead of joining them. */
+/** Extracts `options` from a connection string, which would otherwise replace ours instead of being merged. */
 function withoutOptions(connectionString: string): { connectionString: string; given: string } {
   if (!URL.canParse(connectionString)) return { connectionString, given: "" };
   const url = new URL(connectionString);

@@ -1,6 +1,7 @@
 /**
- * A pooler between the API and the server, which gives a connection to another client after each transaction. It hands on no start-up options, so
- * that what every connection must have are settings of the role; and statements that were prepared on one connection may be asked for on another.
+ * A pooler between the API and the server, which assigns a connection to another client after each transaction. It
+ * ignores start-up options, so the settings of connections are those of the role; and a statement prepared on one
+ * connection may be executed on another.
  */
 import { randomUUID } from "node:crypto";
 import { escapeIdentifier, escapeLiteral, type Client } from "pg";
@@ -8,7 +9,7 @@ import type { Config } from "../base/config.ts";
 import { sqlState } from "./databaseErrors.ts";
 import { onConnection } from "./onConnection.ts";
 import { connectionSettings } from "./pool.ts";
-import { authenticator, authenticatorUrl } from "./roles.ts";
+import { authenticatorUrl } from "./roles.ts";
 
 /** SQLSTATEs of a prepared statement that the server has under another text, or does not have. */
 const DUPLICATE = "42P05";
@@ -27,31 +28,34 @@ export function withLoginOf(connectionString: string, other: string): string {
   return url.href;
 }
 
-/** How the API logs in at the server itself. */
+/** Connection string of the API, to the server. */
 export function apiUrlOf(
-  { poolerUrl, authenticatorUrl: given }: Pick<Config, "poolerUrl" | "authenticatorUrl">,
+  {
+    poolerUrl,
+    authenticatorUrl: given,
+    rolePrefix,
+  }: Pick<Config, "poolerUrl" | "authenticatorUrl" | "rolePrefix">,
   loginUrl: string,
 ): string {
-  if (!given) return authenticatorUrl(loginUrl);
+  if (!given) return authenticatorUrl(loginUrl, rolePrefix);
   return poolerUrl ? withLoginOf(loginUrl, given) : given;
 }
 
 /**
- * Makes the settings of the API's connections those of its role in this database, where they are not yet. A login of one's own has to be
- * given them by whoever made it.
- * @param owner a client of the login that migrates.
+ * Gives a login of the API the settings of its connections, in this database.
+ * @param owner a client of the login that migrates, which created the role.
  */
-export async function setRoleDefaults(owner: Client): Promise<void> {
+export async function setRoleDefaults(owner: Client, role: string): Promise<void> {
   const { rows } = await owner.query<{ given: string[] | null }>(
     `select s.setconfig as given from pg_roles r
        left join pg_db_role_setting s on s.setrole = r.oid
          and s.setdatabase = (select d.oid from pg_database d where d.datname = current_database())
      where r.rolname = $1`,
-    [authenticator],
+    [role],
   );
   const given = new Map(rows[0]?.given?.map((line) => line.split(/=(.*)/s) as [string, string]));
   const missing = settingsOfApi.filter(([name, value]) => given.get(name)?.replaceAll('"', "") !== value);
-  if (missing.length > 0) await owner.query(alterations(authenticator, owner.database!, missing).join(";\n"));
+  if (missing.length > 0) await owner.query(alterations(role, owner.database!, missing).join(";\n"));
 }
 
 const alterations = (role: string, database: string, settings: readonly (readonly [string, string])[]) =>

@@ -1,26 +1,26 @@
 /**
- * The position of an answer: how far its data reach in the write-ahead log of the database, as a token that clients hand back. What was committed
- * and acknowledged at a position is in each answer that has it or a later one.
+ * The position of a response: how far its data reach in the write-ahead log, as a token that clients send back. A
+ * response with this position or a later one includes everything that was acknowledged at it.
  */
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { CodedError } from "../base/errors.ts";
 
-/** The header that carries a position, of answers and of requests. */
+/** The header that carries a position, in responses and requests. */
 export const POSITION_HEADER = "Plat-Position";
 
-/** SQL: how far the data reach that a statement after this one reads; text such as 16/B374D848. */
+/** SQL: the position that a subsequent statement reads at least; text such as 16/B374D848. */
 export const REACHED =
   "case when pg_catalog.pg_is_in_recovery() then pg_catalog.pg_last_wal_replay_lsn() else pg_catalog.pg_current_wal_insert_lsn() end";
 
-/** SQL, an expression that refuses the batch where its data do not reach a position. */
+/** SQL expression that refuses the batch if its data do not reach a position. */
 export const requirePosition = (parameter: string) => `app_private.require_position(${parameter})`;
 
 const VERSION = 1;
-/** Bytes: the version, the database, the place in its log. */
+/** Bytes: the version, the database, the WAL position. */
 const LENGTH = 1 + 4 + 8;
 
-/** A place in the log as PostgreSQL writes it, as a number. */
+/** Parses an LSN as written by PostgreSQL. */
 export function parseLsn(text: string): bigint {
   const [high = "", low = ""] = text.split("/");
   return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`);
@@ -28,16 +28,16 @@ export function parseLsn(text: string): bigint {
 
 const refused = (message: string, field: string) => new CodedError("BAD_USER_INPUT", message, { field });
 
-/** Writes and reads the positions of one database. */
+/** Encodes and decodes the positions of one database. */
 export class Positions {
   readonly #database: Buffer;
 
-  /** @param system the identifier of the database system, which differs in every cluster */
+  /** @param system database system identifier, which differs between clusters */
   constructor(system: string) {
     this.#database = createHash("sha256").update(system).digest().subarray(0, 4);
   }
 
-  /** The token of a place in the log. */
+  /** Encodes a WAL position. */
   write(lsn: bigint): string {
     const bytes = Buffer.allocUnsafe(LENGTH);
     bytes[0] = VERSION;
@@ -47,8 +47,8 @@ export class Positions {
   }
 
   /**
-   * The place in the log that a token stands for, as PostgreSQL writes it.
-   * @throws CodedError BAD_USER_INPUT where it is none, or is of another database
+   * Decodes a token to an LSN as written by PostgreSQL.
+   * @throws CodedError BAD_USER_INPUT if it is invalid, or belongs to another database
    */
   read(text: unknown, field: string): string {
     const bytes =
@@ -61,7 +61,7 @@ export class Positions {
   }
 
   /**
-   * The position that a request asks for at least, by its header or `extensions.position`; of both, the latter.
+   * The minimum position that a request asks for, by header or `extensions.position`, which takes precedence.
    * @throws CodedError BAD_USER_INPUT
    */
   asked(request: IncomingMessage & { body?: unknown }): string | undefined {

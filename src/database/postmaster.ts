@@ -21,7 +21,7 @@ export interface Postmaster {
   port: number;
   /** Resolves when the server is gone, for whatever reason. */
   exited: Promise<void>;
-  /** Waits a second for sessions to end, rolls back what is still open then, writes a checkpoint. */
+  /** Waits a second for sessions to end, aborts the remaining ones, and writes a checkpoint. */
   stop(): Promise<void>;
 }
 
@@ -31,23 +31,23 @@ interface Start {
   logFile: string;
   runAs: RunAs;
   settings: Record<string, string | number>;
-  /** By how much its processes yield to this one; see lowerPriority. Not at all where omitted. */
+  /** Nice increment of its processes; see lowerPriority. Default: none. */
   nice?: number;
-  /** How long it may take until it takes connections, in milliseconds; a minute where omitted. */
+  /** Time limit until it accepts connections, in milliseconds. Default: one minute. */
   withinMs?: number;
-  /** Where it listens on the loopback interface; on a free port where omitted. */
+  /** Port on the loopback interface. Default: a free port. */
   port?: number | undefined;
 }
 
 const startWithinMs = 60_000;
 const sessionsEndWithinMs = 1000;
 const stopWithinMs = 30_000;
-/** How long processes of a server that was killed may take to notice that. */
+/** How long processes of a killed server may take to notice that. */
 const leftoversEndWithinMs = 20_000;
 
-/** The server did not start. Its message is a sentence for the user. */
+/** The server did not start. The message is meant for the user. */
 export class NotStarted extends Error {
-  /** Whether for want of room on its disk. */
+  /** Whether its disk is full. */
   readonly isFull: boolean;
 
   constructor({ data, logFile }: Pick<Start, "data" | "logFile">, said: string) {
@@ -58,10 +58,10 @@ export class NotStarted extends Error {
   }
 }
 
-/** What it makes its log of changes of; without room for one it does not start. */
+/** WAL segment size; without space for one it does not start. */
 const segmentBytes = 16 * 2 ** 20;
 
-/** Asked of the disk as well: where the server's messages lie on the same one, there was no room for them either. */
+/** The disk is checked as well: if the server's log is on the same one, there was no space for its message either. */
 function hasNoRoom(data: string): boolean {
   return [data, join(data, "pg_wal")].some((folder) => {
     const { bavail, bsize } = statfsSync(folder);
@@ -69,14 +69,14 @@ function hasNoRoom(data: string): boolean {
   });
 }
 
-/** Starts the server on a loopback port and waits until it takes connections. */
+/** Starts the server on a loopback port and waits until it accepts connections. */
 export async function startPostmaster(start: Start): Promise<Postmaster> {
   const begun = performance.now();
   for (let attempt = 1; ; attempt++) {
     try {
       return await startOnce(start, start.port ?? (await freePort()));
     } catch (error) {
-      // Between finding the port and using it somebody else may have taken it.
+      // The port may have been taken since it was found.
       if (attempt < 5 && start.port === undefined && /Address already in use/.test(String(error))) continue;
       const isLeftover = /pre-existing shared memory block/.test(String(error));
       if (!isLeftover || performance.now() - begun > leftoversEndWithinMs) throw error;
@@ -95,7 +95,7 @@ async function startOnce(
   ]);
   const log = openLog(logFile);
   const logStart = statSync(logFile).size;
-  // A session of its own, so that a Ctrl-C in the terminal reaches us and not the database.
+  // In a session of its own, so that Ctrl-C in the terminal reaches us and not the database.
   const child = spawn(postgres, ["-D", data, ...options], {
     ...runAs,
     cwd: "/",
@@ -104,7 +104,7 @@ async function startOnce(
     env: { LC_ALL: "C", TZ: "UTC" },
   });
   closeSync(log);
-  // Before it starts any other, which inherit it.
+  // Before it starts child processes, which inherit it.
   if (nice !== undefined && child.pid !== undefined) lowerPriority(nice, child.pid);
   const state = { gone: false };
   const exited = new Promise<void>((resolve) => {
@@ -117,7 +117,7 @@ async function startOnce(
     child.once("error", settle);
   });
   const killNow = () => void child.kill("SIGINT");
-  // However this process ends, short of SIGKILL, the database does not outlive it.
+  // The database does not outlive this process, unless this is killed with SIGKILL.
   process.on("exit", killNow);
 
   const deadline = performance.now() + withinMs;
@@ -133,9 +133,9 @@ async function startOnce(
 }
 
 /**
- * Runs statements as the superuser of a cluster on which no server runs, without a password: whoever owns the folder may.
+ * Runs statements as the superuser of a stopped cluster, without a password: the owner of the folder may.
  * @param statements one line each.
- * @throws Error with what the server said where one of them failed.
+ * @throws Error with the server's output if one of them failed.
  */
 export async function runAlone(
   { postgres, data, runAs }: Pick<Start, "postgres" | "data" | "runAs">,
@@ -156,8 +156,8 @@ export async function runAlone(
 }
 
 async function stopChild(child: ReturnType<typeof spawn>, exited: Promise<void>): Promise<void> {
-  // Our own sessions are about to end by themselves, and one that is cut off in the middle of that would report a
-  // failure; whoever else is connected is not waited for long.
+  // Our own sessions are about to end by themselves, and aborting them would report failures; other sessions get
+  // little time.
   child.kill("SIGTERM");
   const timers = [
     setTimeout(() => child.kill("SIGINT"), sessionsEndWithinMs),
@@ -175,13 +175,13 @@ function openLog(logFile: string): number {
   return openSync(logFile, "a", 0o600);
 }
 
-/** The server writes its state into the eighth line of its pid file. */
+/** The server writes its state to the eighth line of its pid file. */
 function isReady(data: string, pid: number | undefined): boolean {
   const lines = pidFile(data);
   return Number(lines[0]) === pid && lines[7]?.trim() === "ready";
 }
 
-/** The port on the loopback interface where the server of that folder listens; undefined where none says so. */
+/** The loopback port of the server of that folder; undefined if it is not known. */
 export function postmasterPort(data: string): number | undefined {
   return Number(pidFile(data)[3]) || undefined;
 }
@@ -195,21 +195,21 @@ function pidFile(data: string): string[] {
 }
 
 /**
- * Stops a server that survived the process which had started it (that was killed). The caller holds the data
- * folder's lock, so whatever runs there is nobody's.
+ * Stops a server whose parent process was killed. The caller holds the lock of the data folder, so any server there
+ * is orphaned.
  * @returns whether there was one.
  */
 export async function stopLeftover(data: string): Promise<boolean> {
   const pid = Number(pidFile(data)[0]);
   if (!pid) return false;
   if (!isPostmasterOf(data, pid)) {
-    // The number may since belong to another process, and PostgreSQL would refuse to start beside that.
+    // The pid may belong to another process by now, and PostgreSQL would refuse to start.
     if (isAlive(pid)) rmSync(join(data, "postmaster.pid"), { force: true });
     return false;
   }
   const begun = performance.now();
   process.kill(pid, "SIGINT");
-  // Asked so rather than by the number: where no init reaps orphans, a zombie keeps its number for ever.
+  // Checked like this rather than by pid: without an init that reaps orphans, a zombie keeps its pid forever.
   for (let forced = false; isPostmasterOf(data, pid); await delay(15)) {
     if (forced || performance.now() - begun < stopWithinMs) continue;
     process.kill(pid, "SIGQUIT");

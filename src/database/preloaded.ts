@@ -1,4 +1,4 @@
-/** What of a connection `load` may use: statements of the transaction that is open. */
+/** The part of a connection that `load` may use: statements in the open transaction. */
 export interface LoadingClient {
   query<TData>(query: {
     text: string;
@@ -8,12 +8,12 @@ export interface LoadingClient {
 }
 
 /**
- * A value of a statement that is too large to go along with it: `load` brings its content to the database first, piece by
- * piece and in the same transaction, and the statement gets what refers to it.
+ * A statement value that is too large to be sent inline: `load` uploads its content first, in chunks and in the same
+ * transaction, and the statement gets a reference.
  */
 export abstract class Preloaded {
-  /** Called once more, from the beginning, where the transaction has to be repeated. */
+  /** Called again, from the beginning, if the transaction is retried. */
   abstract load(client: LoadingClient): Promise<void>;
-  /** What the statement gets. */
+  /** The value that the statement gets. */
   abstract toJSON(): unknown;
 }

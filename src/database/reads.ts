@@ -1,56 +1,56 @@
 /**
- * What a statement reads, found in the catalog: the tables that it names, and those that the views, policies and functions name which it goes through.
- * Bodies of functions name everything with its schema, since each pins its search path.
+ * Dependencies of a statement, found in the catalog: the tables that it names, and those named by the views, policies
+ * and functions that it uses. Function bodies qualify every name, since each pins its search path.
  */
 import { createHash } from "node:crypto";
 import type { Pool } from "pg";
 
-/** Who decides on what a statement can see of its tables. */
+/** What determines the visible rows of a table. */
 export type Reach =
-  /** The viewer sees rows of organizations that they have a part in, and no others. */
+  /** Only rows of the viewer's organizations. */
   | "own"
   /** Rows of any organization, such as what is public. */
   | "whole";
 
-/** What the answer of statements depends on; `because` says why that is not known, or not counted by revisions. */
+/** Dependencies of a response; `because` says why they are unknown, or not covered by revisions. */
 export type Reads = { readonly reach: Reach } | { readonly reach: "unknown"; readonly because: string };
 
 /** A function, or a table or view with its policies. */
 interface Item {
   readonly name: string;
   readonly kind: "function" | "table" | "view";
-  /** SQL: bodies, definitions, conditions of policies for reading. */
+  /** SQL: function bodies, view definitions, conditions of select policies. */
   readonly text: string;
-  /** Of a function: whether it sees all rows. */
+  /** For a function: whether it sees all rows. */
   readonly is_definer: boolean;
-  /** Of a table: whether each change of a row counts up the revision of its stream, or nothing ever changes it. */
+  /** For a table: whether each row change increments the revision of its stream, or nothing ever changes it. */
   readonly is_counted: boolean;
   readonly is_constant: boolean;
-  /** Of a table: whether each row belongs to an organization, and visitors see none. */
+  /** For a table: whether each row belongs to an organization and is invisible to visitors. */
   readonly is_private: boolean;
 }
 
 const catalog = "select * from app_private.what_is_read()";
 
 const reference = /\bapp_(?:public|hidden|private)\.\w+/g;
-/** What the API signs, for a while. */
+/** URLs signed by the API, which expire. */
 const signed = /\bapp_\w+\.(?:file_address|login_token)\b/;
-/** What is another thing each time, or at another time. */
+/** Functions that are volatile or depend on time. */
 const clock =
   /\b(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|age|random|gen_random_uuid|uuidv4|uuidv7|nextval|currval|lastval|pg_current_\w+|pg_last_\w+|pg_is_in_recovery|pg_stat_\w+|inet_client_addr|setseed)\s*\(|\b(?:current_date|current_time|current_timestamp|localtime|localtimestamp|pg_stat_\w+|pg_locks|pg_settings)\b/i;
 const setting = /\b(?:current_setting|setting)\s*\(\s*(?:'(?:plat\.)?(\w+)'|([^)']+))/gi;
-/** Settings of a request that say who asks and in which language, by which answers are told apart. */
+/** Request settings for viewer and language, which are part of the cache key. */
 const known = new Set(["user_id", "token_id", "organization_id", "scopes", "language"]);
-/** Of access that is handed on: its versions are asked for. */
+/** Settings of the cached access, whose versions are checked. */
 const handed = /\bapp_hidden\.handed_access\b/;
 
 const unquoted = (text: string) => text.replaceAll('"', "");
 const withoutComments = (text: string) => text.replaceAll(/--[^\n]*/g, "");
 
-/** Finds what statements read. */
+/** Finds the dependencies of statements. */
 export class ReadsOf {
   readonly #items = new Map<string, Item[]>();
-  /** Tells catalogs apart. */
+  /** Identifies a catalog state. */
   readonly version: string;
 
   constructor(items: readonly Item[]) {
@@ -62,7 +62,7 @@ export class ReadsOf {
     return new ReadsOf((await pool.query<Item>(catalog)).rows);
   }
 
-  /** What the answer of these statements depends on. */
+  /** Dependencies of the response to these statements. */
   find(statements: readonly string[]): Reads {
     let reach: Reach = "own";
     const seen = new Set<string>();
@@ -79,7 +79,7 @@ export class ReadsOf {
           if (item.kind === "function" && handed.test(item.text)) continue;
           if (item.kind === "table" && !item.is_counted && !item.is_constant)
             return { reach: "unknown", because: `${next.of} reads ${name}, whose changes are no events` };
-          // A function with the rights of its owner looks beyond what policies show.
+          // A security definer function sees more than policies allow.
           if (item.kind === "table" ? !item.is_private && !item.is_constant : item.is_definer)
             reach = "whole";
           const asOwner = next.asOwner || item.is_definer;
@@ -91,11 +91,11 @@ export class ReadsOf {
   }
 }
 
-/** SQL that is gone through. */
+/** SQL to analyze. */
 interface Text {
   readonly text: string;
   readonly of: string;
-  /** Whether it is carried out with the rights of the owner, for whom no policies hold. */
+  /** Whether it runs with the rights of the owner, to whom no policies apply. */
   readonly asOwner: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Makes the replaceable objects of a database those of its reference, and tells where its structure differs. */
+/** Brings the replaceable objects of a database to those of its reference, and reports structural differences. */
 import type { Client } from "pg";
 import { readCatalog, type CatalogObject } from "./catalog.ts";
 import { differences, driftSentence, isStructure, type Difference } from "./differences.ts";
@@ -9,24 +9,24 @@ import { readRows } from "./catalogRows.ts";
 import { runRound } from "./reconcileRounds.ts";
 
 export interface ReconcileOptions {
-  /** Tables whose rows are declared, see applyObjects. */
+  /** Tables whose rows are declared; see applyObjects. */
   declaredTables: readonly string[];
   log?: MigrationLog | undefined;
-  /** What belongs into the same transaction. */
+  /** Further work for the same transaction. */
   alongside?: (client: Client) => Promise<unknown>;
-  /** What the database had a moment ago, without rows, where it was read already. */
+  /** Catalog of the database without rows, if it has just been read. */
   here?: Promise<CatalogObject[]>;
-  /** Whether it is read again afterwards, until nothing differs; where not, somebody else has to look soon. */
+  /** Whether it is re-read until nothing differs; if not, the caller must verify soon. */
   verify?: boolean;
-  /** How long one lock is waited for at a time, and how often. */
+  /** How long to wait for a lock, and how many attempts to make. */
   lockTimeoutMs?: number;
   attempts?: number;
 }
 
 export interface Reconciled {
-  /** What was made, replaced or dropped. */
+  /** Created, replaced and dropped objects. */
   changes: Difference[];
-  /** Differences of structure, which are left as they are. */
+  /** Structural differences, which are left unchanged. */
   drift: Difference[];
 }
 
@@ -72,7 +72,7 @@ export async function reconcile(
     } catch (error) {
       await target.query("rollback");
       if (!isTransient(error)) {
-        // What cannot be made may be for want of a column that somebody dropped.
+        // An object that cannot be created may be missing a column that somebody dropped.
         tellDifferences({ changes: [], drift }, log);
         throw error;
       }
@@ -119,7 +119,7 @@ async function bringTogether(
       options.found(all.filter(isStructure));
       await lockTables(target, replaceable);
     }
-    // What is not the same even after it was made, such as a row that a trigger changes, is told and left at that.
+    // Objects that still differ after they were created, such as a row that a trigger changes, are reported and left.
     const left = JSON.stringify(replaceable);
     if (left === before || round > mostRounds || replaceable.length === 0)
       return { changes: [...changes.values()], drift: all };
@@ -131,7 +131,7 @@ async function bringTogether(
   }
 }
 
-/** A declared table that a migration has yet to make is drift, not a failure. */
+/** A declared table that a migration has yet to create is drift, not a failure. */
 async function existing(target: Client, tables: readonly string[]): Promise<string[]> {
   const { rows } = await target.query<{ name: string }>(
     "select name from unnest($1::text[]) as name where to_regclass(name) is not null",
@@ -140,7 +140,7 @@ async function existing(target: Client, tables: readonly string[]): Promise<stri
   return rows.map(({ name }) => name);
 }
 
-/** What was dropped with its dependents must not have taken structure along. */
+/** Dropping with dependents must not have removed structure. */
 function requireKept(before: readonly CatalogObject[], now: readonly CatalogObject[]): void {
   const kept = new Set(now.map(({ identity }) => identity));
   const lost = before.find(({ identity }) => !kept.has(identity));
@@ -150,7 +150,7 @@ function requireKept(before: readonly CatalogObject[], now: readonly CatalogObje
     );
 }
 
-/** What no migration can have made, since its reader would have refused it. */
+/** Objects that no migration can have created, since its reader would have refused them. */
 function tellUnknown(names: string[], log: MigrationLog | undefined): void {
   for (const name of names)
     log?.warn({ event: "schema.drift", object: name }, `No migration makes ${name}; it is left as it is.`);
@@ -158,7 +158,7 @@ function tellUnknown(names: string[], log: MigrationLog | undefined): void {
 
 const mostSentences = 20;
 
-/** Tells what was changed, and what differs in structure. */
+/** Reports the changes and the structural differences. */
 export function tellDifferences({ changes, drift }: Reconciled, log: MigrationLog | undefined): void {
   for (const kind of new Set(changes.map((change) => change.kind))) {
     const of = changes.filter((change) => change.kind === kind);

@@ -1,6 +1,6 @@
 /**
- * One round of making a database like its reference: what a failure would leave half done belongs to the caller's
- * transaction. Objects that depend on others are dropped and made again as often as it takes; each round reads anew.
+ * One round of reconciling a database with its reference, in the caller's transaction. Objects on which others depend
+ * are dropped and recreated repeatedly if necessary; each round reads the catalog again.
  */
 import type { ClientBase, DatabaseError } from "pg";
 import type { CatalogObject } from "./catalog.ts";
@@ -13,19 +13,19 @@ interface ObjectStep extends Step {
   difference: Difference;
 }
 
-/** What a step may wait for: an object or a row that a later step makes, or the end of what depends on it. */
+/** What a step may wait for: an object or row that a later step creates, or the removal of a dependent. */
 const mayWait = ({ code = "" }: DatabaseError) =>
   ["42883", "42P01", "42704", "42703", "3F000", "23503", "2BP01"].includes(code);
 
-/** The key that a row is to have is still another row's. */
+/** Another row still has the key that a row is to have. */
 const isTaken = ({ code = "" }: DatabaseError) => code === "23505";
 
-/** A function or view that has other columns, arguments or results cannot be replaced; it has to be made anew. */
+/** A function or view whose columns, arguments or results change cannot be replaced; it must be recreated. */
 const mustBeRemade = ({ code = "" }: DatabaseError) => ["42P13", "42P16", "42809"].includes(code);
 
 /**
- * Runs what the differences ask for, in an order that works.
- * @returns whether all of it could be done; the rest shows when the catalog is read again.
+ * Applies the differences in an order that works.
+ * @returns whether all of them could be applied; the rest is found when the catalog is read again.
  */
 export async function runRound(client: ClientBase, all: readonly Difference[]): Promise<boolean> {
   const of = (...kinds: CatalogObject["kind"][]) => all.filter(({ kind }) => kinds.includes(kind));
@@ -39,7 +39,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   const unmade = await runInFoundOrder(
     client,
     inOneGroup(routines.filter(({ wanted }) => wanted).map(making)),
-    // A view over a function whose result is to become another can fail by any code until that has been made anew.
+    // A view over a function whose result type changes can fail with any code until the function has been recreated.
     (error) => !isTransient(error),
   );
   const unlike = unmade.filter(({ error, step }) => mustBeRemade(error) && step.difference.here);
@@ -47,9 +47,9 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   const held = await runInFoundOrder(client, inOneGroup(gone), mayWait);
   const removed = [...unlike.map(({ step }) => dropping(step.difference)), ...held.map(({ step }) => step)];
   for (const step of removed) await dropWithDependents(client, step);
-  // What went with them shows in the next round.
+  // Dependents dropped with them are found in the next round.
   if (removed.length > 0) return false;
-  // A function may have been in the way of another of its name.
+  // A function may have conflicted with another one of its name.
   await must(
     client,
     unmade.map(({ step }) => step),
@@ -64,7 +64,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
     (error) => mayWait(error) || isTaken(error),
   );
   await must(client, undeclared.map(dropping));
-  // Rows that change places with each other, such as two positions, all leave theirs first.
+  // Rows that swap values, such as two positions, are all deleted first.
   const swapped = unplaced.filter(({ error, step }) => isTaken(error) && step.difference.here);
   await refuseRowsInUse(
     client,
@@ -78,7 +78,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
     client,
     unplaced.map(({ step }) => step),
   );
-  // What is said of an object that was dropped above is gone with it.
+  // Comments and grants on an object that was dropped above are gone with it.
   const undone = words.filter(({ wanted }) => !wanted).map(dropping);
   await runInFoundOrder(client, inOneGroup(undone), () => true);
   await must(client, words.filter(({ wanted }) => wanted).map(making));
@@ -98,7 +98,7 @@ function dropping(difference: Difference): ObjectStep {
   return { sql: `${difference.here!.drop};`, difference };
 }
 
-/** Few enough to be sent at once, many enough for few round trips. */
+/** Small enough to be sent at once, large enough for few round trips. */
 const groupSize = 200;
 
 function inOneGroup(steps: ObjectStep[]): ObjectStep[][] {
@@ -124,6 +124,6 @@ function throwFirst(failed: FailedStep<ObjectStep>[]): void {
 
 async function dropWithDependents(client: ClientBase, step: ObjectStep): Promise<void> {
   const error = await attempt(client, `${step.sql.slice(0, -1)} cascade;`);
-  // It may have gone with another one.
+  // It may have been dropped with another one.
   if (error && !["42883", "42P01"].includes(error.code ?? "")) throwFirst([{ step, error }]);
 }

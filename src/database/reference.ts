@@ -1,4 +1,4 @@
-/** The reference: a database made from the files alone, which others are compared with. */
+/** The reference: a database built from the files alone, with which others are compared. */
 import { randomBytes } from "node:crypto";
 import { Client, escapeIdentifier } from "pg";
 import { readCatalog } from "./catalog.ts";
@@ -11,10 +11,10 @@ import { startReferenceCluster } from "./referenceCluster.ts";
 const prefix = "plat_reference_";
 
 /**
- * Makes the reference in a scratch database beside the target, or in a cluster of its own where the owner may not create
- * databases, and reads it. Nothing of it stays; what a killed process left is removed by the next one.
- * @param target a connection of the login that migrates and holds the lock on migrating.
- * @throws SchemaError for a fault in the files, before the target was touched.
+ * Builds the reference in a scratch database beside the target, or in a separate cluster if the owner may not create
+ * databases, and reads it. Nothing of it stays; leftovers of a killed process are removed by the next one.
+ * @param target a connection of the login that migrates and holds the migration lock.
+ * @throws SchemaError for an error in the files, before the target was touched.
  */
 export async function readReference(
   target: Client,
@@ -27,7 +27,7 @@ export async function readReference(
     "select oid::text from pg_database where datname = current_database()",
   );
   const name = `${prefix}${rows[0]!.oid}_${randomBytes(4).toString("hex")}`;
-  // The encoding and order of the target, whatever the cluster's are.
+  // Encoding and collation of the target, regardless of the cluster.
   await target.query(`create database ${name} template template0`);
   const url = new URL(ownerUrl(targetUrl));
   url.pathname = `/${name}`;
@@ -46,7 +46,7 @@ async function mayCreateDatabases(client: Client): Promise<boolean> {
   return rows[0]!.yes;
 }
 
-/** References of this database, whose lock we hold, and of databases that are gone. */
+/** References of this database, whose lock we hold, and of databases that no longer exist. */
 async function dropLeftovers(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select d.datname as name from pg_database d

@@ -5,30 +5,33 @@ import { migrateOn } from "./onConnection.ts";
 import { applyObjects, readObjects } from "./objects.ts";
 import { validateFunctions } from "./validateFunctions.ts";
 
-/** What the files of a folder make. */
+/** Schema built from the files of a folder. */
 export interface Reference {
   catalog: CatalogObject[];
-  /** The tables whose rows the files declare; the catalog has them. */
+  /** Tables whose rows the files declare; included in the catalog. */
   declaredTables: string[];
-  /** What the committed migrations alone make; only where a current one follows them. */
+  /** Result of the committed migrations alone; only if current.sql follows them. */
   chain?: CatalogObject[];
 }
 
 export interface ReferenceOptions {
   /** The folder with `committed` and `objects`. */
   folder: string;
-  /** What runs between the two: the text of the migration that is being written. */
+  /** Text of current.sql, run between the two. */
   current?: string;
-  /** Whether the bodies of functions are checked. */
+  /** Whether function bodies are checked. */
   validate?: boolean;
-  /** What else is done with the database as soon as it holds what the API shows; it is there until that has ended. */
+  /**
+   * Further work on the database as soon as it contains what the API shows; the database exists until that has ended.
+   */
   meanwhile?: (connectionString: string) => Promise<unknown>;
 }
 
 /**
- * Applies what follows the migrations, to a database that has just these, and reads it. Objects get a session of their own:
- * rows that a migration wrote are none of those that objects declare.
- * @param made told when the database holds everything that the API shows, before its triggers are made and it is read.
+ * Applies current.sql and objects to a database that only has the migrations, and reads it. Objects get a session of
+ * their own: rows written by a migration are not declared ones.
+ * @param made called when the database contains everything that the API shows, before triggers are created and the
+ * catalog is read.
  * @throws SchemaError
  */
 export async function readObjectsOn(
@@ -47,7 +50,7 @@ export async function readObjectsOn(
     await client.query("begin");
     const { declaredTables } = await applyObjects(client, { folder, shown: made });
     await client.query("commit");
-    // PERF: side by side; most bodies were checked when they were saved.
+    // PERF: concurrently; most bodies were checked when they were saved.
     const [checked, catalog] = await Promise.allSettled([
       options.validate && migrateOn(connectionString, (other) => validate(other, folder)),
       readCatalog(client, { rowsOf: declaredTables }),

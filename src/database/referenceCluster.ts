@@ -11,15 +11,15 @@ import { readObjectsOn, type Reference, type ReferenceOptions } from "./referenc
 import { authenticatorUrl, ensureRoles, limitDatabase, ownerUrl, workerUrl } from "./roles.ts";
 import { removeLeftoverFolders, scratchFolder } from "./scratchFolder.ts";
 
-/** A scratch cluster for references: where the owner may not create databases, and where they are made again and again. */
+/** A scratch cluster for references, if the owner may not create databases or references are built repeatedly. */
 export interface ReferenceCluster {
-  /** Runs the migrations already, so that the first reference is there sooner. */
+  /** Runs the migrations in advance, so that the first reference is ready sooner. */
   prepare(folder: string): Promise<void>;
   make(options: ReferenceOptions): Promise<Reference>;
   stop(): Promise<void>;
 }
 
-/** A database that has the migrations, and what they make. */
+/** A database with the migrations, and its catalog. */
 interface Chain {
   hash: string;
   name: string;
@@ -34,7 +34,7 @@ export interface ScratchServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server whose data need not outlive it. */
+/** Starts a server without durability. */
 export async function startScratchServer(): Promise<ScratchServer> {
   await removeLeftoverFolders();
   const folder = await scratchFolder("reference");
@@ -72,16 +72,17 @@ export async function startReferenceCluster(): Promise<ReferenceCluster> {
 }
 
 /**
- * Makes references on a scratch server; the database of the migrations is made once, and cloned for each reference.
+ * Builds references on a scratch server; the database with the migrations is built once and cloned for each
+ * reference.
  * @param serverUrl of its owner
- * @returns whose end leaves the server as it is
+ * @returns an object whose disposal leaves the server running
  */
 export async function openReferences(serverUrl: string): Promise<ReferenceCluster> {
   const loginAt = (database: string) => Object.assign(new URL(serverUrl), { pathname: `/${database}` }).href;
   const at = (database: string) => ownerUrl(loginAt(database));
   const root = new DatabaseClient({ connectionString: loginAt("postgres") });
   let chain: Promise<Chain> | undefined;
-  /** A clone of the migrations' database for the next reference. */
+  /** A clone of the migrated database for the next reference. */
   let spare: Promise<{ hash: string; name: string }> | undefined;
   let dropping: Promise<unknown> = Promise.resolve();
   try {
@@ -103,7 +104,7 @@ export async function openReferences(serverUrl: string): Promise<ReferenceCluste
     });
     return { hash, name, catalog };
   };
-  /** One at a time; the former one is made anew when a migration was committed. */
+  /** One at a time; rebuilt when a migration was committed. */
   const chainOf = (migrations: string): Promise<Chain> => {
     const before = chain;
     chain = (async () => {
@@ -118,13 +119,13 @@ export async function openReferences(serverUrl: string): Promise<ReferenceCluste
 
   const clone = async ({ hash, name: template }: Chain): Promise<{ hash: string; name: string }> => {
     const name = `reference_${randomBytes(4).toString("hex")}`;
-    // A connection that was closed may not be gone yet.
+    // A closed connection may still exist on the server.
     await unused(root, template);
     await root.query(`create database ${name} template ${template} strategy file_copy`);
     await limitDatabase(root, name);
     return { hash, name };
   };
-  /** PERF: made while nobody waits for it. */
+  /** PERF: built in advance. */
   const keepSpare = (made: Chain): void => {
     spare ??= clone(made);
     spare.catch(() => (spare = undefined));
@@ -148,7 +149,7 @@ export async function openReferences(serverUrl: string): Promise<ReferenceCluste
         const reference = await readObjectsOn(at(name), options, whole);
         return options.current ? { ...reference, chain: made.catalog } : reference;
       } finally {
-        // Nobody waits for it to go.
+        // Dropped in the background.
         dropping = Promise.all([dropping, use?.catch(() => undefined)])
           .then(() => root.query(`drop database ${name} with (force)`))
           .then(() => keepSpare(made))

@@ -4,16 +4,16 @@ import type { Stale } from "./deadlines.ts";
 import { isPlannedForValues } from "./planMark.ts";
 import { makeSetter, type PgSettings, type Setter, type SetterCheck } from "./serverSettings.ts";
 
-/** What is wanted of the position in the log of what is read. */
+/** Requirements on the position of the data that are read. */
 export interface PositionWish {
-  /** The least that is acceptable; any where omitted. */
+  /** Minimum position. Default: any. */
   readonly notBefore: string | undefined;
 }
 
-/** The setting that leaves deadlines out. */
+/** The setting that ignores deadlines. */
 export const staleReads = (stale: Stale | undefined) => (stale ? { "plat.stale_reads": stale } : {});
 
-/** The settings of an operation with the check of its token. */
+/** The settings of an operation with its token check. */
 export class RequestSettings {
   readonly check: TokenCheck | undefined;
   readonly #settings: PgSettings | null;
@@ -22,8 +22,8 @@ export class RequestSettings {
   #setter: Setter | null;
 
   /**
-   * @param probe as makeSetter takes it
-   * @param position where given, the last column of the setter's row is the position that what follows it reaches
+   * @param probe as in makeSetter
+   * @param position if given, the last column of the setter's row is the position that the following statements reach
    */
   constructor(settings: PgSettings | null, probe?: string, position?: PositionWish) {
     this.check = checkOf(settings);
@@ -34,7 +34,7 @@ export class RequestSettings {
   }
 
   /**
-   * What puts the settings in place for a statement; "" stands for those that are not known yet.
+   * Setter for a statement; "" for statements that are not known yet.
    * @param stale see afterExpiry
    */
   setterFor(text: string, stale?: Stale): Setter | null {
@@ -47,7 +47,7 @@ export class RequestSettings {
     });
   }
 
-  /** Makes the setter again from what the settings have become. */
+  /** Rebuilds the setter from the current settings. */
   remake(): void {
     this.#setter = this.#make(this.#settings);
   }

@@ -3,37 +3,47 @@ import { type Client, type DatabaseError, escapeIdentifier, escapeLiteral } from
 import { DatabaseClient } from "./client.ts";
 import { onConnection } from "./onConnection.ts";
 
-/** The API logs in as it. It owns nothing, inherits nothing and can only become one of the viewers' roles. */
+/** The login of the API. It owns nothing, inherits nothing and can only switch to one of the viewer roles. */
 export const authenticator = "plat_authenticator";
 
-/** Owns everything of ours in a database, functions that run as their owner included. Nobody logs in as it; it is no superuser. */
+/**
+ * Owns all our objects in a database, including security definer functions. It cannot log in and is not a superuser.
+ */
 export const schemaOwner = "plat_owner";
 
 /**
- * Owns the views that show tables with masked columns. It may read these tables whole, under the policies of plat_user, of which it
- * is a member: a view reads with the rights of its owner, and the owner of a table is held by no policy.
+ * Owns the views of tables with masked columns. It can read these tables entirely, under the policies of plat_user,
+ * of which it is a member: a view reads with the rights of its owner, and policies do not apply to the owner of a
+ * table.
  */
 export const masker = "plat_masker";
 
 /**
- * Background work logs in as it. It owns nothing, can become nobody else and reads no table of ours: it runs jobs, and
- * executes the functions that are granted to it, which run as their owner.
+ * The login of background work. It owns nothing, cannot switch roles and reads none of our tables: it runs jobs and
+ * executes the functions granted to it, which run as their owner.
  */
 export const workerRole = "plat_worker";
 
 const viewerRoles = ["plat_user", "plat_anonymous"];
 
+/** Logins of an installation that has the cluster for itself. */
+const ownPrefix = "plat_";
+
+/** Logins of an installation: those of the cluster or, with a prefix, members of them. */
+const loginsOf = (prefix: string) => [`${prefix}authenticator`, `${prefix}worker`];
+
 /**
  * The API's own connection. Its password is derived from that of the login that migrates, so that every process that was
  * given the same DATABASE_URL knows it without a place to keep it in, and both are rotated together.
  * @param loginUrl of the login that migrates, with a password.
+ * @param prefix of the login's name; see ROLE_PREFIX.
  */
-export function authenticatorUrl(loginUrl: string): string {
+export function authenticatorUrl(loginUrl: string, prefix = ownPrefix): string {
   if (!new URL(loginUrl).password)
     throw new Error(
       "The connection of DATABASE_URL carries no password, so AUTHENTICATOR_URL has to be set.",
     );
-  return derivedUrl(loginUrl, loginUrl, authenticator);
+  return derivedUrl(loginUrl, loginUrl, `${prefix}authenticator`);
 }
 
 /**
@@ -41,11 +51,12 @@ export function authenticatorUrl(loginUrl: string): string {
  * second database of the cluster or a login without a password, nothing more has to be.
  * @param loginUrl of the login that migrates.
  * @param apiUrl how the API logs in; derived where omitted.
+ * @param prefix of the login's name; see ROLE_PREFIX.
  */
-export function workerUrl(loginUrl: string, apiUrl = authenticatorUrl(loginUrl)): string {
+export function workerUrl(loginUrl: string, apiUrl = authenticatorUrl(loginUrl), prefix = ownPrefix): string {
   if (!new URL(apiUrl).password)
     throw new Error("The connection of AUTHENTICATOR_URL carries no password, so WORKER_URL has to be set.");
-  return derivedUrl(loginUrl, apiUrl, workerRole);
+  return derivedUrl(loginUrl, apiUrl, `${prefix}worker`);
 }
 
 function derivedUrl(loginUrl: string, secretUrl: string, role: string): string {
@@ -57,7 +68,7 @@ function derivedUrl(loginUrl: string, secretUrl: string, role: string): string {
 }
 
 /**
- * The connection string of a login, with the owner of the schema as the role of each session.
+ * Connection string of a login, with the schema owner as the role of each session.
  * @param loginUrl of the login that migrates, which is a member of the owner.
  */
 export function ownerUrl(loginUrl: string): string {
@@ -68,12 +79,18 @@ export function ownerUrl(loginUrl: string): string {
 }
 
 /**
- * Creates the cluster's roles where they are missing. Safe beside other processes that do the same, also for
- * another database of the cluster, where no advisory lock reaches.
- * @param owner a connected client of the database's owner (a superuser, or with CREATEROLE).
- * @param loginUrls how the API and background work will log in.
+ * Creates missing cluster roles. Safe beside other processes that do the same, even for another database of the
+ * cluster, which advisory locks do not cover.
+ * @param owner a connected client of the database owner (a superuser, or with CREATEROLE).
+ * @param loginUrls connection strings of the API and background work.
+ * @param prefix of the login names; see ROLE_PREFIX.
+ * @throws Error with a message for the user if a login belongs to another installation.
  */
-export async function ensureRoles(owner: Client, loginUrls: readonly string[]): Promise<void> {
+export async function ensureRoles(
+  owner: Client,
+  loginUrls: readonly string[],
+  prefix = ownPrefix,
+): Promise<void> {
   for (const role of [schemaOwner, ...viewerRoles, masker])
     await createRole(owner, role, "nologin noinherit");
   await grantMembership(owner, schemaOwner, "current_user", "usage");
@@ -82,19 +99,25 @@ export async function ensureRoles(owner: Client, loginUrls: readonly string[]): 
   for (const role of [authenticator, workerRole]) await createRole(owner, role, "login noinherit");
   for (const role of viewerRoles) {
     await grantMembership(owner, role, authenticator);
-    // The service acts as people too: in the demo, and before it mails them a record. An owner who made the roles may give
-    // them away, but is not in them.
+    // The service also acts as users: in the demo, and before it mails them a record. A role's creator can grant it,
+    // but is not a member of it.
     await grantMembership(owner, role, "current_user");
   }
   await limitDatabase(owner, owner.database!);
-  for (const loginUrl of loginUrls) await ensureLogin(owner, loginUrl);
+  const logins = loginsOf(prefix);
+  if (prefix !== ownPrefix)
+    for (const [index, role] of [authenticator, workerRole].entries()) {
+      await createRole(owner, logins[index]!, "login");
+      await grantMembership(owner, role, logins[index]!, "usage");
+    }
+  for (const loginUrl of loginUrls) await ensureLogin(owner, loginUrl, logins);
 }
 
 /**
- * Lets the API and background work connect to a database, and nobody make tables of their own there who is not granted it: a trigger on a
+ * Lets the API and background work connect to a database, and revokes TEMPORARY from everybody else: a trigger on a
  * temporary table would run with the rights of a function that writes to the table. Privileges on a database are not
  * cloned with it.
- * @param owner a client of the database's owner, connected to it or to another one of the cluster.
+ * @param owner a client of the database owner, connected to it or to another database of the cluster.
  */
 export async function limitDatabase(owner: Client, database: string): Promise<void> {
   const name = escapeIdentifier(database);
@@ -121,7 +144,7 @@ async function createRole(owner: Client, role: string, options: string): Promise
     $$`);
 }
 
-/** @param how whether the member has the role's privileges by itself (usage), or may only become it (set). */
+/** @param how whether the member inherits the role's privileges (usage) or can only switch to it (set). */
 async function grantMembership(
   owner: Client,
   role: string,
@@ -149,16 +172,44 @@ async function grantMembership(
 }
 
 /**
- * Sets the password only where the login fails: processes that run already keep theirs, and a start changes
- * nothing when nothing changed.
+ * Sets the password only if the login fails: running processes keep theirs, and a start changes nothing if nothing
+ * changed. The comment on the role identifies its installation: a new password would lock out another database of the
+ * cluster.
+ * @param logins the roles whose passwords we may set.
  */
-async function ensureLogin(owner: Client, loginUrl: string): Promise<void> {
+async function ensureLogin(owner: Client, loginUrl: string, logins: readonly string[]): Promise<void> {
   const url = new URL(loginUrl);
   const role = decodeURIComponent(url.username);
-  if (![authenticator, workerRole].includes(role) || (await canLogIn(loginUrl))) return;
-  const password = decodeURIComponent(url.password);
-  // In a cluster of an earlier version, background work had no login of its own.
-  await retry(() => owner.query(`alter role ${role} login password ${escapeLiteral(password)}`));
+  if (!logins.includes(role)) return;
+  const works = await canLogIn(loginUrl);
+  const { rows } = await owner.query<{ database: string | null }>(
+    `select d.datname as database from pg_roles r left join pg_database d
+       on shobj_description(r.oid, 'pg_authid') = 'Logs in to the database ' || d.datname || '.'
+     where r.rolname = $1`,
+    [role],
+  );
+  const database = rows[0]?.database ?? null;
+  if (works && database !== null) return;
+  if (!works && database !== null && database !== owner.database)
+    throw new Error(
+      `${role} is how the installation of the database ${database} logs in to this cluster: set ROLE_PREFIX, such as ROLE_PREFIX=second_, so that this one has logins of its own.`,
+    );
+  // In clusters of earlier versions, background work had no login of its own.
+  if (!works)
+    await retry(() =>
+      owner.query(`alter role ${role} login password ${escapeLiteral(decodeURIComponent(url.password))}`),
+    );
+  await noteDatabase(owner, role);
+}
+
+/** Records the installation of a login; a working login that we may not comment on is managed by somebody else. */
+async function noteDatabase(owner: Client, role: string): Promise<void> {
+  const note = escapeLiteral(`Logs in to the database ${owner.database!}.`);
+  try {
+    await retry(() => owner.query(`comment on role ${role} is ${note}`));
+  } catch (error) {
+    if ((error as DatabaseError).code !== "42501") throw error;
+  }
 }
 
 async function canLogIn(connectionString: string): Promise<boolean> {
@@ -167,7 +218,7 @@ async function canLogIn(connectionString: string): Promise<boolean> {
     await client.connect();
     return true;
   } catch (error) {
-    // Wrong password, or none set; anything else is not cured by another password.
+    // Wrong or missing password; other failures are not fixed by a new password.
     if (["28P01", "28000"].includes((error as DatabaseError).code ?? "")) return false;
     throw error;
   } finally {
@@ -175,14 +226,14 @@ async function canLogIn(connectionString: string): Promise<boolean> {
   }
 }
 
-/** The roles that a login may be in, by the setting that names it. */
+/** Roles that a login may be a member of, by the setting that names it. */
 const limits = { AUTHENTICATOR_URL: [authenticator, ...viewerRoles], WORKER_URL: [workerRole] };
 
 /**
- * For a login that somebody chose: one that may more than the roles it stands for would undo what they are limited for.
- * @param setting by which it was given.
+ * For logins chosen by the operator: a login with more rights than the roles it represents would defeat their limits.
+ * @param setting that contained it.
  * @param loginUrl of a migrated database.
- * @throws Error with a sentence for the user.
+ * @throws Error with a message for the user.
  */
 export async function requireLimited(setting: keyof typeof limits, loginUrl: string): Promise<void> {
   const { rows } = await onConnection(loginUrl, (client) =>
@@ -203,7 +254,7 @@ export async function requireLimited(setting: keyof typeof limits, loginUrl: str
     );
 }
 
-/** Two processes that alter one role at once: the slower one is told XX000, "tuple concurrently updated". */
+/** If two processes alter a role concurrently, the slower one gets XX000, "tuple concurrently updated". */
 async function retry(work: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -10,9 +10,9 @@ interface Reference {
 }
 
 /**
- * Rows that are declared no longer, or leave their place for a moment, must not take rows of users along, nor change them: a key that says `on delete cascade`
- * or `set null` would.
- * @returns a sentence about the first that other rows refer to.
+ * Removing declared rows, even temporarily, must not delete or change rows of users through `on delete cascade` or
+ * `set null`.
+ * @returns a message about the first row that others refer to.
  */
 export async function rowsInUse(
   client: ClientBase,

@@ -1,4 +1,4 @@
-/** The database of a data folder, whether the service runs on it or not. */
+/** The database of a data folder, whether or not the service is running. */
 import { lstat, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "../base/config.ts";
@@ -7,8 +7,8 @@ import { postmasterPort } from "./postmaster.ts";
 import { FolderInUse } from "../base/folderLock.ts";
 
 /**
- * Takes the database that DATABASE_URL names, that of the running service, or starts the embedded one for the time.
- * @throws Error with a sentence for the user where it cannot be reached.
+ * Uses the database in DATABASE_URL or that of the running service, or starts the embedded one temporarily.
+ * @throws Error with a message for the user if it is unreachable.
  */
 export async function withDatabase<T>(config: Config, work: (loginUrl: string) => Promise<T>): Promise<T> {
   if (config.databaseUrl) return work(config.databaseUrl);

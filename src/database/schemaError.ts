@@ -2,14 +2,14 @@ import { relative } from "node:path";
 import type { DatabaseError } from "pg";
 import { placeAt, offsetOfPosition, type Place, type SqlStatement } from "./sqlStatements.ts";
 
-/** A file of SQL that was read. */
+/** A SQL file. */
 export interface SqlFile {
   /** Its absolute path. */
   path: string;
   text: string;
 }
 
-/** What is wrong with a file of the schema, and where; its message has all of it. */
+/** An error in a schema file, with its location; the message is complete. */
 export class SchemaError extends Error {
   readonly file: string;
   readonly line: number;
@@ -22,7 +22,7 @@ export class SchemaError extends Error {
     const lines = [`${path}:${place.line}:${place.column}: ${error.message}`];
     if (error.detail) lines.push(`  Detail: ${error.detail}`);
     if (error.hint) lines.push(`  Hint: ${error.hint}`);
-    // The first line of it is the innermost: the function that the statement called.
+    // Its first line is the innermost context: the function that the statement called.
     if (error.where) lines.push(`  In: ${error.where.split("\n")[0]}`);
     super(lines.join("\n"), { cause: error });
     this.name = "SchemaError";
@@ -34,8 +34,8 @@ export class SchemaError extends Error {
 }
 
 /**
- * The error of a statement that was sent on its own, with its place in the file.
- * @param known where in the statement it is, when PostgreSQL does not say it in those terms.
+ * Error of a statement that was sent on its own, with its location in the file.
+ * @param known location in the statement, if PostgreSQL reports it in other terms.
  */
 export function schemaError(
   file: SqlFile,
@@ -49,7 +49,7 @@ export function schemaError(
   return new SchemaError(file.path, placeAt(file.text, statement.offset + within), error);
 }
 
-/** Some statements, such as those that make policies, get no position: it is where the name stands that is spoken of. */
+/** Some statements, such as create policy, get no position: the name in the message is located instead. */
 function offsetOfName(text: string, message: string): number {
   const name = /"([\w.]+)" (?:of relation .* )?does not exist/.exec(message)?.[1];
   const found = name ? new RegExp(`(?<!\\w)${name.replaceAll(".", "\\.")}(?!\\w)`).exec(text) : null;

@@ -1,11 +1,11 @@
 import type { ClientBase, Pool } from "pg";
 
-/** Enough for every process that may still run, and for a day of development. */
+/** Enough for all processes that may still run, and for a day of development. */
 const keptStates = 200;
 
 /**
- * The states of the replaceable objects that a database was brought to, the latest one first. An older one counts too:
- * during a rolling deployment, processes of the version before go on working, and may start again.
+ * States of the replaceable objects that a database was brought to, latest first. Older ones count too: during a
+ * rolling deployment, processes of the previous version continue and may restart.
  */
 export async function schemaStates(client: ClientBase | Pool): Promise<string[]> {
   const { rows: there } = await client.query<{ yes: boolean }>(
@@ -18,7 +18,7 @@ export async function schemaStates(client: ClientBase | Pool): Promise<string[]>
   return rows.map(({ hash }) => hash);
 }
 
-/** Notes that the database is in that state now, as a part of the transaction that brings it there. */
+/** Records the current state, in the transaction that reaches it. */
 export async function noteSchemaState(client: ClientBase, hash: string): Promise<void> {
   await client.query(
     `insert into app_private.schema_objects (hash, applied_at) values ($1, clock_timestamp())

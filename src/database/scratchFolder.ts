@@ -1,4 +1,4 @@
-/** Folders of databases that live for minutes. */
+/** Folders of short-lived databases. */
 import { access, chmod, constants, mkdtemp, readdir, readlink, stat, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,18 +10,18 @@ const gigabyte = 2 ** 30;
 const day = 24 * 3_600_000;
 
 /**
- * An empty folder. Whoever makes it removes it, with `removeDataDir`.
- * @param onDisk where programs are run from it, too, which memory may forbid.
+ * Creates an empty folder. The caller removes it with `removeDataDir`.
+ * @param onDisk if programs are run from it, which memory file systems may forbid.
  */
 export async function scratchFolder(name: string, { onDisk = false } = {}): Promise<string> {
   const maker = `${process.pid}n${await processNamespace()}`;
   const folder = await mkdtemp(join(onDisk ? tmpdir() : await place(), `plat-${name}-${maker}-`));
-  // Started by root, the database runs as another user, who has to pass through.
+  // If root starts the database, it runs as another user, who must be able to traverse the folder.
   await chmod(folder, 0o711);
   return folder;
 }
 
-/** Stops and removes what processes have left behind that were killed. */
+/** Stops and removes leftovers of killed processes. */
 export async function removeLeftoverFolders(): Promise<void> {
   for (const parent of new Set([await place(), tmpdir()])) await removeLeftovers(parent);
 }
@@ -34,7 +34,7 @@ async function removeLeftovers(parent: string): Promise<void> {
     const folder = join(parent, name);
     const found = await stat(folder).catch(() => undefined);
     if (!found || found.uid !== process.getuid?.()) continue;
-    // Numbers of processes elsewhere say nothing here.
+    // Pids of other machines mean nothing here.
     if (namespace === here ? isAlive(Number(pid)) : Date.now() - found.mtimeMs < day) continue;
     await stopLeftover(join(folder, "postgres", "data"));
     await removeDataDir(folder);
@@ -42,9 +42,9 @@ async function removeLeftovers(parent: string): Promise<void> {
 }
 
 /**
- * In memory where there is room: cloning a database makes two thousand files, which takes a processor up to a second where they
- * lie on a disk, and a tenth of one in memory. A cluster whose databases come and go takes some 500 MB. Otherwise in the system's
- * temporary folder.
+ * In memory if there is space: cloning a database creates two thousand files, which takes up to a second of CPU time
+ * on disk and a tenth of that in memory. A cluster whose databases come and go takes some 500 MB. Otherwise in the
+ * system's temporary folder.
  */
 async function place(): Promise<string> {
   try {
@@ -52,12 +52,12 @@ async function place(): Promise<string> {
     const { bavail, bsize } = await statfs(memory);
     if (bavail * bsize >= gigabyte && process.availableMemory() >= 2 * gigabyte) return memory;
   } catch {
-    // There is no such folder, as on any system but Linux.
+    // Only Linux has such a folder.
   }
   return tmpdir();
 }
 
-/** Containers may share folders, but count their processes each for itself. */
+/** Containers may share folders but have separate pids. */
 async function processNamespace(): Promise<string> {
   const text = await readlink("/proc/self/ns/pid").catch(() => "");
   return /\d+/.exec(text)?.[0] ?? "0";

@@ -1,16 +1,19 @@
 import { escapeLiteral } from "pg";
 
-/** Settings of one request as PostGraphile hands them over: names of PostgreSQL settings, `role` among them. */
+/** Settings of one request as PostGraphile provides them: names of PostgreSQL settings, including `role`. */
 export type PgSettings = Readonly<Record<string, string | undefined>>;
 
-/** What a setter evaluates first, under the role of the connection: an expression that refuses the batch, and settings of its own. */
+/**
+ * Evaluated first by a setter, under the role of the connection: an expression that refuses the batch, and settings
+ * of its own.
+ */
 export interface SetterCheck {
-  /** @param parameter takes a value and gives its placeholder */
+  /** @param parameter takes a value and returns its placeholder */
   readonly expression: (parameter: (value: unknown) => string) => string;
   readonly settings: PgSettings;
 }
 
-/** The one statement that puts all settings in place until the transaction ends. */
+/** The statement that applies all settings until the end of the transaction. */
 export interface Setter {
   readonly text: string;
   readonly values: readonly unknown[];
@@ -54,7 +57,7 @@ function textFor(names: readonly string[], probe = "", check = "", last = ""): s
     (name, index) => `pg_catalog.set_config(${escapeLiteral(name)}, $${index + 1}, true)`,
   );
   const text = `select ${[check, ...calls, probe, last].filter((part) => part !== "").join(", ")}`;
-  // Names come from our own code, so there are a handful of sets; the limit only guards against a mistake there.
+  // Names come from our own code, so there are few combinations; the limit guards against a bug.
   if (texts.size < MOST_TEXTS) texts.set(key, text);
   return text;
 }

@@ -3,30 +3,30 @@ import { closesConnection, isStaleStatement } from "./databaseErrors.ts";
 import { FusedQuery, toWire, type BatchResult, type Meter, type Step } from "./fusedQuery.ts";
 import { StatementCache, type PreparedStatement } from "./statementCache.ts";
 
-/** A statement to send; `key` lets the connection keep it prepared. */
+/** A statement to send; with a `key`, the connection keeps it prepared. */
 export interface Statement {
   readonly text: string;
   readonly values?: readonly unknown[] | undefined;
   readonly key?: string | undefined;
 }
 
-/** What the last statement of a batch gave. */
+/** Result of the last statement of a batch. */
 export interface SessionResult extends BatchResult {
   readonly notices: Notice[];
   readonly behind?: string | undefined;
 }
 
-/** A raised notice as the executor wants it: the driver's fields, positions as numbers. */
+/** A notice as the executor expects it: the driver's fields, positions as numbers. */
 export type Notice = ReturnType<typeof toNotice>;
 
 const sessions = new WeakMap<ClientBase, Session>();
 
-/** What this service keeps with one connection of the pool for as long as the connection lives. */
+/** State kept per pool connection for its lifetime. */
 export class Session {
   readonly client: PoolClient;
-  /** Counts what the server sends to the operation that has the connection now. */
+  /** Counts received bytes for the current operation. */
   meter: Meter | undefined;
-  /** Told of the notices that the server raises for that operation. */
+  /** Receives notices for the current operation. */
   onNotice: ((notice: Notice) => void) | undefined;
   readonly #statements: StatementCache | null;
   #notices: Notice[] = [];
@@ -40,8 +40,8 @@ export class Session {
       this.#notices.push(notice);
       this.onNotice?.(notice);
     });
-    // The pool listens only while a connection is idle; an unheard error of one in use would end the process.
-    // Whoever waits for an answer on it gets the error from the query.
+    // The pool only listens while a connection is idle; an unhandled error of one in use would crash the process. The
+    // pending query reports the error to its caller.
     client.on("error", () => {});
   }
 
@@ -54,8 +54,8 @@ export class Session {
   }
 
   /**
-   * Whether another request may have this connection: not when it is lost, whatever the callback made of that error, and not
-   * with an open or failed transaction, which would hand its role to the next request.
+   * Whether the connection can be reused: not if it is lost, whatever the callback made of that error, and not with
+   * an open or failed transaction, which would leak its role to the next request.
    */
   get reusable(): boolean {
     return !this.#lost && this.client.getTransactionStatus() === "I";
@@ -113,7 +113,7 @@ export class Session {
       const [done, after] = await Promise.allSettled([query.result, next.result]);
       if (done.status === "rejected") throw done.reason;
       const [row] = after.status === "fulfilled" ? (after.value.rows as string[][]) : [];
-      // It is committed, whatever became of the connection meanwhile.
+      // It is committed, whatever happened to the connection since.
       if (after.status === "rejected") this.#lost = true;
       return { ...done.value, notices: this.#notices, behind: row?.at(-1) };
     } catch (error) {
@@ -124,7 +124,7 @@ export class Session {
     }
   }
 
-  /** A statement that never ran through may or may not exist on the server; its name is given up. */
+  /** A statement that never ran to completion may or may not exist on the server; its name is abandoned. */
   #forget(statements: readonly PreparedStatement[], all: boolean): void {
     for (const statement of statements) {
       if (all || !statement.ready) this.#statements?.forget(statement);

@@ -2,17 +2,17 @@ import diagnostics from "node:diagnostics_channel";
 import type { Logger } from "../base/log.ts";
 import { type StatementTiming, statementTimings } from "./timings.ts";
 
-/** Characters of a statement that the log shows. */
+/** Characters of a statement shown in the log. */
 const TEXT_LENGTH = 2_000;
 
-/** A statement without the passwords of roles, which cannot be parameters. */
+/** A statement without role passwords, which cannot be parameters. */
 const withoutPasswords = (text: string) => text.replace(/(\bpassword\s+)'(?:[^']|'')*'/gi, "$1'[redacted]'");
 
 /**
- * Has the log tell of statements that take long, with the operation, the viewer's role and the request that they were sent for, or the
- * task and its job; never with values.
- * @param slowMs milliseconds from which on a statement is slow
- * @returns what ends it
+ * Logs slow statements with the operation, the viewer's role and the request, or the task and job, but never with
+ * values.
+ * @param slowMs threshold in milliseconds
+ * @returns a function that stops it
  */
 export function logSlowStatements(log: Pick<Logger, "warn">, slowMs: number): () => void {
   const tell = (message: unknown) => {

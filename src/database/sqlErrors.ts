@@ -3,7 +3,7 @@ import { LOCK_NOT_AVAILABLE, refusesChanges } from "./databaseErrors.ts";
 import { suspectWrites } from "./writes.ts";
 import { constraintKey, type ConstraintMessage, type ConstraintMessages } from "./constraintMessages.ts";
 
-/** The members of node-postgres' DatabaseError that are read here. */
+/** Members of node-postgres' DatabaseError that are used here. */
 export interface SqlError extends Error {
   code: string;
   detail?: string;
@@ -14,10 +14,10 @@ export interface SqlError extends Error {
   constraint?: string;
 }
 
-/** SQLSTATE of the errors that the database raises for the caller; their DETAIL is `{ "code", …extensions }`. */
+/** SQLSTATE of errors raised for the client; DETAIL is `{ "code", …extensions }`. */
 export const RAISED_FOR_CALLER = "PLAT0";
 
-/** Whether this came from PostgreSQL with a SQLSTATE, or from the socket to it with a code such as ECONNREFUSED. */
+/** Whether it came from PostgreSQL with an SQLSTATE, or from its socket with a code such as ECONNREFUSED. */
 export function isSqlError(error: unknown): error is SqlError {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   return typeof code === "string" && typeof message === "string";
@@ -26,7 +26,7 @@ export function isSqlError(error: unknown): error is SqlError {
 const camelCase = (column: string) =>
   column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
-/** The tenant column is in nearly every key and never what the caller got wrong. */
+/** The tenant column is part of nearly every key and never the invalid input. */
 function fieldOf(error: SqlError, known: ConstraintMessage | undefined): { field?: string } {
   const column = error.column ?? known?.columns.findLast((name) => name !== "organization_id");
   return column === undefined ? {} : { field: camelCase(column) };
@@ -46,14 +46,14 @@ function raised(error: SqlError): CodedError {
     : internalError(error);
 }
 
-/** The database cannot be reached or is going away: class 08, shutdown, too many connections, the socket's own codes. */
+/** The database is unreachable or shutting down: class 08, shutdown, too many connections, socket errors. */
 const unreachable =
   /^(08...|57P0[1-5]|53[0234]..|58030|ECONN[A-Z]+|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|ENOENT|EHOSTUNREACH)$/;
 
-/** How long a restart of the database, or a queue for its connections, usually takes, in seconds. */
+/** Typical duration of a restart of the database, or of a queue for its connections, in seconds. */
 const RETRY_AFTER_S = 5;
 
-/** How long it usually takes until a standby is promoted, or somebody has made room, in seconds. */
+/** Typical duration until a standby is promoted, or disk space is freed, in seconds. */
 const NO_CHANGES_RETRY_AFTER_S = 15;
 
 function takesNoChanges(error: SqlError): CodedError {
@@ -66,17 +66,17 @@ function takesNoChanges(error: SqlError): CodedError {
   );
 }
 
-/** What of a viewer decides how an error is told. */
+/** Properties of a viewer that affect how an error is reported. */
 export interface ErrorViewer {
-  /** An anonymous viewer who lacks a grant has to sign in first. */
+  /** A visitor who lacks a grant must sign in first. */
   readonly signedIn: boolean;
-  /** Whether the token of the viewer only reads. */
+  /** Whether the viewer's token is read-only. */
   readonly isReadOnly?: boolean;
 }
 
 /**
- * SQLSTATE → the caller's error. Messages of constraints come from the catalogue, since the sentence is written beside
- * the constraint; texts of PostgreSQL itself name tables and values and never pass.
+ * Maps SQLSTATEs to client errors. Constraint messages come from the catalog, beside the constraint; PostgreSQL's own
+ * messages name tables and values and are never passed on.
  */
 export function fromSqlError(error: SqlError, messages: ConstraintMessages, viewer: ErrorViewer): CodedError {
   const { code } = error;
@@ -87,7 +87,7 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, view
   const say = (as: "CONFLICT" | "FORBIDDEN" | "BAD_USER_INPUT", sentence: string, more = {}) =>
     new CodedError(as, sentence, more, { cause: error });
 
-  // With a token that only reads it is the token; with any other the server, as it was made a standby or its disk is full.
+  // With a read-only token, it is the token; otherwise the server is a standby or its disk is full.
   if (refusesChanges(error) && !(code === "25006" && viewer.isReadOnly)) return takesNoChanges(error);
   switch (code) {
     case RAISED_FOR_CALLER:

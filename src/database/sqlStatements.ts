@@ -1,6 +1,6 @@
-/** A statement of a file of SQL. */
+/** A statement in a SQL file. */
 export interface SqlStatement {
-  /** From its first word to its semicolon, which is included where there is one. */
+  /** From its first word up to and including its semicolon, if there is one. */
   text: string;
   /** Where it begins in the file, in UTF-16 units. */
   offset: number;
@@ -14,9 +14,9 @@ const word = /[\p{L}\p{N}_$]*/uy;
 const dollarTag = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy;
 
 /**
- * Splits a text into its statements as psql does: a semicolon ends one outside of comments, strings, quoted names,
- * dollar quotes, parentheses and the `begin atomic … end` of a function's body. Comments between statements belong
- * to none.
+ * Splits a text into statements as psql does: a semicolon ends a statement outside of comments, strings, quoted
+ * names, dollar quotes, parentheses and the `begin atomic … end` of a function body. Comments between statements are
+ * dropped.
  */
 export function splitStatements(sql: string): SqlStatement[] {
   const statements: SqlStatement[] = [];
@@ -120,7 +120,7 @@ function withLines(sql: string, statements: SqlStatement[]): SqlStatement[] {
   return statements;
 }
 
-/** A place in a text, both counted from 1. */
+/** A position in a text; both numbers start at 1. */
 export interface Place {
   line: number;
   column: number;
@@ -132,7 +132,7 @@ export function placeAt(sql: string, offset: number): Place {
   return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }
 
-/** PostgreSQL counts characters from 1; this gives the offset in UTF-16 units. */
+/** PostgreSQL counts characters from 1; converts to an offset in UTF-16 units. */
 export function offsetOfPosition(text: string, position: number): number {
   return [...text].slice(0, position - 1).join("").length;
 }

@@ -1,7 +1,7 @@
-/** Turns one column's text as the server sends it into a value. */
+/** Parses the text form of one column. */
 export type ColumnParser = (text: string) => unknown;
 
-/** What a result looks like, kept with its prepared statement so that it is asked for only once. */
+/** Result description, kept with its prepared statement so that it is requested only once. */
 export interface ResultShape {
   readonly names: readonly string[];
   readonly parsers: readonly ColumnParser[];
@@ -10,15 +10,15 @@ export interface ResultShape {
 /** One prepared statement of one connection. */
 export interface PreparedStatement {
   readonly key: string;
-  /** Its name on the wire. Never used a second time on a connection, so that an uncertain one can simply be abandoned. */
+  /** Its name on the wire. Never reused on a connection, so that an uncertain one can simply be abandoned. */
   readonly name: string;
   readonly text: string;
-  /** True after the statement itself ran through once; a ParseComplete alone says not whose it was. */
+  /** True once the statement itself has completed; a ParseComplete alone does not say whose it was. */
   ready: boolean;
   shape: ResultShape | null;
 }
 
-/** Texts of all statements of a connection together: the server keeps tens of bytes for each character. */
+/** Total text of the statements of a connection: the server keeps tens of bytes per character. */
 const MOST_CHARACTERS = 400_000;
 
 /**
@@ -45,7 +45,7 @@ export class StatementCache {
     return this.#statements.size;
   }
 
-  /** Finds or lists the statement known as `key`; another text under the same key replaces it. */
+  /** Finds or adds the statement with this key; another text under the same key replaces it. */
   claim(key: string, text: string): PreparedStatement {
     const known = this.#statements.get(key);
     if (known !== undefined && known.text === text) {
@@ -67,7 +67,9 @@ export class StatementCache {
     return statement;
   }
 
-  /** Takes a statement off the list. Closing one that the server does not have is no error, so nothing is asked. */
+  /**
+   * Removes a statement. Closing a statement that the server does not have is not an error, so no check is needed.
+   */
   forget(statement: PreparedStatement): void {
     if (this.#statements.get(statement.key) === statement) {
       this.#statements.delete(statement.key);
@@ -76,7 +78,7 @@ export class StatementCache {
     this.#closing.push(statement.name);
   }
 
-  /** Hands over the names to close; the caller must send them at the head of its batch. */
+  /** Returns the names to close, which the caller must send at the head of its batch. */
   takeClosing(): readonly string[] {
     const names = this.#closing;
     if (names.length > 0) this.#closing = [];

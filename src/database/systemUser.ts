@@ -1,17 +1,17 @@
 import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 
-/** Whom to run PostgreSQL as, in the form that `spawn` takes; empty for the user we already are. */
+/** User to run PostgreSQL as, in the form that `spawn` takes; empty for the current user. */
 export interface RunAs {
   uid?: number;
   gid?: number;
 }
 
 /**
- * PostgreSQL refuses to run as root. Root therefore runs it as the owner of an existing cluster, or as the
- * system user `postgres`, who is created when missing.
- * @param cluster the cluster's folder, if there is one already.
- * @throws Error with a sentence for the user when no such user can be had.
+ * PostgreSQL refuses to run as root. Root therefore runs it as the owner of an existing cluster, or as the system
+ * user `postgres`, who is created if missing.
+ * @param cluster the cluster's folder, if it exists.
+ * @throws Error with a message for the user if there is no such user.
  */
 export function databaseUser(cluster: string | undefined): RunAs {
   if (process.getuid?.() !== 0) return {};
@@ -22,7 +22,7 @@ export function databaseUser(cluster: string | undefined): RunAs {
   return lookUp("postgres") ?? create("postgres");
 }
 
-/** PERF: users that were found; who starts many databases asks for one again and again. */
+/** PERF: cache of users; starting many databases looks one up again and again. */
 const found = new Map<string, RunAs>();
 
 function lookUp(name: string): RunAs | undefined {
@@ -39,7 +39,7 @@ function lookUp(name: string): RunAs | undefined {
 }
 
 function create(name: string): RunAs {
-  // The shadow suite's spelling, then BusyBox's.
+  // The option names of the shadow suite, then of BusyBox.
   const attempts: [string, string[]][] = [
     ["useradd", ["--system", "--user-group", "--no-create-home", "--shell", "/bin/false", name]],
     ["adduser", ["-S", "-D", "-H", "-s", "/bin/false", name]],
@@ -58,9 +58,9 @@ function create(name: string): RunAs {
   );
 }
 
-/** Whether that user can pass through every folder above `path`, and through `path` itself. */
+/** Whether that user can traverse every folder above `path`, and `path` itself. */
 export function canReach(path: string, { uid, gid }: RunAs): boolean {
   if (uid === undefined) return true;
-  // Asked of the kernel as that user, since mode bits alone do not tell about ACLs and read-only mounts.
+  // Tested as that user, since mode bits do not reflect ACLs and read-only mounts.
   return spawnSync("/bin/sh", ["-c", 'test -x "$1"', "sh", path], { uid, gid, cwd: "/" }).status === 0;
 }

@@ -1,23 +1,23 @@
-/** The check of a token that goes along with the statements of a query, in place of a look-up ahead of them. */
+/** Token check that is sent along with the statements of a query, instead of a lookup before them. */
 import type { Claims } from "./claims.ts";
 
-/** What a viewer may, as app_private.access_of found it. */
+/** Access of a viewer, as returned by app_private.access_of. */
 export interface Access {
-  /** Settings that hand it on to app_hidden.handed_access. */
+  /** Settings that pass it on to app_hidden.handed_access. */
   readonly settings: Readonly<Record<string, string>>;
-  /** From which versions of what it was found. */
+  /** Versions of the data that it was derived from. */
   readonly parties: readonly string[];
   readonly version: string;
 }
 
-/** What app_private.stop_when_outdated asks about. */
+/** Argument of app_private.stop_when_outdated. */
 export interface TokenFacts {
   readonly userId: string;
   readonly sessionId: string | null;
   readonly tokenSha256: Buffer | null;
 }
 
-/** An SQL expression that refuses the batch, its parameters, and settings that hold where it does not. */
+/** SQL expression that refuses the batch, its parameters, and the settings that apply if it does not. */
 export interface CheckedSettings {
   readonly expression: (parameter: (value: unknown) => string) => string;
   readonly settings: Readonly<Record<string, string>>;
@@ -27,26 +27,27 @@ export interface CheckedSettings {
 export const OUTDATED = "PLAT2";
 
 /**
- * The token of one request that was looked up by this process within the same minute: it is believed to hold as it did, and the first
- * statements of the operation ask, in their own round trip. Where something has changed it is looked up after all, and they are sent again.
+ * The token of one request, which this process looked up within the last minute: it is assumed to be unchanged, and
+ * the first statements of the operation verify that in their own round trip. If something has changed, it is looked
+ * up again and the statements are resent.
  */
 export class TokenCheck {
   readonly #facts: TokenFacts;
   readonly #access: Access | undefined;
   readonly #lookUp: (refused: boolean) => Promise<Claims>;
-  /** Told what the token stands for, when that was looked up after all. */
+  /** Called with the claims of the token if it was looked up again. */
   onRenewed: (claims: Claims) => unknown = () => {};
   #passed = false;
   #renewal: Promise<void> | undefined;
 
-  /** @param lookUp is told whether a statement was refused because the token or its access had changed */
+  /** @param lookUp gets whether a statement was refused because the token or its access had changed */
   constructor(facts: TokenFacts, access: Access | undefined, lookUp: (refused: boolean) => Promise<Claims>) {
     this.#facts = facts;
     this.#access = access;
     this.#lookUp = lookUp;
   }
 
-  /** What statements carry; undefined once the token was looked up for this request. */
+  /** The check to send with statements; undefined once the token was looked up for this request. */
   get carried(): CheckedSettings | undefined {
     if (this.#renewal) return undefined;
     const { userId, sessionId, tokenSha256 } = this.#facts;
@@ -58,20 +59,23 @@ export class TokenCheck {
     };
   }
 
-  /** A batch that carried the check went through. */
+  /** A batch with the check has succeeded. */
   passed(): void {
     this.#passed = true;
   }
 
   /**
-   * Looks the token up, once for the request.
-   * @throws CodedError UNAUTHENTICATED when it has ended, UNAVAILABLE or INTERNAL when that cannot be found out
+   * Looks the token up, once per request.
+   * @throws CodedError UNAUTHENTICATED if it has expired, UNAVAILABLE or INTERNAL if that cannot be determined
    */
   renew(): Promise<void> {
     return this.#lookUpOnce(true);
   }
 
-  /** For the end of an operation, and ahead of one that acts outside of the database: makes sure that somebody has asked. */
+  /**
+   * Called at the end of an operation, and before one that acts outside the database: ensures that the token was
+   * verified.
+   */
   async complete(): Promise<void> {
     if (this.#renewal || !this.#passed) await this.#lookUpOnce(false);
   }
@@ -83,7 +87,7 @@ export class TokenCheck {
 
 const check = Symbol("token check");
 
-/** Settings for the database that know how the token in use is checked. */
+/** Database settings that include the check of the token. */
 export function withCheck<T extends Record<string, string | undefined>>(
   settings: T,
   of: TokenCheck | undefined,
@@ -91,7 +95,7 @@ export function withCheck<T extends Record<string, string | undefined>>(
   return of ? Object.assign(settings, { [check]: of }) : settings;
 }
 
-/** The check that statements under these settings carry. */
+/** The check of statements under these settings. */
 export function checkOf(settings: object | null | undefined): TokenCheck | undefined {
   return (settings as { [check]?: TokenCheck } | null | undefined)?.[check];
 }

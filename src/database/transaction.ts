@@ -1,6 +1,6 @@
 import type { ClientBase, Pool, PoolClient } from "pg";
 
-/** Does the work in a transaction of the connection: all of it is committed, or, where it throws, nothing. */
+/** Runs work in a transaction of the connection: commits all of it or, if it throws, rolls back. */
 export async function transaction<T>(client: ClientBase, work: () => Promise<T>): Promise<T> {
   await client.query("begin");
   try {
@@ -8,7 +8,7 @@ export async function transaction<T>(client: ClientBase, work: () => Promise<T>)
     await client.query("commit");
     return result;
   } catch (error) {
-    // Where the connection broke, nothing is left to roll back, and the pool gives it to nobody else.
+    // If the connection broke, there is nothing to roll back, and the pool does not reuse it.
     await client.query("rollback").catch(() => {});
     throw error;
   }

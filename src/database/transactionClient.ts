@@ -8,7 +8,7 @@ import type { Session } from "./session.ts";
 import type { Setter } from "./serverSettings.ts";
 import { announceStatement } from "./statementEvents.ts";
 
-/** Thrown when a callback swallowed the error that had already doomed its transaction: nothing was stored. */
+/** Thrown if a callback swallowed the error that aborted its transaction: nothing was stored. */
 export class TransactionAbortedError extends Error {
   readonly code = "25P02";
 
@@ -19,10 +19,10 @@ export class TransactionAbortedError extends Error {
 }
 
 /**
- * The client inside `withTransaction`: BEGIN and the settings go out together, then one round trip per statement, and the
- * COMMIT is waited for. A nested `withTransaction` is a savepoint.
+ * The client inside `withTransaction`: BEGIN and the settings are sent together, then one round trip per statement,
+ * and the COMMIT is awaited. A nested `withTransaction` is a savepoint.
  *
- * Nothing is prepared by name here: a prepared statement that is refused as outdated would end the whole transaction.
+ * No named prepared statements are used here: one that is refused as outdated would abort the whole transaction.
  */
 export class TransactionClient implements NodePostgresPgClient {
   readonly rawClient: PoolClient;
@@ -37,8 +37,8 @@ export class TransactionClient implements NodePostgresPgClient {
   }
 
   /**
-   * Runs the callback in a transaction under the settings; any error of it, or of the commit, undoes everything.
-   * @param work is told how far the data reach, where there are settings
+   * Runs the callback in a transaction under the settings; any error in it, or at the commit, rolls everything back.
+   * @param work gets the position of the data, if there are settings
    */
   static async run<T>(
     session: Session,
@@ -106,7 +106,9 @@ export class TransactionClient implements NodePostgresPgClient {
   }
 }
 
-/** Ends what is open. A failure is not told: the connection is then not idle, and the adaptor throws such a one away. */
+/**
+ * Ends an open transaction. Failures are not reported: the connection is then not idle, and the adaptor discards it.
+ */
 async function rollBack(session: Session): Promise<void> {
   if (session.client.getTransactionStatus() === "I") return;
   await session.send([{ text: "rollback" }], true).catch(() => {});

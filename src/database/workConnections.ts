@@ -5,26 +5,26 @@ import { DatabaseConnectionError } from "./databaseErrors.ts";
 import { makeWorkPool } from "./pool.ts";
 import type { DatabaseValue } from "./databaseValue.ts";
 
-/** What the engines of background work need of a pool. */
+/** The part of a pool that background engines need. */
 export type WorkPool = Pick<Pool, "query" | "connect" | "end">;
 
-/** Everybody who asks for a connection of a share. */
+/** All callers of a share count as one party. */
 const askers: Party = { group: "askers", key: "askers" };
 
-/** How long somebody waits for the connections of a share, in milliseconds: as long as a statement of its own may take. */
+/** How long to wait for a connection of a share, in milliseconds: as long as a statement may take. */
 const SHARE_WAIT_MS = 300_000;
 
 const refusal = () => new DatabaseConnectionError("08001", new Error("No connection became free in time."));
 
 /**
- * A part of the pool's connections: at most `max` of them at a time, so that an engine with much to do leaves some to the others. Its end is the
- * end of nobody's connections.
+ * A share of the pool: at most `max` connections at a time, so that a busy engine leaves some to the others. Ending
+ * it ends no connections.
  */
 export function shareOf(pool: Pick<Pool, "query" | "connect">, max: number): WorkPool {
   return partOf(pool, new FairSemaphore({ capacity: max, timeoutMs: SHARE_WAIT_MS, refusal }), askers);
 }
 
-/** The connections of a pool by whom they are used for: the last one is only for who has none. */
+/** Splits the connections of a pool by use: the last share is for callers without one. */
 export function sharesOf(pool: Pick<Pool, "query" | "connect">, max: number): (party: Party) => WorkPool {
   const reserved = max > 1 ? 1 : 0;
   const places = new FairSemaphore({ capacity: max, reserved, timeoutMs: SHARE_WAIT_MS, refusal });
@@ -54,7 +54,7 @@ function partOf(pool: Pick<Pool, "query" | "connect">, places: FairSemaphore, pa
   return { connect, query, end: async () => {} } as WorkPool;
 }
 
-/** Where an engine has its connections from: a pool that all of a process share, or one of its own. */
+/** Source of an engine's connections: a pool shared by the process, or one of its own. */
 export function workPoolOf(
   pool: Pick<Pool, "query" | "connect"> | undefined,
   own: Parameters<typeof makeWorkPool>[0],

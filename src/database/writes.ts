@@ -1,20 +1,20 @@
 /**
- * Whether the database takes changes. A standby says so when it is asked; a full disk is met by those who write, so that the first
- * refusal raises the question, and a little writing answers it.
+ * Whether the database accepts changes. A standby reports it when asked; a full disk is only noticed on writes, so
+ * the first refusal triggers a check, which writes a little.
  */
 import type { Pool } from "pg";
 
 let isSuspected = false;
 
-/** A change was refused as the server takes none at the moment, or has no room for it. */
+/** A change was refused because the server is read-only or its disk is full. */
 export function suspectWrites(): void {
   isSuspected = true;
 }
 
 /**
- * Whether changes are taken now.
- * @param pool connections of a login that may make temporary tables
- * @throws where the database cannot be asked
+ * Whether changes are accepted now.
+ * @param pool connections of a login that may create temporary tables
+ * @throws if the check cannot be made
  */
 export async function takesChanges(pool: Pick<Pool, "query">): Promise<boolean> {
   const { rows } = await pool.query<{ writable: boolean }>(
@@ -23,7 +23,7 @@ export async function takesChanges(pool: Pick<Pool, "query">): Promise<boolean> 
   if (!rows[0]!.writable) return false;
   if (!isSuspected) return true;
   try {
-    // Some 200 KB that cannot be compressed away, gone with the statement's transaction.
+    // About 200 KB of incompressible data, rolled back with the transaction.
     await pool.query(
       "create temporary table plat_probe on commit drop as select gen_random_uuid()::text || gen_random_uuid() as some from generate_series(1, 2000)",
     );

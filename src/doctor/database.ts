@@ -46,7 +46,10 @@ const roles: HealthCheck = {
   name: "Roles",
   async check({ config, loginUrl }) {
     const api = apiUrlOf(config, loginUrl);
-    const logins = { AUTHENTICATOR_URL: api, WORKER_URL: config.workerUrl ?? workerUrl(loginUrl, api) };
+    const logins = {
+      AUTHENTICATOR_URL: api,
+      WORKER_URL: config.workerUrl ?? workerUrl(loginUrl, api, config.rolePrefix),
+    };
     const findings = await Promise.all(
       Object.entries(logins).map(async ([name, url]): Promise<Finding[]> => {
         try {

@@ -1,7 +1,7 @@
 /**
- * What the engines of background work have in common: they listen for commits, poll for what waits for a time, lease what they find, and work on
- * it. Any number of processes may run the same engine; what one of them held when it died is free when its connection is gone and does not
- * come back. A listener that breaks is connected again with back-off (src/database/listener.ts).
+ * Common base of the background engines. An engine listens for commits, polls for work that becomes due, leases what
+ * it finds and processes it. Any number of processes can run the same engine; leases of a dead process become free
+ * once its connection is gone and does not come back. Listeners reconnect with back-off (src/database/listener.ts).
  */
 import type { Pool } from "pg";
 import { backoff } from "../base/backoff.ts";
@@ -12,40 +12,40 @@ import { openListener, type Line, type ListenConnection, type Listener } from ".
 import { isOutage } from "../database/outages.ts";
 import { workPoolOf, type WorkPool } from "../database/workConnections.ts";
 
-/** What the engines of a process share. */
+/** Resources shared by the engines of a process. */
 export interface EngineConnections {
-  /** That of plat_worker. */
+  /** Of plat_worker. */
   connectionString: string;
-  /** The connections for statements; its own where omitted. */
+  /** Pool for statements; default: a pool of its own. */
   pool?: Pick<Pool, "query" | "connect">;
-  /** The connection that listens; its own where omitted. */
+  /** Connection that listens; default: a connection of its own. */
   listenConnection?: ListenConnection;
   log: Logger;
 }
 
 export interface EngineOptions extends EngineConnections {
-  /** Shown in pg_stat_activity, where its connections are its own. */
+  /** Shown in pg_stat_activity for connections of its own. */
   name: string;
-  /** Connections for statements at a time. */
+  /** Maximum number of connections for statements. */
   connections: number;
-  /** What the log says of a round of work that failed. */
+  /** Log event of a failed round. */
   failure: { event: LogEvent; message: string };
 }
 
-/** How an engine learns that there is something to do. */
+/** How an engine is woken. */
 export interface Wakeup {
-  /** The channel to listen on, and what to do at a notification. */
+  /** Channel to listen on, and the handler of notifications. */
   listen?: { channel: string; called: (payload: string | undefined) => void };
-  /** Called at once, after the listener was away, and then every `everyMs`; less often while there is nothing to do. */
+  /** Called at start, after the listener has reconnected, and then every `everyMs`, less often while idle. */
   poll: () => void;
   everyMs: number;
 }
 
-/** How long after the last work it still polls every `everyMs`, in milliseconds, and how often later. */
+/** For how long after the last work it still polls every `everyMs`, and the interval after that, in milliseconds. */
 const ACTIVE_FOR_MS = 30_000;
 const IDLE_POLL_MS = 5_000;
 
-/** Work that is done once at a time; a call meanwhile has it done once more. */
+/** Runs work at most once at a time. Calls during a run are coalesced into one further run. */
 export type Loop = ReturnType<typeof coalesceCalls>;
 
 export class Engine {
@@ -54,9 +54,9 @@ export class Engine {
   readonly #loops: Loop[] = [];
   readonly #underway = new Set<Promise<void>>();
   readonly #pauses = backoff(1_000, 10_000);
-  /** Until when it does not poll, after a failure. */
+  /** No polling before this time, after a failure. */
   #notBefore = 0;
-  /** Until when there may be more of what there was a moment ago. */
+  /** Until then there may be more of the work that was just found. */
   #activeUntil = 0;
   #polledAt = 0;
   #listener: Listener | undefined;
@@ -73,16 +73,16 @@ export class Engine {
   }
 
   /**
-   * By whose id something may be claimed now. Undefined while the connection is broken, since what is claimed then would be taken for that of a
-   * dead process, and once the engine stops.
+   * The id under which work can be claimed. Undefined while the connection is broken, since new claims would look
+   * like those of a dead process, and after the engine has stopped.
    */
   holder(): Line | undefined {
     return this.#isStopping ? undefined : this.#listener?.current();
   }
 
   /**
-   * Work that a call begins. After a failure it is polled later, and later again after the next one.
-   * @param work gives whether there was something to do
+   * Work triggered by a call. Consecutive failures delay the next poll further each time.
+   * @param work returns whether there was something to do
    */
   loop(work: () => Promise<boolean>): Loop {
     const loop = coalesceCalls(
@@ -100,13 +100,13 @@ export class Engine {
     return loop;
   }
 
-  /** Does what was leased beside everything else; the lease stays for as long as that takes. */
+  /** Processes a lease concurrently; the lease is held for as long as that takes. */
   lease(holder: Line, work: () => Promise<void>): void {
     const release = holder.hold();
     this.beside(() => work().finally(release));
   }
 
-  /** Does something beside everything else, which a stop waits for. */
+  /** Runs something concurrently; stopping waits for it. */
   beside(work: () => Promise<void>): void {
     this.#isActive();
     const working = work()
@@ -115,7 +115,7 @@ export class Engine {
     this.#underway.add(working);
   }
 
-  /** Logs a failure. Where it came of a connection, what is held by now is unknown. */
+  /** Logs a failure. If it came from a connection, the leases of this process are in doubt. */
   report(error: unknown): void {
     this.#isActive();
     if (isOutage(error)) this.renew();
@@ -123,12 +123,12 @@ export class Engine {
     if (!this.#isStopping) log.warn({ event: failure.event, err: error }, failure.message);
   }
 
-  /** Takes another id for what is claimed from now on. */
+  /** Uses a new id for further claims. */
   renew(): void {
     this.#listener?.renew();
   }
 
-  /** @throws where the database cannot be reached */
+  /** @throws if the database is unreachable */
   async start({ listen, poll, everyMs }: Wakeup): Promise<void> {
     const { listenConnection, connectionString, name: applicationName, log } = this.#options;
     try {
@@ -159,13 +159,13 @@ export class Engine {
     called(payload);
   }
 
-  /** Claims nothing further, and waits for what is under way. */
+  /** Stops claiming and waits for work in progress. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#listener?.rest();
     await this.#idle();
     while (this.#underway.size > 0) await Promise.all(this.#underway);
-    // What ended may have called for more.
+    // Completed work may have created more.
     await this.#idle();
     await this.#listener?.end();
     await this.pool.end();

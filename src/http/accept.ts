@@ -7,7 +7,7 @@ import { requestState } from "./requestState.ts";
 const GRAPHQL = "application/graphql-response+json";
 const JSON_TYPE = "application/json";
 
-/** How well a media range fits a type: 3 exactly, 2 by its family, 1 by `*` alone, 0 not at all. */
+/** Specificity of a media range for a type: 3 exact, 2 same family, 1 `*`, 0 no match. */
 function fit(range: string, type: string): number {
   if (range === type) return 3;
   if (range === "application/*") return 2;
@@ -23,14 +23,14 @@ function* mediaRanges(header: string): Generator<ContentType> {
 }
 
 /**
- * The answer's media type for an `Accept` header, undefined when the caller takes neither. Without a header, and where
- * only a wildcard fits, it is `application/json`: such callers are the ones that expect HTTP 200. Ranges that cannot be
- * read are skipped, as if they were not there. The package accepts takes `application/json; charset=utf-8`, which clients of GraphQL
- * send, for another type than `application/json`.
+ * The response's media type for an `Accept` header; undefined if the client accepts neither. Without a header, or if
+ * only a wildcard matches, it is `application/json`: such clients expect HTTP 200. Unparsable ranges are ignored. The
+ * package `accepts` treats `application/json; charset=utf-8`, which GraphQL clients send, as different from
+ * `application/json`.
  */
 export function negotiate(header: string | undefined): string | undefined {
   if (header === undefined || header.trim() === "") return JSON_TYPE;
-  // PERF: what most callers send.
+  // PERF: what most clients send.
   if (header === JSON_TYPE || header === GRAPHQL) return header;
   const best = new Map<string, { fit: number; q: number }>();
   for (const { type: range, parameters } of mediaRanges(header)) {
@@ -48,12 +48,12 @@ export function negotiate(header: string | undefined): string | undefined {
   return graphql.fit === 3 ? GRAPHQL : JSON_TYPE;
 }
 
-/** The media type of a refusal: the one that was asked for, `application/json` where that is neither. */
+/** The media type of a refusal: the requested one, or `application/json` if neither is accepted. */
 export const refusalType = (header: string | undefined): string => negotiate(header) ?? JSON_TYPE;
 
 const EVENTS = /(^|,)\s*text\/event-stream\s*(;|,|$)/i;
 
-/** Settles the answer's media type and puts the one choice into the header, where the GraphQL server reads it. */
+/** Negotiates the response's media type and writes the result to the header, where the GraphQL server reads it. */
 export const acceptJson: RequestHandler = (request, _response, next) => {
   const { accept } = request.headers;
   const chosen = negotiate(accept);

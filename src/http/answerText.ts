@@ -1,12 +1,12 @@
 import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { performance } from "node:perf_hooks";
 
-/** Milliseconds for which writing answers, all together, holds the event loop at a time. */
+/** Milliseconds per iteration of the event loop for serializing responses, in total. */
 const SLICE_MS = 8;
-/** Pieces between two looks at the clock and the length. */
+/** Chunks between checks of time and length. */
 const PIECES = 50;
 
-/** JSON that is written already. */
+/** JSON that is already serialized. */
 export class WrittenJson {
   readonly text: string;
 
@@ -22,7 +22,7 @@ export class WrittenJson {
 const isPlain = (value: unknown): value is Record<string, unknown> | unknown[] =>
   typeof value === "object" && value !== null && typeof (value as { toJSON?: unknown }).toJSON !== "function";
 
-/** The JSON text of a value in pieces: what holds no further object or list is one. */
+/** JSON text of a value in chunks: a value without nested objects or arrays is one chunk. */
 function* pieces(value: unknown): Generator<string> {
   if (value instanceof WrittenJson) return yield value.text;
   if (!isPlain(value)) return yield JSON.stringify(value) ?? "null";
@@ -47,23 +47,26 @@ function* pieces(value: unknown): Generator<string> {
   return yield "}";
 }
 
-/** When the slice of this iteration of the event loop is over, which all answers that are being written share; undefined before it began. */
+/**
+ * End of the time slice in this iteration of the event loop, shared by all responses in progress; undefined before it
+ * has started.
+ */
 let sliceEnd: number | undefined;
 
 function isOver(): boolean {
   const now = performance.now();
   if (sliceEnd === undefined) {
     sliceEnd = now + SLICE_MS;
-    // Before those that wait for the next iteration go on.
+    // Runs before those that wait for the next iteration.
     setImmediate(() => (sliceEnd = undefined));
   }
   return now > sliceEnd;
 }
 
 /**
- * The JSON text of a large answer. It stops when the text gets longer than allowed, and lets others in between.
+ * Serializes a large response. Stops if the text exceeds the limit, and yields to others in between.
  * @param most characters
- * @returns undefined when it is longer
+ * @returns undefined if it is longer
  */
 export async function answerText(answer: object, most: number): Promise<string | undefined> {
   const parts: string[] = [];

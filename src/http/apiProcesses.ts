@@ -1,7 +1,8 @@
 /**
- * The API in several processes on one port (API_PROCESSES). The first process has all the rest: the database, migrations, background
- * work, metrics and probes. It starts the others, hands them connections in rotation, starts one that ends anew after a pause that grows,
- * and stops them with itself. What they are told, secrets included, goes over the channel between them, never through the environment.
+ * The API in several processes on one port (API_PROCESSES). The first process does everything else: database,
+ * migrations, background work, metrics and probes. It starts the others, distributes connections round-robin,
+ * restarts a process that exits with growing back-off, and stops them with itself. Messages to them, including
+ * secrets, use the IPC channel, never the environment.
  */
 import cluster, { type Worker } from "node:cluster";
 import { randomBytes } from "node:crypto";
@@ -10,28 +11,30 @@ import type { ServiceConfig } from "./address.ts";
 import { backoff } from "../base/backoff.ts";
 import type { Logger } from "../base/log.ts";
 
-/** The numbers of the metrics of one process, as prom-client has them. */
+/** Metrics of one process, as prom-client represents them. */
 export type MetricValues = object[];
 
-/** What a process of the API is told by the first one. */
+/** Message from the first process to an API process. */
 export interface Part {
   readonly config: ServiceConfig;
-  /** How many share the port. */
+  /** Number of processes that share the port. */
   readonly processes: number;
-  /** The keys of TLS session tickets: a client that comes back may meet another process. */
+  /** TLS session ticket keys: a returning client may reach another process. */
   readonly ticketKeys: Buffer;
 }
 
 type ToPart = { part: Part } | { metrics: number };
 type FromPart = { asks: "part" } | { ready: true } | { metrics: number; values: MetricValues };
 
-/** How long the metrics of a process are waited for, in milliseconds. */
+/** Time limit for the metrics of a process, in milliseconds. */
 const METRICS_MS = 1_000;
-/** Pauses before a process is started anew, in milliseconds; one that was ready for that long has started well. */
+/**
+ * Back-off before a restart, in milliseconds; a process that was ready for as long counts as started successfully.
+ */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** Asks the first process for its part; undefined in that one, and where there is only one. */
+/** Requests the role of this process from the first one; undefined in the first process, or if there is only one. */
 export async function takePart(): Promise<Part | undefined> {
   if (!cluster.isWorker) return undefined;
   const told = once(process, "message") as Promise<[{ part: Part }]>;
@@ -40,7 +43,7 @@ export async function takePart(): Promise<Part | undefined> {
   return part;
 }
 
-/** Tells the first process that requests are answered here, and gives it metrics when it asks for them. */
+/** Tells the first process that this one serves requests, and sends it metrics on request. */
 export function servePart(values: () => Promise<MetricValues>): void {
   process.on("message", (message: ToPart) => {
     if (!("metrics" in message)) return;
@@ -52,18 +55,18 @@ export function servePart(values: () => Promise<MetricValues>): void {
 }
 
 export interface ApiProcesses {
-  /** Whether all of them are ready. */
+  /** Whether all processes are ready. */
   isWhole(): boolean;
-  /** The metrics of those that answer within a second. */
+  /** Metrics of the processes that answer within a second. */
   metrics(): Promise<MetricValues[]>;
-  /** Has each of them stop as it does by itself, and waits until they have ended. */
+  /** Stops all processes gracefully and waits until they have exited. */
   stop(): Promise<void>;
 }
 
 /**
  * Starts the processes and waits until all are ready.
  * @param options.entry the module that they run
- * @throws Error when one of them ends before it was ready; the others are stopped
+ * @throws Error if one of them exits before it is ready; the others are stopped
  */
 export async function startApiProcesses(options: {
   entry: string;
@@ -78,7 +81,7 @@ export async function startApiProcesses(options: {
   const pauses = new Set<NodeJS.Timeout>();
   let asks = 0;
   let isStopping = false;
-  // Values of the configuration are more than JSON has.
+  // Configuration values are not all representable in JSON.
   cluster.setupPrimary({ exec: entry, args: ["--api-only"], serialization: "advanced" });
 
   const start = (pause: ReturnType<typeof backoff>, first?: PromiseWithResolvers<void>): void => {

@@ -33,11 +33,11 @@ import type { TrustedDocuments } from "./trustedDocuments.ts";
 import { isMultipart, unlessRead, uploads, type UploadDeps } from "./uploads.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
-/** What the HTTP side needs from the rest of the service. */
+/** Dependencies of the HTTP layer. */
 export interface AppDeps {
   readonly config: {
     readonly production: boolean;
-    /** As express takes it: addresses of proxies, or how many there are. */
+    /** As express expects it: addresses of proxies, or their number. */
     readonly trustProxy: string[] | number | false;
     readonly explorer: boolean;
   };
@@ -45,60 +45,60 @@ export interface AppDeps {
   /** Its preset has to extend `transportPreset`. */
   readonly pgl: Pick<PostGraphileInstance, "createServ">;
   readonly authenticate: Authenticate;
-  /** Answers queries whose plans are compiled; all plans are executed where omitted. */
+  /** Answers compiled queries. Default: all plans are executed. */
   readonly answerCompiled?: AnswerCompiled;
-  /** The positions of the database; answers tell none where omitted. */
+  /** Positions of the database. Default: responses have none. */
   readonly positions?: Positions;
-  /** Tells equal answers by their tags; no answer has one where omitted. */
+  /** Entity tags of responses. Default: none. */
   readonly tagOf?: TagOf;
   readonly constraintMessages: ConstraintMessages;
-  /** The language of messages to a user; that of the header Accept-Language where omitted. */
+  /** Language of messages to a user. Default: from the header Accept-Language. */
   readonly languageOfUser?: LanguageOfUser;
-  /** What counts requests; they are not counted where omitted. */
+  /** Request metrics. Default: none. */
   readonly metrics?: Metrics;
-  /** Whose numbers are counted too. */
+  /** Further metrics. */
   readonly numbers?: () => ApiNumbers;
-  /** Serves the contents of files at their signed addresses. */
+  /** Serves file contents at signed URLs. */
   readonly filePage?: RequestHandler;
-  /** GET /t/:key, the links of trackers. */
+  /** GET /t/:key: tracker links. */
   readonly trackers?: RequestHandler<{ key: string }>;
-  /** /unsubscribe/:token, the links of notification mails. */
+  /** /unsubscribe/:token: links in notification mails. */
   readonly unsubscribe?: RequestHandler<{ token: string }>;
-  /** /confirm/:token, the links of mails that ask the owner of an address for consent. */
+  /** /confirm/:token: links in consent requests. */
   readonly confirm?: RequestHandler<{ token: string }>;
-  /** /sign/:token, the links of mails that ask somebody to sign. */
+  /** /sign/:token: links in signing invitations. */
   readonly signing?: RequestHandler<{ token: string }>;
-  /** /stop-email-change/:token, the links of mails about a change of address. */
+  /** /stop-email-change/:token: links in mails about a change of address. */
   readonly stopEmailChange?: RequestHandler<{ token: string }>;
-  /** GET /calendars/:token.ics, the feeds of appointments. */
+  /** GET /calendars/:token.ics: appointment feeds. */
   readonly calendars?: RequestHandler<{ token: string }>;
-  /** /integrations/callback, where providers of consent lead back. */
+  /** /integrations/callback: OAuth redirect URI. */
   readonly consent?: RequestHandler;
-  /** POST /webhooks/payments, where the payment processor tells what changed. */
+  /** POST /webhooks/payments: events of the payment processor. */
   readonly paymentsWebhook?: RequestHandler;
-  /** POST /webhooks/messages, where the provider of text messages tells what became of them. */
+  /** POST /webhooks/messages: events of the text message provider. */
   readonly messagesWebhook?: RequestHandler;
-  /** POST /webhooks/signing/:id, where the provider of electronic signatures tells that something changed. */
+  /** POST /webhooks/signing/:id: events of the electronic signature provider. */
   readonly signingWebhook?: RequestHandler<DatabaseValue>;
   /** GET /events/stream and POST /events/tickets. */
   readonly live?: Live;
-  /** Pages beside the endpoint, such as `/healthz` and `/readyz`: path → handler of its GET. */
+  /** Further GET routes, such as `/healthz` and `/readyz`: path → handler. */
   readonly pages?: Readonly<Record<string, RequestHandler>>;
-  /** What takes the files of multipart requests; without it they are refused like any other media type. */
+  /** Handles files of multipart requests; without it they are refused like any other media type. */
   readonly uploads?: UploadDeps;
-  /** Whom agents act for; there is no /mcp where omitted. */
+  /** Enables /mcp. Default: disabled. */
   readonly mcp?: McpDeps;
-  /** Documents that are asked for by their ids; there are none where omitted. */
+  /** Registered documents. Default: none. */
   readonly documents?: TrustedDocuments;
-  /** As whom visitors may sign in at the portal; never in production, and nobody where omitted. */
+  /** Demo users for signing in at the portal; never in production. Default: none. */
   readonly demo?: Demo;
   /** Run after authentication and before the body is read, in this order. */
   readonly beforeBody?: readonly RequestHandler[];
-  /** Run when `request.body` is the checked GraphQL request, in this order; idempotency is one of them. */
+  /** Run when `request.body` is the validated GraphQL request, in this order; includes idempotency. */
   readonly beforeGraphql?: readonly RequestHandler[];
 }
 
-/** Assembles the transport, in the order in which a request meets it. Serves nothing by itself: see `listen.ts`. */
+/** Assembles the middlewares in the order in which they handle a request. Does not listen: see `listen.ts`. */
 export function createApp(deps: AppDeps): Express {
   const { config } = deps;
   const serv = deps.pgl.createServ((options) => new Grafserv(options));

@@ -3,8 +3,8 @@ import { CodedError } from "../base/errors.ts";
 import { type Claims, requestState } from "./requestState.ts";
 
 /**
- * Turns the `Authorization` header into claims; called with undefined for a request without one.
- * Refuses a token by throwing a CodedError with UNAUTHENTICATED; anything else it throws is a failure of ours.
+ * Turns the `Authorization` header into claims; called with undefined if there is none. Refuses a token by throwing a
+ * CodedError with UNAUTHENTICATED; any other error is internal.
  */
 export type Authenticate = (authorization: string | undefined, request: Request) => Promise<Claims>;
 
@@ -14,7 +14,7 @@ function refuse(message: string): CodedError {
   return new CodedError("UNAUTHENTICATED", message);
 }
 
-/** Sets the request's claims. A bad token is refused with 401, never treated as no token. */
+/** Sets the claims of the request. An invalid token is refused with 401, never treated as absent. */
 export function authentication(authenticate: Authenticate, production: boolean): RequestHandler {
   return async (request, _response, next) => {
     const given = request.headersDistinct.authorization ?? [];

@@ -5,14 +5,14 @@ import { partyOf } from "../admission/party.ts";
 import { paceLarge } from "./largeBodies.ts";
 import { requestState } from "./requestState.ts";
 
-/** Bytes, counted after decompression, so that a small compressed body cannot become a large one. */
+/** Bytes after decompression, so that a small compressed body cannot expand without limit. */
 export const bodyLimits = { anonymous: 1_000_000, signedIn: 10_000_000 } as const;
 
 const readers = Object.fromEntries(
   Object.values(bodyLimits).map((limit) => [limit, express.raw({ limit, type: () => true })]),
 ) as unknown as Record<number, RequestHandler>;
 
-/** Members of the errors that express' body reader passes on. */
+/** Members of errors from express' body reader. */
 interface ReadError {
   type?: string;
   status?: number;
@@ -30,12 +30,15 @@ function coded(error: ReadError, limit: number): CodedError {
   return new CodedError("BAD_USER_INPUT", "The body could not be read to its end.", {}, { cause: error });
 }
 
-/** The encodings that the body reader decodes. */
+/** Encodings that the body reader supports. */
 const encodings = /^(gzip|deflate|br|zstd)$/i;
 
-/** Bytes that the body can have: as announced where that is what arrives, none where it is not read, the limit otherwise. */
+/**
+ * Maximum number of body bytes: the announced length if it is reliable, 0 if the body is not read, otherwise the
+ * limit.
+ */
 function mostBytes({ headers }: Request, limit: number): number {
-  // As the reader takes it.
+  // In the format of the reader.
   const encoding = headers["content-encoding"] || "identity";
   const isPlain = /^identity$/i.test(encoding);
   if (!isPlain && !encodings.test(encoding)) return 0;
@@ -44,9 +47,9 @@ function mostBytes({ headers }: Request, limit: number): number {
 }
 
 /**
- * Waits until there is room for the body among those that are in memory; it keeps it until the request is answered. What is too large by
- * its own word is refused by the reader, without taking memory.
- * @returns the bytes that it can have
+ * Waits until the memory limit for request bodies allows this one, which counts until the request is answered. A body
+ * whose announced length is too large is refused by the reader and does not count.
+ * @returns maximum number of its bytes
  * @throws CodedError RATE_LIMITED
  */
 export async function admitBody(
@@ -63,7 +66,7 @@ export async function admitBody(
   return bytes;
 }
 
-/** Reads the body into a Buffer, as far as the viewer may send. Comes after authentication, which decides the limit. */
+/** Reads the body into a Buffer, up to the viewer's limit. Runs after authentication, which determines the limit. */
 export const readBody: RequestHandler = async (request, response, next) => {
   const userId = requestState(request).claims?.userId ?? null;
   const limit = userId ? bodyLimits.signedIn : bodyLimits.anonymous;

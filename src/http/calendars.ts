@@ -1,4 +1,4 @@
-/** GET /calendars/<token>.ics: the appointments of whoever made the feed, as they see them. */
+/** GET /calendars/<token>.ics: the appointments that the owner of the feed can see. */
 import { createHash } from "node:crypto";
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
@@ -12,7 +12,7 @@ import { requestState } from "./requestState.ts";
 
 /**
  * @param pool connections of plat_authenticator
- * @param compute where the text of a feed is made, as the work of its user
+ * @param compute renders the feed, accounted to its user
  */
 export function calendars(
   pool: Pool,
@@ -28,7 +28,7 @@ export function calendars(
     const [feed] = rows;
     if (!feed) throw new CodedError("NOT_FOUND", "There is no such calendar, or not any more.");
     const appointments = await read(pool, feed.user_id, requestState(request).id);
-    // What the text is made of, so that a calendar that has it already costs no more than the question.
+    // Entity tag of the source data, so that an unchanged feed costs only this query.
     const calendar = { name: feed.name, host, appointments };
     const digest = createHash("sha256").update(JSON.stringify(calendar)).digest("base64url");
     const etag = `"${digest.slice(0, 32)}"`;
@@ -60,7 +60,7 @@ async function read(pool: Pool, userId: string, requestId: string): Promise<Appo
     failure = error as Error;
     throw error;
   } finally {
-    // A connection in a broken transaction is not for the next request.
+    // A connection in a failed transaction must not be reused.
     client.release(failure);
   }
 }

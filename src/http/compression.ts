@@ -1,7 +1,8 @@
 /**
- * Compression of answers. The length of a compressed answer tells how alike its parts are: who can put text beside a secret, and measures
- * what travels, guesses the secret letter by letter. So only answers without secrets are compressed: the schema, and what anybody reads
- * without a token. An answer to a signed-in viewer mixes the texts of others, such as what a visitor wrote, with personal data.
+ * Compression of responses. The compressed length reveals how similar the parts of a response are: an attacker who
+ * can place text beside a secret and observe the traffic can guess the secret letter by letter. So only responses
+ * without secrets are compressed: the schema, and public data for visitors. Responses to signed-in viewers mix texts
+ * of others, such as messages of visitors, with personal data.
  */
 import type { Request } from "express";
 import { promisify } from "node:util";
@@ -10,7 +11,7 @@ import { compressions } from "../admission/semaphores.ts";
 import type { OperationWork } from "../admission/operationWork.ts";
 import type { RequestState } from "./requestState.ts";
 
-/** Characters from which on an answer is compressed: shorter ones are sent in a few packets anyway. */
+/** Minimum number of characters: shorter responses fit a few packets anyway. */
 export const COMPRESSED_FROM = 4_096;
 
 const encoders = {
@@ -18,14 +19,14 @@ const encoders = {
     promisify(brotliCompress)(text, {
       params: {
         [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-        // A schema of 2.4 MB becomes a twentieth of it in the time that gzip takes for a thirteenth.
+        // Compresses a schema of 2.4 MB to a twentieth, in the time in which gzip reaches a thirteenth.
         [constants.BROTLI_PARAM_QUALITY]: 5,
       },
     }),
   gzip: (text: string) => promisify(gzip)(text, { level: 6 }),
 } as const;
 
-/** Whether an answer holds nothing that its length could tell. */
+/** Whether a response contains nothing that its length could reveal. */
 export function isCompressible(
   { claims, operationType }: Pick<RequestState, "claims" | "operationType">,
   { tellsSchema }: Pick<OperationWork, "tellsSchema">,
@@ -34,8 +35,9 @@ export function isCompressible(
 }
 
 /**
- * Compresses a text in a thread of its own, one answer of the process at a time.
- * @returns undefined where the text is short, the caller takes neither encoding, or too many wait: the text goes out as it is
+ * Compresses a text in a separate thread, one response at a time per process.
+ * @returns undefined if the text is short, the client accepts neither encoding, or the queue is full: the text is
+ * sent uncompressed
  */
 export async function compressed(
   text: string,

@@ -1,6 +1,6 @@
 /**
- * /confirm/<token>, the link of mails that ask the owner of an address for consent. Mail scanners follow links, so a GET only asks; the
- * POST of the page's button confirms.
+ * /confirm/<token>, the link in consent requests. Mail scanners follow links, so GET only shows a form, and POST
+ * confirms.
  */
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
@@ -14,7 +14,7 @@ interface Question {
   is_confirmed: boolean;
 }
 
-/** What is asked, and what holds once it is confirmed. */
+/** Question, and the result after confirmation. */
 const wordings = {
   NEWS: {
     ask: (organization: string) => `News from ${organization}?`,

@@ -1,20 +1,20 @@
-/** How many connections there may be: sockets are file descriptors, which the database's connections and files need too. */
+/** Limits on connections: sockets need file descriptors, as do database connections and files. */
 import { readFileSync } from "node:fs";
 import { networkOf } from "../network/networkOf.ts";
 
 export interface ConnectionLimits {
-  /** Open connections of the process. */
+  /** Maximum number of open connections per process. */
   readonly total: number;
-  /** Of one address, or of one network where it is IPv6. */
+  /** Per address, or per network with IPv6. */
   readonly ofAddress: number;
 }
 
-/** A connection over TLS takes about 100 KB, so this many stay below half a gigabyte. */
+/** A TLS connection takes about 100 KB, so this many stay below half a gigabyte. */
 const usual = 4_096;
-/** What those have that are no event streams. */
+/** Limit for connections other than event streams. */
 const leastOthers = 1_024;
 
-/** Descriptors that this process may have; a cautious guess where the system does not tell. */
+/** File descriptor limit of this process; a cautious guess if the system does not report it. */
 function descriptorLimit(): number {
   try {
     const [, soft] =
@@ -26,9 +26,10 @@ function descriptorLimit(): number {
 }
 
 /**
- * Half of the descriptors at most, and of the rest another quarter for event streams, which need no other file; one address has a quarter of that, so that it takes several to keep others out.
- * @param processes among which the connections of an address are spread
- * @param streams event streams that there may be
+ * Uses at most half of the descriptors, and another quarter of the rest for event streams, which need no other file.
+ * One address gets a quarter of that, so that a single one cannot exclude others.
+ * @param processes that share the connections of an address
+ * @param streams maximum number of event streams
  */
 export function connectionLimits(
   descriptors = descriptorLimit(),
@@ -42,13 +43,13 @@ export function connectionLimits(
 }
 
 /**
- * Counts the connections of each address.
- * @param isProxy whether an address speaks for many, which then has no limit of its own
+ * Counts connections per address.
+ * @param isProxy whether an address is a proxy, which has no limit of its own
  */
 export function countByAddress(limit: number, isProxy: (address: string) => boolean) {
   const counts = new Map<string, number>();
   return {
-    /** @returns what gives the place back, once; undefined where the address has as many as it may */
+    /** @returns a function that releases the place, once; undefined at the limit of the address */
     take(address: string | undefined): (() => void) | undefined {
       if (address !== undefined && isProxy(address)) return () => {};
       const network = networkOf(address);

@@ -1,6 +1,6 @@
 /**
- * /integrations/callback: where the provider leads back whoever gave, or refused, consent. The address where it is given can be passed
- * on, so a GET only says with whom the account is going to be connected; the POST of the page's button connects it.
+ * /integrations/callback: OAuth redirect URI. The consent URL can be forwarded to somebody else, so GET only shows
+ * which account is about to be connected, and POST connects it.
  */
 import type { RequestHandler } from "express";
 import { CodedError } from "../base/errors.ts";
@@ -24,7 +24,7 @@ export function consentPage(integrations: Integrations): RequestHandler {
     const parameters = new URL(request.originalUrl, "https://localhost").searchParams;
     response.setHeader("Cache-Control", "no-store");
     response.setHeader("Referrer-Policy", "no-referrer");
-    // A refusal connects nothing: there is nothing to ask.
+    // A refusal connects nothing, so no confirmation is needed.
     if (request.method === "GET" && !parameters.has("error")) {
       const { integration, person, email, organization } = found(await integrations.waiting(parameters));
       const who = email ? `${person} (${email})` : person;

@@ -1,8 +1,8 @@
 import type { RequestHandler } from "express";
 
 /**
- * What clients and their tracing set. The asterisk stands for all others; it does not include Authorization, and older browsers do not
- * know it.
+ * Headers of clients and tracing. The asterisk covers all others, except Authorization, and older browsers do not
+ * support it.
  */
 const requestHeaders = [
   "Authorization",
@@ -30,9 +30,10 @@ const responseHeaders =
   "X-Request-Id, Plat-Position, ETag, Retry-After, WWW-Authenticate, Idempotency-Replayed";
 
 /**
- * Lets pages of any origin call an endpoint that takes these methods. That is safe because nothing here is authenticated by something a browser
- * adds by itself: there are no cookies, the token is in a header that the page's own code has to set, and credentials
- * mode stays refused. A preflight is no GraphQL request, so it is answered 204; any other OPTIONS goes on and meets 405.
+ * Lets pages of any origin call an endpoint with these methods. This is safe because no credentials are sent by the
+ * browser itself: there are no cookies, the token is in a header set by the page's own code, and credentials mode is
+ * refused. A preflight is not a GraphQL request, so it is answered with 204; any other OPTIONS request falls through
+ * to 405.
  */
 export const cors =
   (methods: "GET" | "POST" | "GET, POST"): RequestHandler =>

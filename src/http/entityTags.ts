@@ -1,29 +1,29 @@
-/** Answers that need not be sent again, since the client has them: docs/caching.md. */
+/** Conditional requests: responses that the client already has are not sent again. See docs/caching.md. */
 import type { Request, Response } from "express";
 import fresh from "fresh";
 import { POSITION_HEADER, parseLsn, type Positions } from "../database/position.ts";
 import { requestState } from "./requestState.ts";
 
-/** What an answer that is given now is told from others by. */
+/** Identity of a response at this moment. */
 export interface Tag {
-  /** As the header ETag has it. */
+  /** In the format of the header ETag. */
   readonly text: string;
-  /** How far in the log what it was made from reaches. */
+  /** WAL position of the data. */
   readonly reached: bigint;
 }
 
-/** Finds the tag of the answer to a request; undefined where equal answers cannot be told without making them. */
+/** Finds the entity tag of a response; undefined if it cannot be determined without computing the response. */
 export type TagOf = (request: Request) => Promise<Tag | undefined>;
 
-/** Whether the client wants to be told. By POST it says so, since a look costs a round trip. */
+/** Whether the client wants a tag. For POST it must ask, since determining it costs a round trip. */
 export const wantsTag = (request: Request): boolean =>
   request.method === "GET" || request.headers["if-none-match"] !== undefined;
 
-/** Whether the client says that it has what the tag stands for. */
+/** Whether the client has the response with this tag. */
 export const hasCurrent = (request: Request, etag: string): boolean =>
   fresh({ "if-none-match": request.headers["if-none-match"] }, { etag });
 
-/** Says how an answer can be kept: by the client alone, and asked about each time; by anybody where no token was sent. */
+/** Sets Cache-Control: private with revalidation; public if no token was sent. */
 export function tellTag(request: Request, response: Response, { text }: Tag): void {
   const whose = requestState(request).claims?.userId == null ? "public" : "private";
   response.setHeader("ETag", text);
@@ -32,9 +32,9 @@ export function tellTag(request: Request, response: Response, { text }: Tag): vo
 }
 
 /**
- * Tells the client that it has the answer, where it has.
- * @param notBefore the place in the log that it has to reach at least
- * @returns whether that was so
+ * Answers 304 if the client already has the response.
+ * @param notBefore minimum WAL position
+ * @returns whether it did
  */
 export function answerUnchanged(
   request: Request,

@@ -1,4 +1,7 @@
-/** GET /events/stream: the events of an organization as they are committed; POST /events/tickets: what opens a stream without a header. */
+/**
+ * GET /events/stream: events of an organization as they are committed; POST /events/tickets: tickets to open a stream
+ * without a header.
+ */
 import type { Request, RequestHandler } from "express";
 import type { Bearer } from "../auth/authenticate.ts";
 import { CodedError, errorBody } from "../base/errors.ts";
@@ -6,11 +9,11 @@ import type { EventFilter } from "../live/batch.ts";
 import { EventStream } from "../live/eventStream.ts";
 import type { Live } from "../live/live.ts";
 import { sequenceOf } from "../live/sequence.ts";
-import { tellErrors } from "../messages/tellErrors.ts";
+import { localizeErrors } from "../messages/localizeErrors.ts";
 import { type LanguageOfUser, viewerLanguage } from "./viewerLanguage.ts";
 import { requestState } from "./requestState.ts";
 
-/** What a stream takes, in its address. */
+/** Query parameters of a stream. */
 const parameters = [
   "organizationId",
   "after",
@@ -22,7 +25,7 @@ const parameters = [
 ] as const;
 type Parameters = Partial<Record<(typeof parameters)[number], string>>;
 
-/** Characters of a parameter. */
+/** Maximum characters of a parameter. */
 const MOST_CHARACTERS = 2_000;
 
 const badInput = (message: string, field: string) => new CodedError("BAD_USER_INPUT", message, { field });
@@ -55,7 +58,7 @@ function filterOf({ names, subjectType, subjectId }: Parameters, projectId: stri
   };
 }
 
-/** Whoever the header or the ticket stands for. */
+/** The viewer of the header or ticket. */
 async function bearerOf(live: Live, request: Request, ticket: string | undefined): Promise<Bearer> {
   const header = request.get("authorization");
   if (header !== undefined && ticket !== undefined)
@@ -86,7 +89,7 @@ export function eventStream(live: Live, languageOfUser?: LanguageOfUser): Reques
       organization,
       given.projectId,
     );
-    // A client that comes back says where it is, whatever its address says.
+    // Last-Event-ID of a reconnecting client takes precedence over the URL.
     const after = sequenceOf(request.get("last-event-id") || given.after, head, "after");
     const release = live.take({ userId: bearer.claims.userId!, organizationId, ip: request.ip });
     response.once("close", release);
@@ -99,7 +102,7 @@ export function eventStream(live: Live, languageOfUser?: LanguageOfUser): Reques
       position: after ?? head,
       tell: (error) => {
         const [told] = errorBody(error, state.id).errors;
-        tellErrors([told!], language);
+        localizeErrors([told!], language);
         state.errorCodes.add(error.code);
         return JSON.stringify({ message: told!.message, ...told!.extensions });
       },

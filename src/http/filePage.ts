@@ -1,4 +1,4 @@
-/** Contents of files at their signed addresses. The database decided when it made the address; this only serves. */
+/** File contents at signed URLs. Access was checked when the URL was signed; this only serves it. */
 import { create as contentDisposition } from "content-disposition";
 import type { Request, RequestHandler, Response } from "express";
 import { pipeline } from "node:stream/promises";
@@ -18,10 +18,10 @@ export interface FilePageDeps {
   pool: Pool;
 }
 
-/** Seconds that anybody may keep what everybody sees; a picture that is taken down is gone after them. */
+/** Seconds for which public files may be cached by anyone; a removed image disappears after that time. */
 const publicAge = 3600;
 
-/** Whether a visitor without a token sees the record of this content now. */
+/** Whether a visitor can see the record of this content now. */
 async function isPublic(pool: Pool, { record = "", key }: OpenedAddress): Promise<boolean> {
   const [table, id] = record.split(".");
   const client = await pool.connect();
@@ -39,8 +39,8 @@ async function isPublic(pool: Pool, { record = "", key }: OpenedAddress): Promis
 }
 
 /**
- * One range; several of them, or another unit, are answered with the whole, as RFC 9110 lets. The package range-parser refuses a suffix
- * that is longer than the file, which is answered with the whole.
+ * A single range. For several ranges, or another unit, the entire content is returned, as RFC 9110 permits. The
+ * package range-parser refuses a suffix longer than the file, for which the entire content is returned.
  */
 function parseRange(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? "");
@@ -55,8 +55,8 @@ const refused = () =>
   new CodedError("FORBIDDEN", "This address is wrong or no longer valid; ask the API for a new one.");
 
 /**
- * @returns the value of Cache-Control; undefined when the caller has gone meanwhile
- * @throws CodedError FORBIDDEN for an address that does not hold (any more), RATE_LIMITED
+ * @returns the value of Cache-Control; undefined if the client has disconnected
+ * @throws CodedError FORBIDDEN for an invalid or expired URL, RATE_LIMITED
  */
 async function cacheControl(
   { pool }: FilePageDeps,
@@ -77,7 +77,10 @@ async function cacheControl(
   return `public, max-age=${publicAge}`;
 }
 
-/** `GET /files/<key>/<name>?…`. A store that fails is told as PROVIDER_ERROR, 502; in the middle of a content, the connection is cut. */
+/**
+ * `GET /files/<key>/<name>?…`. A failure of the store is reported as PROVIDER_ERROR, 502; if the response has
+ * started, the connection is closed.
+ */
 export function filePage(deps: FilePageDeps): RequestHandler {
   const { store, addresses } = deps;
   return async (request: Request, response) => {
@@ -94,9 +97,9 @@ export function filePage(deps: FilePageDeps): RequestHandler {
     response.setHeader("Cache-Control", caching);
     response.setHeader("ETag", etag);
     response.setHeader("Accept-Ranges", "bytes");
-    // Served beside an API: nothing in a file may run, whatever a browser makes of it.
+    // Files share the origin of the API, so nothing in them may be executed by a browser.
     response.setHeader("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'");
-    // The address is what lets in, so pages of any origin may use it.
+    // The URL is the credential, so pages of any origin may use it.
     response.setHeader("Access-Control-Allow-Origin", "*");
     response.setHeader("Cross-Origin-Resource-Policy", "cross-origin");
     if (hasCurrent(request, etag)) return void response.status(304).end();
@@ -122,7 +125,7 @@ export function filePage(deps: FilePageDeps): RequestHandler {
     if (request.method === "HEAD") return void response.end();
     const content = await store.get(address.key, range).catch(unread);
     if (!content) throw new CodedError("NOT_FOUND", "This file is gone.");
-    // A reader who leaves early is no failure.
+    // A client that disconnects early is not an error.
     await pipeline(content, response).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
     });

@@ -1,4 +1,7 @@
-/** Queries by GET, of registered documents alone, so that browsers and proxies can keep their answers: docs/caching.md. */
+/**
+ * GET requests for queries in registered documents, so that browsers and proxies can cache the responses:
+ * docs/caching.md.
+ */
 import type { Request, RequestHandler } from "express";
 import { getOperationAST, parse } from "postgraphile/graphql";
 import { CodedError } from "../base/errors.ts";
@@ -9,14 +12,14 @@ import { noTrustedDocuments, type TrustedDocuments } from "./trustedDocuments.ts
 
 const searchOf = (request: Request) => new URLSearchParams(request.originalUrl.split("?", 2)[1] ?? "");
 
-/** Whether a request asks for a registered document by GET. */
+/** Whether this is a GET request for a registered document. */
 export const isGetOfDocument = (request: Request): boolean =>
   request.method === "GET" && /[?&]documentId=/.test(request.originalUrl);
 
-/** Documents whose operations are known. */
+/** Documents with known operations. */
 const MOST_DOCUMENTS = 1_000;
 
-/** Takes the members of a request from its address; nothing but queries. */
+/** Reads the request from query parameters; only queries are allowed. */
 export function getOfDocument(documents: TrustedDocuments = noTrustedDocuments): RequestHandler {
   const queries = new Map<string, boolean>();
   const isQuery = (text: string, operationName: string | null | undefined): boolean => {
@@ -25,7 +28,7 @@ export function getOfDocument(documents: TrustedDocuments = noTrustedDocuments):
     if (known !== undefined) return known;
     if (queries.size >= MOST_DOCUMENTS) queries.clear();
     const found = getOperationAST(parse(text), operationName);
-    // Which operation is meant, execution asks.
+    // Execution selects the operation.
     const result = !found || found.operation === "query";
     queries.set(key, result);
     return result;
@@ -60,7 +63,7 @@ export function getOfDocument(documents: TrustedDocuments = noTrustedDocuments):
     state.isRegistered = true;
     state.operationName = found.operationName?.slice(0, 128);
     request.body = found;
-    // What follows takes it as posted.
+    // Subsequent code handles it like a POST request.
     request.headers["content-type"] = "application/json";
     next();
   };

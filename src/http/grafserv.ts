@@ -3,14 +3,14 @@ import { ExpressGrafserv } from "postgraphile/grafserv/express/v4";
 
 type Digest = ReturnType<ExpressGrafserv["getDigest"]>;
 
-/** grafserv without its own request handler: the application writes the answers, so that all have one form. */
+/** grafserv without its own request handler: the application writes the responses, so that all have one form. */
 export class Grafserv extends ExpressGrafserv {
-  /** Answers an operation, as an object where that is possible. */
+  /** Executes an operation; returns the result as an object if possible. */
   answerOperation(request: Request, response: Response) {
     return this.#process(request, response, (digest) => {
       digest.path = this.dynamicOptions.graphqlPath;
       digest.preferJSON = true;
-      // By GET come queries of registered documents, as if they were posted.
+      // GET requests for registered documents are handled as if they were posted.
       digest.method = "POST";
     });
   }

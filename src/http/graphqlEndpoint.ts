@@ -1,14 +1,14 @@
 import type { Request, RequestHandler, Response } from "express";
 import { internalMessage } from "../base/errors.ts";
 import { LARGE_COST, operations, REFUSAL_HOLD_MS } from "../admission/semaphores.ts";
-import { tellErrors } from "../messages/tellErrors.ts";
+import { localizeErrors } from "../messages/localizeErrors.ts";
 import { viewerLanguageOnce, type LanguageOfUser } from "./viewerLanguage.ts";
 import { OperationWork } from "../admission/operationWork.ts";
 import { isStranger, partyOf } from "../admission/party.ts";
 import { queryLimits } from "../admission/queryLimits.ts";
 import { answerText } from "./answerText.ts";
 import { compressed, isCompressible } from "./compression.ts";
-import { endInPieces } from "./inPieces.ts";
+import { endInChunks } from "./endInChunks.ts";
 import { POSITION_HEADER, type Positions } from "../database/position.ts";
 import { answerUnchanged, type Tag, type TagOf, tellTag, wantsTag } from "./entityTags.ts";
 import { turnOf } from "./inTurn.ts";
@@ -22,7 +22,9 @@ interface Answer {
   extensions?: object;
 }
 
-/** Errors that grafserv made outside of the operation, such as while there is no schema, have neither code nor id. */
+/**
+ * Errors that grafserv raises outside of the operation, such as while there is no schema, have neither code nor id.
+ */
 function completeErrors(answer: Answer, state: RequestState): void {
   for (const error of answer.errors ?? []) {
     if (error.extensions?.requestId !== undefined) continue;
@@ -32,10 +34,10 @@ function completeErrors(answer: Answer, state: RequestState): void {
   }
 }
 
-/** Answers for which so much was read, or expected, are written in pieces. */
+/** Responses above this size, actual or expected, are written in chunks. */
 const LARGE_BYTES = 100_000;
 
-/** The text of an answer; a refusal in its place when it is too long. */
+/** Text of a response, replaced by a refusal if it is too long. */
 async function written(answer: Answer, state: RequestState, work: OperationWork): Promise<string> {
   const isSmall = work.bytesRead < LARGE_BYTES && work.cost < LARGE_COST;
   const text = isSmall ? JSON.stringify(answer) : await answerText(answer, queryLimits.bytes);
@@ -47,8 +49,8 @@ async function written(answer: Answer, state: RequestState, work: OperationWork)
 }
 
 /**
- * Waits until the operation is admitted.
- * @returns false when the caller has gone meanwhile
+ * Waits for admission of the operation.
+ * @returns false if the client has disconnected
  */
 async function admit(
   work: OperationWork,
@@ -65,7 +67,10 @@ async function admit(
   return true;
 }
 
-/** Whether an answer holds no data since the database is away: to ask that about the token, too, would take as long again. */
+/**
+ * Whether the response has no data because the database is unavailable: verifying the token too would take as long
+ * again.
+ */
 function tellsNothing(result: Awaited<ReturnType<Grafserv["answerOperation"]>>): boolean {
   if (result?.type !== "json") return false;
   const { data, errors = [] } = result.json as Answer;
@@ -75,7 +80,7 @@ function tellsNothing(result: Awaited<ReturnType<Grafserv["answerOperation"]>>):
   );
 }
 
-/** Sends the text of an answer, compressed where it may be. */
+/** Sends the text of a response, compressed if permitted. */
 async function send(
   request: Request,
   response: Response,
@@ -94,13 +99,13 @@ async function send(
     }
   }
   response.writeHead(status, headers);
-  await endInPieces(response, content);
+  await endInChunks(response, content);
 }
 
-/** Answers a query without its plan, where it is compiled: gives the JSON text, or undefined. */
+/** Answers a compiled query without its plan; returns the JSON text, or undefined. */
 export type AnswerCompiled = (request: Request, work: OperationWork) => Promise<string | undefined>;
 
-/** Says in a header how far the data of an answer reach; returns it. An answer without data has no position. */
+/** Sets and returns the position header of a response. A response without data has no position. */
 function tellPosition(
   response: Response,
   positions: Positions | undefined,
@@ -112,7 +117,7 @@ function tellPosition(
   return text;
 }
 
-/** What is done with the text of an answer. */
+/** Receives the text of a response. */
 type Send = (
   request: Request,
   response: Response,
@@ -133,7 +138,7 @@ async function answerOperation(
   if (compiled !== undefined) {
     work.end();
     tellPosition(response, positions, work);
-    // Of a token that stands for something else meanwhile, nothing was looked at.
+    // If the token has changed meanwhile, nothing was checked for it.
     if (tag && state.claims === claims) tellTag(request, response, tag);
     const type = `${request.headers.accept}; charset=utf-8`;
     return takeText(request, response, work, { text: compiled, status: 200, type });
@@ -142,7 +147,7 @@ async function answerOperation(
   const result = await grafserv.answerOperation(request, response);
   if (!tellsNothing(result)) await state.tokenCheck?.complete();
   if (state.subscription) {
-    // It goes on for as long as somebody reads, and takes a part of the connections alone.
+    // A subscription lasts as long as its reader, and uses connections only for each event.
     work.end();
     return writeSubscription(response, state.subscription, {
       state,
@@ -155,13 +160,13 @@ async function answerOperation(
     const answer = result.json as Answer;
     if (answer.errors) {
       completeErrors(answer, state);
-      tellErrors(answer.errors, await language());
+      localizeErrors(answer.errors, await language());
     }
     const position = tellPosition(response, positions, work);
     if (position !== undefined) answer.extensions = { ...answer.extensions, position };
     const { "content-type": contentType = "application/json" } = result.headers;
     const text = await written(answer, state, work);
-    // A slow reader keeps nobody waiting.
+    // A slow reader must not block anyone.
     work.end();
     if (state.takesEvents === "only") return answerOnce(response, text);
     const type = contentType.replace(";charset", "; charset");
@@ -180,13 +185,16 @@ interface GraphqlDeps {
   readonly languageOfUser?: LanguageOfUser | undefined;
   readonly answerCompiled?: AnswerCompiled | undefined;
   readonly tagOf?: TagOf | undefined;
-  /** Takes the text of an answer; it is sent where omitted. */
+  /** Receives the text of a response. Default: it is sent. */
   readonly takeText?: Send;
-  /** Those of the database; no answer tells its position where omitted. */
+  /** Positions of the database. Default: responses have none. */
   readonly positions?: Positions | undefined;
 }
 
-/** Admits a checked request (see admission.ts), hands it to grafserv unless it is compiled, and writes its answer. */
+/**
+ * Admits a validated request (see admission.ts), executes it with grafserv unless it is compiled, and writes the
+ * response.
+ */
 export function graphql(deps: GraphqlDeps): RequestHandler {
   return async (request, response) => {
     const state = requestState(request);
@@ -208,8 +216,8 @@ export function graphql(deps: GraphqlDeps): RequestHandler {
 }
 
 /**
- * The same for what this process asks for somebody: gives the text of the answer.
- * @returns undefined when the caller has gone meanwhile
+ * The same for internal requests on behalf of a viewer: returns the text of the response.
+ * @returns undefined if the client has disconnected
  */
 export async function answerInside(
   deps: GraphqlDeps,

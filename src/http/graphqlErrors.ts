@@ -7,7 +7,7 @@ import { literalPath } from "./literalPath.ts";
 import type { RequestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
 import { failureForLog, toCodedError, viewerOf } from "./toCodedError.ts";
-import { withReason } from "./withheld.ts";
+import { withReason } from "./secondFactorErrors.ts";
 
 const noMessages = new Map<string, never>();
 
@@ -29,15 +29,15 @@ function answer(
   });
 }
 
-/** An error that already carries a code of ours in its extensions, as the limits' do. */
+/** An error that already has one of our codes in its extensions, such as those of the limits. */
 function alreadyCoded(error: GraphQLError): CodedError | undefined {
   const { code, ...extensions } = error.extensions;
   return isErrorCode(code) ? new CodedError(code, error.message, extensions) : undefined;
 }
 
 /**
- * A message of validation for somebody who may not read the schema: without suggestions, and without the names of types and members
- * that the caller has not written themself.
+ * A validation message for viewers who may not read the schema: without suggestions, and without names of types and
+ * fields that are not in the document.
  * @param written the document
  */
 export function withoutNames(message: string, written: string): string {
@@ -47,7 +47,7 @@ export function withoutNames(message: string, written: string): string {
   return told.replace(/"([^"]*)"/g, (quoted, text: string) => {
     const names = text.match(/[A-Za-z_]\w*/g) ?? [];
     if (names.every((name) => words.has(name))) return quoted;
-    // Of `Query.leads` what the caller wrote.
+    // Keeps the parts of `Query.leads` that the client wrote.
     const known = names.filter((name) => words.has(name));
     return `"${known.at(-1) ?? "…"}"`;
   });
@@ -58,7 +58,7 @@ const badInput = (message: string, field?: string) =>
 
 const enumNamed = /\bdoes not exist in "(\w+)" enum\.|\bEnum "(\w+)" cannot represent /;
 
-/** Has the refusal of a value that an enumeration lacks name those that it has. */
+/** Adds the valid values to the refusal of an enumeration value. */
 function withAllowedValues(error: CodedError, schema: GraphQLSchema | undefined): CodedError {
   const [, missing, otherKind] = enumNamed.exec(error.message) ?? [];
   const type = schema?.getType(missing ?? otherKind ?? "");
@@ -83,11 +83,11 @@ const tooManyAlike = () =>
     limit: queryLimits.selections,
   });
 
-/** The schema for those who may read it. */
+/** The schema, for viewers who may read it. */
 const openSchema = (state: RequestState | undefined, schema: GraphQLSchema | undefined) =>
   !state || state.schemaIsOpen ? schema : undefined;
 
-/** Codes an error of parsing or validation. Anything that points at no place in the document is a failure of ours. */
+/** Adds a code to an error of parsing or validation. An error without a location in the document is internal. */
 export function validationError(
   error: GraphQLError,
   state: RequestState | undefined,
@@ -108,7 +108,7 @@ export function validationError(
 const missingArgument = /^(?:Field|Directive) "@?\w+" argument "(\w+)" of type/;
 const member = /^Field "(?:\w+\.)?(\w+)" (?:of required type|is not defined by type)/;
 
-/** The argument or member that a validation error is about, without the `input` that every mutation has around it. */
+/** The argument or input field that a validation error is about, without the outer `input` of mutations. */
 function literalField(error: GraphQLError): string | undefined {
   const path = literalPath(error) ?? missingArgument.exec(error.message)?.[1];
   const missing = / of required type /.test(error.message) ? member.exec(error.message)?.[1] : undefined;
@@ -125,8 +125,8 @@ const variableAt = /^Variable "\$(\w+)" got invalid value [\s\S]* at "(\1[.[][^"
 const variableWhole = /^Variable "\$(\w+)" got invalid value [\s\S]*; ([\s\S]*)$/;
 
 /**
- * graphql-js repeats the whole bad value, which for an object may hold a password; the caller is told the place instead.
- * The patterns are greedy, so that nothing of the value is left in what goes out. The field is the path inside the
+ * graphql-js repeats the entire invalid value, which may contain a password if it is an object; the client gets its
+ * path instead. The patterns are greedy, so that no part of the value remains. `field` is the path inside the
  * variable, or the variable itself.
  */
 function coercionError(message: string): CodedError | undefined {
@@ -144,8 +144,8 @@ function coercionError(message: string): CodedError | undefined {
 const operationChoice = /^(Must provide an operation|Must provide operation name|Unknown operation named)/;
 
 /**
- * Codes what execution, or the context function before it, has thrown. A GraphQLError that nobody threw on purpose, such
- * as a null in a place that has none, is a failure of ours.
+ * Adds a code to an error thrown by execution or the context function. A GraphQLError that nobody threw deliberately,
+ * such as for null in a non-null field, is internal.
  */
 export function executionError(
   error: unknown,
@@ -155,7 +155,7 @@ export function executionError(
 ): GraphQLError {
   const from = error instanceof GraphQLError ? error : undefined;
   let coded: CodedError | undefined;
-  // First, since the scalar that refuses a value knows its code, but not its place.
+  // First, since the scalar that refuses a value knows its code but not its path.
   if (from && !from.path && from.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION)
     coded = coercionError(
       !state || state.schemaIsOpen ? from.message : withoutNames(from.message, from.source?.body ?? ""),

@@ -14,7 +14,7 @@ export interface GraphQLRequest {
   extensions?: Record<string, unknown> | null;
 }
 
-/** A GraphQL request after its form has been checked: with a document, or the id of one that is registered. */
+/** A GraphQL request after validation of its form: with a document, or the id of a registered one. */
 export interface AskedRequest extends Omit<GraphQLRequest, "query"> {
   query?: string;
   documentId?: string;
@@ -26,13 +26,13 @@ const refuse = (message: string, field?: string) =>
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** PostgreSQL's text has no place for a NUL character. */
+/** PostgreSQL's text type does not support NUL characters. */
 function refuseNul(value: unknown, member: string): void {
   const path = pathOfNul(value, member);
   if (path !== undefined) throw refuse("Text must not contain NUL characters.", path);
 }
 
-/** @throws CodedError BAD_USER_INPUT or LIMIT_EXCEEDED that says what is wrong with the body */
+/** @throws CodedError BAD_USER_INPUT or LIMIT_EXCEEDED that describes the error in the body */
 export function parseGraphQLRequest(bytes: Uint8Array): AskedRequest {
   const { value: body, mayHoldNul } = parseJson(bytes, "The body");
   if (Array.isArray(body))
@@ -58,7 +58,7 @@ export function parseGraphQLRequest(bytes: Uint8Array): AskedRequest {
   return { ...asked, variables, operationName, extensions };
 }
 
-/** Replaces the raw body by the checked request, which has its document; other members of the body are dropped. */
+/** Replaces the raw body by the validated request with its document; other members of the body are dropped. */
 export const graphqlRequest =
   (documents: TrustedDocuments = noTrustedDocuments): RequestHandler =>
   async (request, _response, next) => {

@@ -1,12 +1,15 @@
 import type { RequestHandler } from "express";
 import type { Readiness } from "../monitoring/readiness.ts";
 
-/** GET /healthz: the process is alive; it says nothing about what it depends on, or a restart would be the cure. */
+/** GET /healthz: the process is alive. Dependencies are not checked, since a restart would not fix them. */
 export const healthz: RequestHandler = (_request, response) => {
   response.set("Cache-Control", "no-store").json({ status: "alive" });
 };
 
-/** GET /readyz: 200 when every part works, 503 otherwise; which part, but not why, since anybody may ask. */
+/**
+ * GET /readyz: 200 if every component works, otherwise 503. It names the component but not the cause, since the
+ * endpoint is public.
+ */
 export function readyz(readiness: Readiness): RequestHandler {
   return async (_request, response) => {
     const { ready, ...report } = await readiness.report();

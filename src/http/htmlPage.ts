@@ -1,4 +1,4 @@
-/** Small pages for people, which ask before something happens. They load nothing, and stand in no other page. */
+/** Small pages that ask for confirmation. They load no resources and cannot be framed. */
 import { createHash } from "node:crypto";
 import type { Request, Response } from "express";
 import type { Language } from "../messages/catalogue.ts";
@@ -16,10 +16,10 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Whoever opens a page: nobody is signed in there, so the browser says in which language they read. */
+/** The visitor of a page: nobody is signed in, so the language is that of the browser. */
 export interface Reader {
   readonly language: Language;
-  /** A sentence of the service, which src/messages/catalogue has among those of mails, in that language. Plain text. */
+  /** A sentence in that language, from the mail section of src/messages/catalogue. Plain text. */
   text(english: string): string;
 }
 
@@ -29,7 +29,7 @@ export function readerOf(request: Pick<Request, "headers">): Reader {
 }
 
 /**
- * @param title said already, or what people have written
+ * @param title translated, or user content
  * @param body HTML
  */
 export function sendPage(response: Response, { language }: Reader, title: string, ...body: string[]): void {
@@ -50,8 +50,8 @@ export function sendPage(response: Response, { language }: Reader, title: string
 }
 
 /**
- * A paragraph with a sentence, as HTML.
- * @param emphasized values in it that stand out
+ * A paragraph as HTML.
+ * @param emphasized values to emphasize
  */
 export function paragraph({ text }: Reader, english: string, ...emphasized: string[]): string {
   let html = escapeHtml(text(english));
@@ -60,6 +60,6 @@ export function paragraph({ text }: Reader, english: string, ...emphasized: stri
   return `<p>${html}</p>`;
 }
 
-/** A button that posts to the address of the page. */
+/** A button that posts to the URL of the page. */
 export const button = ({ text }: Reader, label: string): string =>
   `<form method="post"><button>${escapeHtml(text(label))}</button></form>`;

@@ -2,8 +2,8 @@ import type { RequestHandler } from "express";
 import { CodedError } from "../base/errors.ts";
 
 /**
- * Refuses what did not come over TLS. `request.secure` is true for a TLS socket, and behind a proxy that express'
- * `trust proxy` setting names, for `X-Forwarded-Proto: https`; the header of anybody else counts for nothing.
+ * Refuses requests without TLS. `request.secure` is true for a TLS socket, and for `X-Forwarded-Proto: https` from a
+ * proxy that express' `trust proxy` setting names; the header is ignored from anybody else.
  */
 export const httpsOnly: RequestHandler = (request, response, next) => {
   if (request.secure) return next();

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { IdempotencyFacts } from "../operations/idempotency.ts";
 import type { GraphQLRequest } from "./graphqlRequest.ts";
 
-/** What tells a repeat of this request from another one: its idempotency key, and its body without extensions. */
+/** Identity of a request for idempotency: its key, and its body without extensions. */
 export function idempotencyFacts(request: IncomingMessage & { body?: unknown }): IdempotencyFacts {
   const header = request.headers["idempotency-key"];
   return {

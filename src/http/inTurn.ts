@@ -4,8 +4,8 @@ import type { FairSemaphore, Release } from "../admission/fairSemaphore.ts";
 import { type Party, partyOf } from "../admission/party.ts";
 
 /**
- * Waits until the party of a request is admitted.
- * @returns undefined when the caller has gone meanwhile
+ * Waits for admission of the request's party.
+ * @returns undefined if the client has disconnected
  * @throws CodedError RATE_LIMITED
  */
 export async function turnOf(
@@ -13,7 +13,7 @@ export async function turnOf(
   party: Party,
   response: Response,
 ): Promise<Release | undefined> {
-  // PERF: most requests need no wait that could be ended.
+  // PERF: most requests do not wait, so there is nothing to cancel.
   const release = semaphore.tryAcquire(party);
   if (release) return release;
   const gone = new AbortController();
@@ -29,11 +29,11 @@ export async function turnOf(
   }
 }
 
-/** Waits for a turn among those who ask for pages, by their network; see turnOf. */
+/** Waits for admission among requests for pages, by network; see turnOf. */
 export const pageTurn = (ip: string | undefined, response: Response): Promise<Release | undefined> =>
   turnOf(pageRequests, partyOf(null, ip), response);
 
-/** Has a page answered in turn: whoever asks for many at once waits for themselves, and nobody else does. */
+/** Serves a page after admission: a client that requests many at once only delays itself. */
 export function inTurn<P>(page: RequestHandler<P>): RequestHandler<P> {
   return async (request, response, next) => {
     const release = await pageTurn(request.ip, response);

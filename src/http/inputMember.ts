@@ -12,7 +12,7 @@ import {
 const scalarName = (domain: string) =>
   domain.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-/** The places of `value` that have a value of the scalar, such as `agent.email`. */
+/** The paths in `value` that contain a value of the scalar, such as `agent.email`. */
 function places(type: GraphQLInputType, value: unknown, scalar: string, at: string[]): string[] {
   if (value === null || value === undefined) return [];
   if (Array.isArray(value))
@@ -26,8 +26,8 @@ function places(type: GraphQLInputType, value: unknown, scalar: string, at: stri
 }
 
 /**
- * The member of a mutation's input that a domain of the database refused. PostgreSQL names the domain but not the
- * argument; where just one member was given a value of its scalar, that is the one.
+ * The input field that a domain of the database refused. PostgreSQL names the domain but not the argument; if exactly
+ * one field has a value of its scalar, it is that one.
  */
 export function inputMember(
   cause: unknown,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Router } from "express";
 import { onlyMethods } from "./onlyMethods.ts";
 
-/** Nothing but the page's own files and the API of this server; no script stands in the page itself. */
+/** Allows only the page's own files and this server's API; no inline scripts. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -20,7 +20,7 @@ const files = {
   "/jobs/console.css": ["console.css", "css"],
 } as const;
 
-/** The page for jobs at `/jobs`: plain files, which hold no data; whoever opens it signs in, and the API decides what they see. */
+/** The job console at `/jobs`: static files without data. Users sign in there, and the API decides what they see. */
 export function jobConsole(): Router {
   const router = Router({ strict: true, caseSensitive: true });
   for (const [path, [file, type]] of Object.entries(files)) {

@@ -1,10 +1,12 @@
-/** JSON as callers send it: measured byte by byte before anything is built of it, since a byte can become an object. */
+/** JSON from clients, measured byte by byte before it is parsed, since one byte can become an object. */
 import { CodedError } from "../base/errors.ts";
 
 export const jsonLimits = {
-  /** Members, elements, objects and arrays of one text: an object of 16 bytes can take 100 in memory. */
+  /**
+   * Maximum number of members, elements, objects and arrays in a text: an object of 16 bytes can take 100 in memory.
+   */
   values: 250_000,
-  /** Braces and brackets in each other. */
+  /** Maximum nesting depth. */
   depth: 64,
 } as const;
 
@@ -18,20 +20,20 @@ const CLOSE_BRACE = 0x7d;
 const LETTER_U = 0x75;
 const ZERO = 0x30;
 
-/** What a text holds, counted as far as the limits go. */
+/** Contents of a text, counted up to the limits. */
 export interface JsonMeasure {
-  /** An upper bound: each comma ends a value, each bracket and brace begins one. */
+  /** Upper bound: each comma ends a value, each bracket and brace begins one. */
   values: number;
   depth: number;
 }
 
-/** What a text holds, as {@link measureJson} finds it. */
+/** Contents of a text, as returned by {@link measureJson}. */
 interface FoundJson extends JsonMeasure {
-  /** Whether it can hold a NUL character: only as an escape, since a bare one is no JSON. */
+  /** Whether it may contain a NUL character: only as an escape, since a literal one is invalid JSON. */
   mayHoldNul: boolean;
 }
 
-/** The position of the quote that ends the string which begins at `from`; the length where none does. */
+/** Position of the closing quote of the string that begins at `from`; the length if there is none. */
 function endOfString(bytes: Uint8Array, from: number, found: FoundJson): number {
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at];
@@ -49,8 +51,8 @@ function isNul(bytes: Uint8Array, from: number): boolean {
 }
 
 /**
- * Counts what the text would become, without building any of it; ends where a limit is passed. A text that is no JSON has
- * some measure too.
+ * Counts the values of a text without parsing it; stops when a limit is exceeded. The result for invalid JSON is
+ * arbitrary.
  */
 export function measureJson(bytes: Uint8Array, limits: JsonMeasure = jsonLimits): FoundJson {
   const found = { values: 0, depth: 0, mayHoldNul: false };
@@ -80,9 +82,9 @@ export function measureJson(bytes: Uint8Array, limits: JsonMeasure = jsonLimits)
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * The value of a text in UTF-8, and whether texts in it can hold NUL characters.
- * @param what how messages call the text, such as "The body"
- * @throws CodedError BAD_USER_INPUT for what is no JSON or nested too deeply, LIMIT_EXCEEDED for too many values
+ * Parses a text in UTF-8, and returns whether strings in it may contain NUL characters.
+ * @param what name of the text in messages, such as "The body"
+ * @throws CodedError BAD_USER_INPUT for invalid JSON or excessive depth, LIMIT_EXCEEDED for too many values
  */
 export function parseJson(bytes: Uint8Array, what: string): { value: unknown; mayHoldNul: boolean } {
   const { values, depth, mayHoldNul } = measureJson(bytes);
@@ -102,8 +104,8 @@ export function parseJson(bytes: Uint8Array, what: string): { value: unknown; ma
 }
 
 /**
- * The path of the first text, name of a member included, that holds a NUL character; undefined where none does. Recursive,
- * since the depth of parsed values is bounded, and without an allocation per value.
+ * Path of the first string or member name that contains a NUL character; undefined if there is none. Recursive, since
+ * the depth is bounded, and without an allocation per value.
  */
 export function pathOfNul(value: unknown, path: string): string | undefined {
   if (typeof value === "string") return value.includes("\0") ? path : undefined;

@@ -5,7 +5,7 @@ import type { Party } from "../admission/party.ts";
 
 let freeAt = 0;
 
-/** Waits until a body of so many bytes may be read; meanwhile its sender is slowed down, not refused. */
+/** Waits until a body of this size may be read; its sender is throttled meanwhile, not refused. */
 export async function paceLarge(bytes: number): Promise<void> {
   if (bytes < LARGE_BODY) return;
   const now = performance.now();
@@ -14,7 +14,7 @@ export async function paceLarge(bytes: number): Promise<void> {
   if (from > now) await delay(from - now);
 }
 
-/** Does the work on a body of so many bytes: at once where it is small, else within the share of the event loop. */
+/** Processes a body of this size: at once if it is small, otherwise within the share of the event loop. */
 export async function scheduledBySize<T>(party: Party, bytes: number, work: () => T): Promise<T> {
   return bytes < LARGE_BODY ? work() : eventLoop.run(party, work);
 }

@@ -11,45 +11,49 @@ import { defaultPace, keepPace, type Pace } from "./pace.ts";
 import { writeRefusal } from "./rawRefusal.ts";
 
 export interface ListenOptions {
-  /** 0 takes a free port. */
+  /** 0 for a free port. */
   readonly port: number;
   readonly host: string;
   /** PEM. */
   readonly cert: string;
   readonly key: string;
-  /** How many connections there may be; by what the system allows where omitted. */
+  /** Connection limits. Default: derived from the system's limits. */
   readonly limits?: ConnectionLimits;
-  /** How slow a client may be. */
+  /** Limits for slow clients. */
   readonly pace?: Pace;
-  /** Milliseconds for the handshake, and for the headers of a request. */
+  /** Timeout of the handshake and of request headers, in milliseconds. */
   readonly headersWithin?: number;
-  /** The keys of session tickets, 48 bytes; keys of the process's own where omitted. */
+  /** Session ticket keys, 48 bytes. Default: keys of this process. */
   readonly ticketKeys?: Buffer | undefined;
-  /** Whether an address is a proxy, which speaks for many; none is where omitted. */
+  /** Whether an address is a proxy. Default: none is. */
   readonly isProxy?: (address: string) => boolean;
 }
 
 export interface Listening {
   readonly port: number;
-  /** Takes a renewed certificate for connections from now on. */
+  /** Uses a renewed certificate for new connections. */
   renew(cert: string, key: string): void;
-  /** Goes on accepting, and has each connection end with its next answer, so that clients make the next one elsewhere. */
+  /**
+   * Continues to accept connections, but closes each after its next response, so that clients reconnect elsewhere.
+   */
   drain(): void;
-  /** Stops accepting, lets running requests end, and cuts what is left after `graceMs` milliseconds. */
+  /**
+   * Stops accepting connections, lets running requests complete, and aborts the rest after `graceMs` milliseconds.
+   */
   close(graceMs?: number): Promise<void>;
 }
 
-/** The first byte of a TLS connection: a record of type handshake. No HTTP method begins with it. */
+/** The first byte of a TLS connection: a handshake record. No HTTP method begins with it. */
 const TLS_HANDSHAKE = 0x16;
 const FIRST_BYTE_MS = 10_000;
 const HEADERS_MS = 15_000;
 
-/** What Node's own clock watches (ms). Bodies have longer, as long as they keep pace. */
+/** Timeouts checked by Node (ms). Bodies may take longer as long as they make progress. */
 const timeouts = (headersWithin: number) => ({
   headersTimeout: headersWithin,
   requestTimeout: 3_600_000,
   keepAliveTimeout: 65_000,
-  // How often that clock looks: by default after 30 s only.
+  // Interval of Node's checks; the default is 30 s.
   connectionsCheckingInterval: Math.min(1_000, headersWithin / 4),
 });
 
@@ -64,7 +68,7 @@ const parserErrors: Record<string, { status: string; sentence: string }> = {
   },
 };
 
-/** What is no HTTP never reaches the application, and is answered in the same form. */
+/** Invalid HTTP never reaches the application, and is refused in the same form. */
 function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy();
   const { status, sentence } = parserErrors[error.code ?? ""] ?? {
@@ -75,9 +79,9 @@ function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
 }
 
 /**
- * Hands a connection to its server, which takes one to two milliseconds of handshake: one in each iteration of the event loop, by
- * networks in rotation. Of a hundred that arrive together no more than one stands between others and their answers, nor do new
- * connections of others wait for them.
+ * Hands a connection to its server, which costs one to two milliseconds for the handshake: one per iteration of the
+ * event loop, round-robin by network. Of a hundred simultaneous connections, at most one delays other requests and
+ * new connections at a time.
  */
 async function begin(socket: Socket, server: EventEmitter): Promise<void> {
   const network = networkOf(socket.remoteAddress);
@@ -87,9 +91,9 @@ async function begin(socket: Socket, server: EventEmitter): Promise<void> {
 }
 
 /**
- * Serves the application on one port over HTTPS. Plain HTTP on the same port reaches the application too, which refuses
- * it in a clear sentence, or serves it where a trusted proxy vouches for it: each connection goes to the TLS server or
- * to the plain one by its first byte.
+ * Serves the application over HTTPS on one port. Plain HTTP on the same port reaches the application too, which
+ * refuses it with a clear message, or accepts it from a trusted proxy: the first byte of a connection selects the TLS
+ * or the plain server.
  */
 export async function listen(app: RequestListener, options: ListenOptions): Promise<Listening> {
   const { headersWithin = HEADERS_MS, limits = connectionLimits() } = options;
@@ -117,7 +121,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
   const silent = new Set<Socket>();
   for (const server of [secure, plain]) {
     server.on("clientError", onClientError);
-    // Neither listens by itself, and it is this event that starts the clock of the two time-outs above.
+    // Neither server listens itself, and this event starts the timers of the two timeouts above.
     server.emit("listening");
   }
   secure.on("tlsClientError", (_error, socket) => socket.destroy());
@@ -151,7 +155,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
     });
   });
   front.maxConnections = limits.total;
-  // A connection that is refused for their number closes those that are only kept alive; the next attempt is accepted.
+  // A connection refused because of the limit closes idle keep-alive connections, so that the next attempt succeeds.
   front.on("drop", closeIdle);
   await new Promise<void>((resolve, reject) => {
     front.once("error", (error) => {
@@ -170,7 +174,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       const closed = new Promise((resolve) => front.close(resolve));
       const cut = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);
       for (const socket of silent) socket.destroy();
-      // A connection that is kept alive becomes idle some time after its last answer, and nothing tells when.
+      // A keep-alive connection becomes idle some time after its last response, without an event.
       const closing = setInterval(closeIdle, 50);
       secure.close();
       plain.close();

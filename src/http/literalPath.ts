@@ -1,8 +1,8 @@
 import { type ASTNode, type GraphQLError, Kind, parse, visit } from "postgraphile/graphql";
 
 /**
- * The path of the argument or input member whose literal a validation error points at:
- * `createLead(input: {email: 1})` gives `input.email`. Undefined when the error is about something else than a value.
+ * Path of the argument or input field whose literal a validation error refers to: `createLead(input: {email: 1})`
+ * returns `input.email`. Undefined if the error is not about a value.
  */
 export function literalPath(error: GraphQLError): string | undefined {
   const [node] = error.nodes ?? [];

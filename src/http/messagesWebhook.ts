@@ -5,8 +5,8 @@ import type { SmsProvider } from "../providers/sms/index.ts";
 import { requestState } from "./requestState.ts";
 
 /**
- * POST /webhooks/messages: the provider of text messages tells what became of one, or what somebody answered. Its signature is
- * checked first; what is not signed is refused, and nothing happens. The database does what follows, once.
+ * POST /webhooks/messages: delivery reports and replies from the text message provider. The signature is verified
+ * first; unsigned requests are refused without effect. The database processes each event once.
  */
 export function messagesWebhook(
   readNotice: NonNullable<SmsProvider["readNotice"]>,
@@ -25,7 +25,7 @@ export function messagesWebhook(
         JSON.stringify(notice),
         requestState(request).id,
       ]);
-    // Nothing is answered by itself.
+    // There are no automatic replies.
     response.type("text/xml").send("<Response/>");
   };
 }

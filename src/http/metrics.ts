@@ -10,64 +10,64 @@ import { operationLabels } from "../monitoring/operationLabels.ts";
 import { type WorkNumber, workGauges } from "../monitoring/workGauges.ts";
 import { requestState, type RequestState } from "./requestState.ts";
 
-/** The numbers of a connection pool, as node-postgres has them. */
+/** Statistics of a connection pool, as in node-postgres. */
 export interface PoolNumbers {
   readonly total: number;
   readonly idle: number;
   readonly waiting: number;
 }
 
-/** What the API tells at each scrape. */
+/** Values of the API for each scrape. */
 export interface ApiNumbers {
-  /** By the names of the pools. */
+  /** By pool name. */
   readonly pools: Readonly<Record<string, PoolNumbers>>;
-  /** Documents that are kept with their plans, the bytes they are thought to take, and how often one was found. */
+  /** Cached documents with plans, their estimated size in bytes, and the number of cache hits. */
   readonly documents?: { documents: number; bytes: number; hits: number; misses: number };
   /** Event streams. */
   readonly live?: LiveNumbers;
-  /** Units of what is shared that are held, and requests that wait for some, by resource. */
+  /** Units of shared resources in use, and requests that wait for some, by resource. */
   readonly admission?: Readonly<Record<string, { held: number; waiting: number }>>;
 }
 
-/** Addresses are labels only where they are few; anything else a caller asks for is "other". */
+/** Paths are labels only if there are few; any other is "other". */
 const routes = new Set(["/", "/graphql", "/events/stream", "/healthz", "/readyz", "/jobs"]);
-/** What is answered for as long as somebody reads: it has no duration that would say something. */
+/** Lasts as long as its reader, so its duration is meaningless. */
 const endless = new Set(["/events/stream"]);
 
-/** Seconds; finer where an answer should be. */
+/** Seconds; finer around the expected durations. */
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** What a process counts about itself, for Prometheus. */
+/** Prometheus metrics of this process. */
 export interface Metrics {
-  /** Rejections of promises that nobody waited for. */
+  /** Unhandled promise rejections. */
   readonly strayRejections: Counter;
-  /** Takes when the certificate that is used expires (seconds since 1970); undefined where it could not be read again. */
+  /** Sets the expiry of the current certificate (seconds since 1970); undefined if it could not be re-read. */
   readonly certificate: (expiresAt: number | undefined) => void;
-  /** Counts the requests that pass. */
+  /** Counts requests. */
   readonly count: RequestHandler;
-  /** What background work tells of itself. */
+  /** Metrics of background work. */
   readonly jobs: JobMetrics;
-  /** Takes the numbers that are asked for at each scrape, in the place of those before. */
+  /** Replaces the source of the values read at each scrape. */
   watch(numbers: () => ApiNumbers): void;
-  /** Takes how the numbers of the work that waits are read; see workGauges.ts. */
+  /** Sets the source of the metrics of pending work; see workGauges.ts. */
   watchWork(read: () => Promise<WorkNumber[]>, log: Pick<Logger, "warn">): void;
-  /** The numbers of this process, for one that tells them together with others. */
+  /** Metrics of this process, for aggregation. */
   values(): Promise<MetricValues>;
-  /** Takes how the numbers of other processes are asked for, which are told with those of this one: added up, where that makes sense. */
+  /** Sets the source of other processes' metrics, which are merged: summed where that makes sense. */
   gather(others: () => Promise<MetricValues[]>): void;
-  /** The numbers in the Prometheus text format. */
+  /** Metrics in the Prometheus text format. */
   render(): Promise<{ contentType: string; text: string }>;
 }
 
-/** Counts from now on, as long as the process lives: what watches its event loop and its heap is never given up. */
+/** Starts counting for the life of the process: the monitors of event loop and heap are never released. */
 export function createMetrics(): Metrics {
   let numbers: () => ApiNumbers = () => ({ pools: {} });
   let others: (() => Promise<MetricValues[]>) | undefined;
   let renewWork = async (): Promise<void> => {};
   const registers = [new Registry()];
   const [registry] = registers as [Registry];
-  // PERF: the lag of the event loop is measured 20 times a second, not 100: to wake up for it took most of the time of an idle process. What is
-  // measured has that interval in it.
+  // PERF: event loop lag is sampled 20 times a second, not 100: waking up for it dominated the CPU time of an idle
+  // process. Measured values include that interval.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
   const requests = requestMetrics(registers);
   registerPools(registry, () => numbers());
@@ -108,7 +108,7 @@ export function createMetrics(): Metrics {
 
 const methods = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
 
-/** Counts requests and what they were answered. */
+/** Request metrics. */
 function requestMetrics(registers: Registry[]): RequestHandler {
   const requests = new Counter({
     name: "plat_http_requests_total",
@@ -146,7 +146,7 @@ function requestMetrics(registers: Registry[]): RequestHandler {
   };
 }
 
-/** Takes how long GraphQL operations took, by their names, as far as these are labels. */
+/** Duration of GraphQL operations by name, if the name is a label. */
 function operationMetrics(registers: Registry[]): (state: RequestState, seconds: number) => void {
   const durations = new Histogram({
     name: "plat_graphql_operation_duration_seconds",
@@ -167,7 +167,7 @@ function operationMetrics(registers: Registry[]): (state: RequestState, seconds:
   };
 }
 
-/** Connections, and what else is shared, at each scrape. */
+/** Connections and other shared resources, at each scrape. */
 function registerPools(registry: Registry, numbers: () => ApiNumbers): void {
   registry.registerMetric(
     new Gauge({
@@ -195,7 +195,7 @@ function registerPools(registry: Registry, numbers: () => ApiNumbers): void {
   );
 }
 
-/** What is published by whoever measures it: the lag of live events, statements, and waits for connections. */
+/** Published measurements: lag of live events, statements, and waits for connections. */
 function watchDurations(registers: Registry[]): void {
   const lags = new Histogram({
     name: "plat_live_lag_seconds",
@@ -228,12 +228,12 @@ function watchDurations(registers: Registry[]): void {
     });
 }
 
-/** Takes when the certificate expires, or that it could not be read again. */
+/** Sets the expiry of the certificate, or that it could not be re-read. */
 function certificateMetrics(registers: Registry[]): Metrics["certificate"] {
   const expiry = new Gauge({
     name: "plat_certificate_expires_timestamp_seconds",
     help: "When the certificate that is used expires",
-    // All processes use the same, but for one that serves no requests itself.
+    // Shared by all processes, except one that serves no requests itself.
     aggregator: "max",
     registers,
   });
@@ -248,7 +248,7 @@ function certificateMetrics(registers: Registry[]): Metrics["certificate"] {
   };
 }
 
-/** Documents with their plans, once there is an API that keeps some. */
+/** Cached documents with plans, if there is an API. */
 function registerDocuments(registry: Registry, found: () => ApiNumbers["documents"]): void {
   const counted = {
     hits: "Documents that were found among those that are kept",
@@ -283,7 +283,7 @@ function registerDocuments(registry: Registry, found: () => ApiNumbers["document
     );
 }
 
-/** Event streams, once there is an API that has some. */
+/** Event streams, if there is an API. */
 function registerLive(registry: Registry, found: () => LiveNumbers | undefined): void {
   const present = {
     streams: "Event streams that are open",

@@ -1,6 +1,6 @@
 /**
- * GET /metrics, /healthz and /readyz for whoever looks after the service, on an address of their own: numbers tell who uses a
- * service and how, which is not for everybody. Plain HTTP, since the address is the machine's own by default.
+ * GET /metrics, /healthz and /readyz for operators, on a separate address: metrics reveal how the service is used, so
+ * they are not public. Plain HTTP, since the default address is on the loopback interface.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,7 +11,7 @@ import type { Metrics } from "./metrics.ts";
 
 export interface MonitoringOptions {
   host: string;
-  /** 0 takes a free port. */
+  /** 0 for a free port. */
   port: number;
   metrics: Metrics;
   readiness: Readiness;
@@ -25,7 +25,7 @@ const json = (status: number, value: unknown) => ({
   text: JSON.stringify(value),
 });
 
-/** @throws NodeJS.ErrnoException where the address cannot be had */
+/** @throws NodeJS.ErrnoException if the address cannot be used */
 export async function startMonitoring({ host, port, metrics, readiness }: MonitoringOptions) {
   const pages: Record<string, Page> = {
     "/metrics": async () => ({ status: 200, ...(await metrics.render()) }),
@@ -75,10 +75,10 @@ export async function startMonitoring({ host, port, metrics, readiness }: Monito
 }
 
 /**
- * Opens the address of the settings. One that nobody has chosen may be taken, as by another process on the machine: the log says so,
- * and the service goes on.
- * @returns undefined where there is none
- * @throws Error with a sentence for the user where a chosen address cannot be had
+ * Listens on the configured address. If the default address is taken, for example by another process, this is logged
+ * and the service continues.
+ * @returns undefined if there is none
+ * @throws Error with a message for the user if an explicitly configured address cannot be used
  */
 export async function openMonitoring(
   { monitoring, port, mode }: Pick<Config, "monitoring" | "port" | "mode">,

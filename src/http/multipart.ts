@@ -1,4 +1,4 @@
-/** The GraphQL multipart request: its parts in order, each file handed on while it arrives. */
+/** The GraphQL multipart request: its parts in order, each file processed while it arrives. */
 import busboy from "busboy";
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
@@ -9,18 +9,18 @@ import { parseGraphQLRequest, type AskedRequest } from "./graphqlRequest.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
 export const multipartLimits = {
-  /** Files of one request. */
+  /** Maximum number of files per request. */
   files: 10,
-  /** Bytes of one request. */
+  /** Maximum bytes per request. */
   request: 100 * MEGABYTE,
-  /** Bytes of the parts `operations` and `map`, each. */
+  /** Maximum bytes of each of the parts `operations` and `map`. */
   field: 1_000_000,
 } as const;
 
-/** Bytes between the end of the last file and that of the request. */
+/** Maximum bytes between the end of the last file and that of the request. */
 const TAIL = 200;
 
-/** Stores a file, or gives what stands for one that was refused; rejects when the request cannot go on. */
+/** Stores a file, or returns a placeholder for a refused one; rejects if the request cannot continue. */
 export type TakeFile = (
   file: Readable,
   of: { path: string; name: string | undefined; operations: AskedRequest; atLeast: number },
@@ -39,7 +39,7 @@ export const requestTooLarge = () =>
     { limit: multipartLimits.request },
   );
 
-/** The part `map`: which part is the file at which path of the variables. */
+/** The part `map`: maps file parts to paths in the variables. */
 function parseMap(text: string): Map<string, string[]> {
   const { value } = parseJson(Buffer.from(text), "The part map");
   if (typeof value !== "object" || value === null || Array.isArray(value))
@@ -59,7 +59,7 @@ function parseMap(text: string): Map<string, string[]> {
   );
 }
 
-/** Puts the file where the variables have null for it. */
+/** Puts the file where the variables contain null. */
 function place(operations: AskedRequest, path: string, file: unknown): void {
   const steps = path.split(".");
   const last = steps.pop()!;
@@ -71,8 +71,8 @@ function place(operations: AskedRequest, path: string, file: unknown): void {
 }
 
 /**
- * Reads the request to its end; parts come in the order operations, map, files.
- * @throws CodedError; what was taken by then is for the sweep
+ * Reads the entire request; parts come in the order operations, map, files.
+ * @throws CodedError; files stored until then are removed by the sweep
  */
 export async function readMultipart(request: IncomingMessage, take: TakeFile): Promise<AskedRequest> {
   let operations: AskedRequest | undefined;
@@ -85,7 +85,8 @@ export async function readMultipart(request: IncomingMessage, take: TakeFile): P
     parser = busboy({
       headers: request.headers,
       defParamCharset: "utf8",
-      // One more than allowed, so that the limit is told rather than the part cut off. Other limits are held where parts are taken.
+      // One more than allowed, so that exceeding the limit is reported instead of truncated. Other limits are
+      // enforced where parts are read.
       limits: { fieldSize: multipartLimits.field + 1 },
     });
   } catch (error) {
@@ -105,13 +106,13 @@ export async function readMultipart(request: IncomingMessage, take: TakeFile): P
   };
   const onFile = (name: string, file: Readable, given: string | undefined) => {
     streams.add(file);
-    // Told by the parser itself when the request breaks off.
+    // Raised by the parser when the request is aborted.
     file.on("error", () => {});
     const path = map?.get(name)?.[0];
     if (!operations || path === undefined || files.has(name))
       throw refuse("Send the parts operations, map, and then the files that map names.", name);
     if (files.size === multipartLimits.files) throw requestTooLarge();
-    // Of a single file, what is still to come is its own; of several, nobody can tell.
+    // With a single file, the remaining bytes belong to it; with several, that is unknown.
     const announced = Number(request.headers["content-length"] ?? 0);
     const atLeast = map!.size === 1 ? Math.max(0, announced - received - TAIL) : 0;
     const taken = take(file, { path, name: given, operations, atLeast });

@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
 import { CodedError } from "../base/errors.ts";
 
-/** Refuses every other method with 405 and an `Allow` header that lists these. */
+/** Refuses all other methods with 405 and an `Allow` header. */
 export function onlyMethods(...methods: string[]): RequestHandler {
   const allow = methods.join(", ");
   return (request, response, next) => {

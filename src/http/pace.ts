@@ -1,38 +1,38 @@
 /**
- * Ends connections whose client neither sends what it has announced nor reads what it has asked for. A slow line is no fault:
- * bytes only have to move faster than by a modem.
+ * Closes connections whose client neither sends the announced body nor reads the response. Slow clients are accepted,
+ * as long as they are faster than a modem.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { CodedError } from "../base/errors.ts";
 import { writeRefusal } from "./rawRefusal.ts";
 
 export interface Pace {
-  /** Bytes a second that a body has to arrive with on average, and each part of an answer to be taken with. */
+  /** Minimum average bytes per second for bodies, and for each chunk of a response. */
   readonly rate: number;
-  /** Milliseconds in which nothing at all may move. */
+  /** Maximum milliseconds without any progress. */
   readonly grace: number;
 }
 
 export const defaultPace: Pace = { rate: 4_096, grace: 20_000 };
 
-/** How often it is looked; a time-out is late by this at most (ms). */
+/** Check interval; a timeout fires late by at most this time (ms). */
 const LOOK_EVERY = 1_000;
 
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Milliseconds in which the service had taken all that had come, and waited for more of the body. */
+  /** Milliseconds during which the service had processed everything received and waited for more of the body. */
   reading: number;
-  /** Bytes of the connection when the request began. */
+  /** Byte count of the connection when the request began. */
   readonly before: number;
-  /** How much of the answers on its connection was taken, as far as it is known, and since when that is so. */
+  /** Known progress of the responses on the connection, and since when. */
   taken: { bytes: number; since: number };
 }
 
 const tooSlow = () =>
   new CodedError("BAD_USER_INPUT", "The request did not arrive in time; send it again.", {}, { status: 408 });
 
-/** Wraps an application; `stop` ends the looking. */
+/** Wraps an application; `stop` ends the checks. */
 export function keepPace(
   app: RequestListener,
   { rate, grace }: Pace = defaultPace,
@@ -54,7 +54,7 @@ export function keepPace(
     }
     const waiting = response.writableLength;
     const bytes = socket.bytesWritten - socket.writableLength;
-    // What one write hands over is known to be taken when all of it is: it has the time that it takes.
+    // A write is only known to be received when all of it is, so it has the time that its size takes.
     if (waiting === 0 || bytes !== exchange.taken.bytes) exchange.taken = { bytes, since: now };
     else if (now - exchange.taken.since > grace + (waiting / rate) * 1_000) socket.destroy();
   }

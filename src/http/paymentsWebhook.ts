@@ -4,8 +4,9 @@ import { CodedError } from "../base/errors.ts";
 import type { PaymentProcessor } from "../providers/payments/index.ts";
 
 /**
- * POST /webhooks/payments: the payment processor tells what changed. Its signature is checked over the body as it was sent; what is
- * not signed is refused, and nothing happens. An event is taken once; what follows from it is a job, which asks for the present state.
+ * POST /webhooks/payments: events of the payment processor. The signature is verified over the raw body; unsigned
+ * requests are refused without effect. Each event is stored once and processed by a job, which requests the current
+ * state.
  */
 export function paymentsWebhook(processor: PaymentProcessor, pool: Pick<Pool, "query">): RequestHandler {
   return async (request, response) => {

@@ -3,14 +3,14 @@ import { CodedError } from "../base/errors.ts";
 import { admitBody } from "./body.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
-/** Bytes; what providers tell is far smaller. */
+/** Maximum bytes; events of providers are far smaller. */
 const limit = 256 * 1024;
 
 const read = express.raw({ limit, type: () => true, inflate: false });
 
-/** Reads the body as it was sent, for signatures that are over it: `request.body` is a Buffer from here on. */
+/** Reads the raw body, for signatures over it: `request.body` is a Buffer from here on. */
 export const rawBody: RequestHandler<DatabaseValue> = async (request, response, next) => {
-  // Nobody knows yet who sends it.
+  // The sender is not authenticated yet.
   await admitBody(request, response, { userId: null, limit });
   read(request, response, (error?: { type?: string }) => {
     if (!error) {

@@ -3,12 +3,12 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type CodedError, errorBody } from "../base/errors.ts";
 
-/** After this a client that does not hang up is cut off; until then it can read what it was told (ms). */
+/** After this time a client that does not hang up is cut off; until then it can read the response (ms). */
 const LINGER = 2_000;
 
 /**
- * Answers on the connection itself, where there is no response to write to, in the form of all refusals, and ends it:
- * `end` alone leaves the descriptor to a client that neither reads nor hangs up.
+ * Writes a refusal directly to the connection if there is no response object, in the usual form, and closes it: `end`
+ * alone leaves the descriptor to a client that neither reads nor hangs up.
  */
 export function writeRefusal(socket: Duplex, status: string, error: CodedError): void {
   const body = JSON.stringify(errorBody(error, randomUUID()));
@@ -20,22 +20,22 @@ export function writeRefusal(socket: Duplex, status: string, error: CodedError):
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
-  // What is still being sent is read and dropped, since unread bytes would reset the connection before the answer is read.
+  // Remaining input is read and dropped, since unread bytes would reset the connection before the response is read.
   socket.resume();
 }
 
-/** A body of which so much is left is read to its end, so that the connection serves the next request. */
+/** Up to this size, the rest of a body is read, so that the connection can be reused. */
 const SMALL_REST = 65_536;
 
 /**
- * Reads no more of the body of a refused request, which Node would otherwise do however long it is; its sender has a moment to
- * read the answer before the connection ends.
+ * Stops reading the body of a refused request, which Node would otherwise read to its end. The client has a moment to
+ * read the response before the connection is closed.
  */
 export function stopReading(request: IncomingMessage): void {
   const { socket } = request;
   if (request.complete || Number(request.headers["content-length"]) <= SMALL_REST) return;
   const cut = setTimeout(() => socket.destroy(), LINGER);
   socket.once("close", () => clearTimeout(cut));
-  // Once Node has taken up the reading of a body that nobody had asked for, which it does when the answer is written.
+  // After Node has started to read a body that nobody consumed, which happens when the response is written.
   setImmediate(() => socket.pause());
 }

@@ -2,19 +2,19 @@ import type { ErrorRequestHandler, RequestHandler } from "express";
 import { CodedError, errorBody } from "../base/errors.ts";
 import { refusalType } from "./accept.ts";
 import type { Language } from "../messages/catalogue.ts";
-import { tellErrors } from "../messages/tellErrors.ts";
+import { localizeErrors } from "../messages/localizeErrors.ts";
 import { viewerLanguage, type LanguageOfUser } from "./viewerLanguage.ts";
 import { stopReading } from "./rawRefusal.ts";
 import { requestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
 import { failureForLog, toCodedError, viewerOf } from "./toCodedError.ts";
 
-/** Unknown addresses. */
+/** Unknown paths. */
 export const notFound: RequestHandler = (_request, _response, next) => {
   next(new CodedError("NOT_FOUND", "There is nothing at this address. Operations go to POST /graphql."));
 };
 
-/** Errors of the HTTP layer itself, such as a path that cannot be decoded, carry a status of the caller's kind. */
+/** Errors of the HTTP layer itself, such as a path that cannot be decoded, have a 4xx status. */
 function transportError(error: unknown): CodedError | undefined {
   const status = (error as { status?: unknown } | null)?.status;
   if (error instanceof CodedError || typeof status !== "number" || status < 400 || status > 499)
@@ -27,7 +27,7 @@ function transportError(error: unknown): CodedError | undefined {
   );
 }
 
-/** Headers that were said of a content before it was refused. That of 416 tells how long the content is. */
+/** Headers set for a content before it was refused. For 416, the length of the content is kept. */
 const ofContent = [
   "Accept-Ranges",
   "Content-Disposition",
@@ -39,7 +39,7 @@ const ofContent = [
   "Last-Modified",
 ];
 
-/** The one place that writes a refusal: JSON with a code, in the language of whoever asks, whatever went wrong and wherever. */
+/** The only place that writes refusals: JSON with a code, in the language of the viewer, for any error. */
 export const refuse =
   (languageOfUser?: LanguageOfUser): ErrorRequestHandler =>
   (error, request, response, _next) => {
@@ -61,13 +61,13 @@ export const refuse =
     if (!request.complete && !state.isDrained) response.once("finish", () => stopReading(request));
     const body = errorBody(coded, state.id);
     const answer = (language: Language) => {
-      tellErrors(body.errors, language);
+      localizeErrors(body.errors, language);
       response
         .status(coded.status)
         .type(`${refusalType(request.headers.accept)}; charset=utf-8`)
         .send(JSON.stringify(body));
     };
-    // At once where that is possible: what a caller sends behind a refused request would be answered first.
+    // Immediately if possible: pipelined requests would otherwise be answered first.
     const language = viewerLanguage(request, languageOfUser);
     if (typeof language === "string") answer(language);
     else return language.then(answer);

@@ -8,12 +8,12 @@ import { beginRequest } from "./requestState.ts";
 
 const acceptable = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** What spans are called by: the first part of the path, since the rest may be a token. */
+/** Name of spans: the first part of the path, since the rest may be a token. */
 const routeOf = (path: string) => /^\/[a-z-]{0,30}(?=\/|$)/.exec(path)?.[0] ?? "other";
 
 /**
- * Takes the caller's `X-Request-Id` or makes one, and answers with it. A value of another form is replaced rather than
- * refused: it would otherwise reach logs and tables.
+ * Takes the client's `X-Request-Id` or creates one, and returns it in the response. A malformed value is replaced
+ * instead of refused, since it would reach logs and tables.
  */
 export function requestId(log: Logger, constraintMessages: ConstraintMessages): RequestHandler {
   return (request, response, next) => {

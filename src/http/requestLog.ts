@@ -1,12 +1,13 @@
 import type { RequestHandler } from "express";
 import { requestState } from "./requestState.ts";
 
-/** Paths whose rest is a token. */
+/** Paths whose remainder is a token. */
 const secretPaths = /^\/(calendars|confirm|sign|stop-email-change|unsubscribe)\/.*/;
 
 /**
- * One line per request, written when the answer is out or the caller has gone. It names path and operation but neither
- * the query string nor headers, variables or messages: those may carry tokens and passwords. So do the paths of calendars and of links in mails.
+ * One line per request, written when the response is complete or the client has disconnected. It contains path and
+ * operation, but no query string, headers, variables or messages, since those may contain tokens and passwords. The
+ * paths of calendars and mail links are shortened for the same reason.
  */
 export const requestLog: RequestHandler = (request, response, next) => {
   const state = requestState(request);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { CodedError } from "../base/errors.ts";
 
-/** Repeats `retryAfterSeconds` of an error as a header, also where the answer itself has status 200. */
+/** Copies `retryAfterSeconds` of an error to a header, even if the response has status 200. */
 export function retryAfter(response: ServerResponse, error: CodedError): void {
   const seconds = Number(error.extensions.retryAfterSeconds);
   if (

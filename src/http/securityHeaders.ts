@@ -1,8 +1,8 @@
 import type { RequestHandler } from "express";
 
 /**
- * Headers of every answer. The policy forbids everything, since answers are data; the explorer page replaces it with
- * its own. One year of HSTS, without the domain's other hosts, which are not ours to decide about.
+ * Headers of every response. The policy forbids everything, since responses are data; pages replace it with their
+ * own. HSTS for one year, without subdomains, which are not ours to decide about.
  */
 export const securityHeaders: RequestHandler = (request, response, next) => {
   response.setHeader("Cache-Control", "no-store");

@@ -9,26 +9,30 @@ import { type Certificate, loadCertificate } from "./tlsCertificate.ts";
 import { connectionLimits } from "./connectionLimits.ts";
 import { listen, type Listening } from "./listen.ts";
 
-/** How often the files of the certificate are read again. */
+/** How often certificate files are re-read. */
 const RELOAD_MS = 10_000;
-/** How often it is told that they cannot be read. */
+/** How often a failure to read them is logged. */
 const TELL_MS = 60 * 60 * 1000;
 
 export interface ServeOptions {
   log: Pick<Logger, "error" | "info">;
-  /** Told when the certificate that is used expires (seconds since 1970), whenever it was read; undefined where that failed. */
+  /**
+   * Called with the expiry of the current certificate (seconds since 1970) whenever it was read; with undefined if
+   * that failed.
+   */
   reloaded?: (expiresAt: number | undefined) => void;
-  /** Where other processes serve the same port. */
+  /** Processes that share the port. */
   part?: Pick<Part, "processes" | "ticketKeys"> | undefined;
-  /** Milliseconds after which the certificate is read again; ten seconds unless given. */
+  /** Interval of re-reading the certificate, in milliseconds. Default: ten seconds. */
   reloadEveryMs?: number;
 }
 
 const expiryOf = (cert: string): number => new Date(new X509Certificate(cert).validTo).getTime() / 1000;
 
 /**
- * Takes the configured address for a moment, so that a start that could not serve is refused before it has migrated or built anything.
- * @throws Error with a sentence for the user when the address cannot be had.
+ * Binds the configured address briefly, so that a start that could not serve fails before it has migrated or built
+ * anything.
+ * @throws Error with a message for the user if the address cannot be used.
  */
 export async function requireAddress({ host, port }: Pick<Config, "host" | "port">): Promise<void> {
   const server = createServer((socket) => void socket.destroy());
@@ -43,9 +47,8 @@ export async function requireAddress({ host, port }: Pick<Config, "host" | "port
 }
 
 /**
- * Opens the configured address to the application. A certificate that was renewed, by us or by whoever provides
- * the files, comes into use without a restart.
- * @throws Error with a sentence for the user when the address or the certificate cannot be had.
+ * Serves the application on the configured address. A renewed certificate is used without a restart.
+ * @throws Error with a message for the user if the address or the certificate cannot be used.
  */
 export async function serve(
   app: RequestListener,
@@ -82,7 +85,7 @@ export async function serve(
   };
   reloaded(expiryOf(certificate.cert));
   const reload = setInterval(() => {
-    // Files that are just being replaced may not fit together; the next round finds them.
+    // Files that are being replaced may not match yet; the next round retries.
     loadCertificate(config)
       .then(renew)
       .catch((error: unknown) => {
@@ -104,7 +107,7 @@ export async function serve(
   };
 }
 
-/** Whether an address is a trusted proxy, as express itself understands the setting. */
+/** Whether an address is a trusted proxy, by express' interpretation of the setting. */
 async function proxiesOf({ trustProxy }: Config): Promise<(address: string) => boolean> {
   const { default: express } = await import("express");
   const app = express().set("trust proxy", trustProxy);

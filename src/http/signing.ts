@@ -1,7 +1,7 @@
 /**
- * /sign/<token>, the link of mails that ask somebody to sign. Mail scanners follow links, so a GET changes nothing: it shows what there
- * is to sign. The buttons POST: one has a code sent, the others sign or decline with it. All of it is what the operations of the API do,
- * as a visitor with the token.
+ * /sign/<token>, the link in signing invitations. Mail scanners follow links, so GET changes nothing and shows the
+ * agreement. The buttons POST: one requests a code, the others sign or decline with it. Everything uses the API's own
+ * mutations, as a visitor with the token.
  */
 import express, { type RequestHandler, type Response } from "express";
 import type { Pool } from "pg";
@@ -24,7 +24,7 @@ export interface SigningPageDeps {
   addresses: Pick<FileAddresses, "sign">;
 }
 
-/** What app_public.signing_request gives. */
+/** Result of app_public.signing_request. */
 interface Asked {
   title: string;
   status: string;
@@ -45,7 +45,7 @@ interface Asked {
   signed_at: string | null;
 }
 
-/** Bytes of a form; a reason is the longest of it. */
+/** Maximum bytes of a form; the reason is the longest field. */
 const limit = 16 * 1024;
 
 const form = express.urlencoded({ extended: false, limit, parameterLimit: 10 });
@@ -61,7 +61,7 @@ export const signingForm: RequestHandler<DatabaseValue> = (request, response, ne
     );
   });
 
-/** Faults that the page tells beside the form, so that whoever made them goes on. */
+/** Errors shown beside the form, so that the signer can correct them. */
 const told: readonly ErrorCode[] = ["BAD_USER_INPUT", "CONFLICT", "RATE_LIMITED", "PROJECT_ARCHIVED"];
 
 export function signingPage({ pool, addresses }: SigningPageDeps): RequestHandler<{ token: string }> {
@@ -99,10 +99,10 @@ export function signingPage({ pool, addresses }: SigningPageDeps): RequestHandle
 
 type Ask = <T>(text: string, values: unknown[]) => Promise<T>;
 
-/** What a button does. @throws what the operations throw */
+/** Action of a button. @throws the errors of the mutations */
 async function act(ask: Ask, token: string, sent: Record<string, unknown>): Promise<void> {
   const text = (name: string): string => (typeof sent[name] === "string" ? sent[name].trim() : "");
-  // In a transaction of its own, so that a wrong code counts.
+  // In a transaction of its own, so that a wrong code is counted.
   const prove = async (): Promise<string> =>
     proofOf(
       await ask<TriedCode>("select app_hidden.try_signing_code(null, $1, $2) as result", [

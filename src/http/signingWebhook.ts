@@ -8,8 +8,8 @@ import type { DatabaseValue } from "../database/databaseValue.ts";
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * POST /webhooks/signing/<agreement>: the provider of electronic signatures tells that something changed. Its signature is checked with the
- * key of the organization's integration; what is not signed is refused, and nothing happens. What changed is asked for by a job.
+ * POST /webhooks/signing/<agreement>: events of the electronic signature provider. The signature is verified with the
+ * key of the organization's integration; unsigned requests are refused without effect. A job requests the changes.
  */
 export function signingWebhook(
   integrations: Pick<Integrations, "account">,

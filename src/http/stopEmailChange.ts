@@ -1,6 +1,6 @@
 /**
- * /stop-email-change/<token>, the link of the mail to the present address of an account that is to get another one. Mail scanners
- * follow links, so a GET only asks; the POST of the page's button stops the change.
+ * /stop-email-change/<token>, the link in the mail to the current address of an account whose address is about to
+ * change. Mail scanners follow links, so GET only shows a form, and POST stops the change.
  */
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";

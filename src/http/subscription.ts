@@ -1,4 +1,4 @@
-/** Answers a subscription as server-sent events: the protocol of graphql-sse, in its mode of distinct connections. */
+/** Answers a subscription with server-sent events: the graphql-sse protocol in distinct connections mode. */
 import { once } from "node:events";
 import type { Response } from "express";
 import type { Positions } from "../database/position.ts";
@@ -6,16 +6,16 @@ import { errorBody } from "../base/errors.ts";
 import type { OperationWork } from "../admission/operationWork.ts";
 import { queryLimits } from "../admission/queryLimits.ts";
 import type { Language } from "../messages/catalogue.ts";
-import { tellErrors } from "../messages/tellErrors.ts";
+import { localizeErrors } from "../messages/localizeErrors.ts";
 import type { RequestState, SubscriptionResult } from "./requestState.ts";
 
-/** Silence after which a comment says that the stream lives (ms). */
+/** Idle time after which a comment is sent as a keep-alive (ms). */
 const HEARTBEAT_MS = 15_000;
 
 const next = (text: string) => `event: next\ndata: ${text}\n\n`;
 const COMPLETE = "event: complete\ndata:\n\n";
 
-/** Begins an answer in events. */
+/** Starts a response of events. */
 export function beginEvents(response: Response): void {
   response.writeHead(200, {
     "Content-Type": "text/event-stream; charset=utf-8",
@@ -24,13 +24,13 @@ export function beginEvents(response: Response): void {
   });
 }
 
-/** The answer of an operation that is none of many, to who takes nothing but events. @param text JSON */
+/** Response of a single-result operation for a client that accepts only events. @param text JSON */
 export function answerOnce(response: Response, text: string): void {
   beginEvents(response);
   response.end(next(text) + COMPLETE);
 }
 
-/** Writes what a subscription answers until it ends, or its reader has gone. */
+/** Writes the results of a subscription until it ends or the client disconnects. */
 export async function writeSubscription(
   response: Response,
   results: AsyncIterableIterator<SubscriptionResult>,
@@ -55,7 +55,7 @@ export async function writeSubscription(
     clearInterval(heartbeat);
   });
   const write = async (result: SubscriptionResult) => {
-    if (result.errors) tellErrors(result.errors as never, language);
+    if (result.errors) localizeErrors(result.errors as never, language);
     const text = JSON.stringify(result);
     if (!response.write(next(text))) await once(response, "drain", { signal: gone.signal }).catch(() => {});
   };
@@ -71,7 +71,7 @@ export async function writeSubscription(
       ...(isTooLarge ? refusal(work.tooLarge()) : result),
       ...(positions && position !== undefined && { extensions: { position: positions.write(position) } }),
     });
-    // Each answer has the bounds of an operation.
+    // Each result has the limits of an operation.
     work.bytesRead = 0;
     work.position = undefined;
   }

@@ -5,21 +5,21 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Config } from "../base/config.ts";
 
-/** What a TLS server presents, in PEM. */
+/** Certificate and key of a TLS server, in PEM. */
 export interface Certificate {
   cert: string;
   key: string;
 }
 
 const dayMs = 86_400_000;
-// Browsers refuse server certificates that live longer than this.
+// Browsers refuse server certificates with a longer validity.
 const lifetimeDays = 397;
 const renewDaysBefore = 30;
 
 /**
- * The configured certificate, or a self-signed one that is kept in the data folder (`certificate.pem`, `key.pem`)
+ * The configured certificate, or a self-signed one that is stored in the data folder (`certificate.pem`, `key.pem`)
  * and replaced 30 days before it expires.
- * @throws Error with a sentence for the user when the configured files do not fit together.
+ * @throws Error with a message for the user if the configured files do not match.
  */
 export async function loadCertificate(config: Config, now = new Date()): Promise<Certificate> {
   if (config.tls) return configured(config.tls);
@@ -86,13 +86,13 @@ function bareHost(url: string): string {
 }
 
 async function selfSigned(names: string[], now: Date): Promise<Certificate> {
-  // PERF: loaded once in a year.
+  // PERF: only loaded once a year.
   const { generate } = await import("selfsigned");
   const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
     keyType: "ec",
     curve: "P-256",
     algorithm: "sha256",
-    // A little earlier, for callers whose clock is behind.
+    // Slightly in the past, for clients whose clock is slow.
     notBeforeDate: new Date(now.getTime() - dayMs),
     notAfterDate: new Date(now.getTime() + (lifetimeDays - 1) * dayMs),
     extensions: [

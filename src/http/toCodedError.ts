@@ -6,7 +6,7 @@ import { CodedError, internalError, isErrorCode } from "../base/errors.ts";
 import type { Claims } from "./requestState.ts";
 import type { LogEvent } from "../base/logEvents.ts";
 
-/** The error itself, then what caused it, the outermost first; bounded, since a cause can be its own. */
+/** The error, followed by its chain of causes; bounded, since a cause can be cyclic. */
 function* causes(error: unknown): Generator<unknown> {
   for (let current = error, steps = 0; current != null && steps < 8; steps++) {
     yield current;
@@ -15,10 +15,10 @@ function* causes(error: unknown): Generator<unknown> {
   }
 }
 
-/** A generated update or delete that met no row says so in a plain error. */
+/** A generated update or delete that matched no row throws a plain error. */
 const noSuchRow = /^No values were (?:deleted|updated) in collection /;
 
-/** Errors that the planner means for the caller: its time-outs, bad cursors and the like. */
+/** Planner errors meant for the client: timeouts, invalid cursors and the like. */
 function fromSafeError(error: Error & { extensions?: Record<string, unknown> }): CodedError {
   const { code, statusCode: _, ...extensions } = error.extensions ?? {};
   const fallback = /timeout exceeded|took too long/i.test(error.message)
@@ -28,8 +28,8 @@ function fromSafeError(error: Error & { extensions?: Record<string, unknown> }):
 }
 
 /**
- * What the caller is told about anything that was thrown: a coded error as it is, an error of the database by its
- * SQLSTATE, everything else as INTERNAL with the original in `cause`.
+ * Maps anything thrown to a client error: a coded error unchanged, a database error by its SQLSTATE, anything else as
+ * INTERNAL with the original in `cause`.
  */
 export function toCodedError(error: unknown, messages: ConstraintMessages, viewer: ErrorViewer): CodedError {
   for (const candidate of causes(error)) {
@@ -49,13 +49,13 @@ export function toCodedError(error: unknown, messages: ConstraintMessages, viewe
   return internalError(error);
 }
 
-/** What of the claims of a request decides how an error is told. */
+/** Claims that affect how an error is reported. */
 export const viewerOf = (claims: Claims | undefined): ErrorViewer => ({
   signedIn: Boolean(claims?.userId),
   isReadOnly: claims?.readOnly ?? false,
 });
 
-/** What the log keeps of a failure: never PostgreSQL's DETAIL or parameters, which hold callers' values. */
+/** Loggable part of a failure: never PostgreSQL's DETAIL or parameters, which contain client values. */
 export function describeForLog(error: unknown): Record<string, unknown> {
   const found = [...causes(error)].filter((cause) => !(cause instanceof CodedError));
   const innermost = found.at(-1) as Partial<Error & Record<string, unknown>> | undefined;
@@ -65,8 +65,8 @@ export function describeForLog(error: unknown): Record<string, unknown> {
 }
 
 /**
- * What the log says of a failure that the operator has to hear of: one of ours, of the database, or of the store of files. Undefined for
- * any other, which belongs to whoever asked, or to whoever has set up the outside party.
+ * Log fields of failures that concern the operator: internal errors, those of the database or the file store.
+ * Undefined for others, which concern the client or whoever configured the provider.
  */
 export function failureForLog(error: CodedError): { event?: LogEvent; err: object } | undefined {
   const err = () => describeForLog(error.cause ?? error);

@@ -1,10 +1,10 @@
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 
-/** What app_private.new_tracker_key makes; anything else is answered without asking the database. */
+/** Format of app_private.new_tracker_key; anything else is answered without a query. */
 const keyFormat = /^[a-z2-9]{12}$/;
 
-/** A transparent picture of one pixel. */
+/** A transparent image of one pixel. */
 const pixel = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
 
 interface Hit {
@@ -13,7 +13,7 @@ interface Hit {
   utm: Record<string, unknown> | null;
 }
 
-/** The destination with the tracker's parameters and its key as `tracker`; parameters that it has already stay. */
+/** The destination with the tracker's parameters and its key as `tracker`; existing parameters are kept. */
 function destinationOf(hit: Hit, key: string): string {
   const url = new URL(hit.destination!);
   for (const [name, value] of Object.entries({ ...hit.utm, tracker: key }))
@@ -23,8 +23,9 @@ function destinationOf(hit: Hit, key: string): string {
 }
 
 /**
- * GET /t/:key: counts a hit of the tracker, in one statement, and leads on; a tracker of kind PIXEL answers with its picture.
- * HEAD leads on without counting, since those who ask so are programs. Passes on what is no active tracker, or leads nowhere.
+ * GET /t/:key: counts a hit of the tracker, in one statement, and redirects; a tracker of kind PIXEL returns its
+ * image. HEAD redirects without counting, since it is used by programs. Falls through if there is no active tracker
+ * or destination.
  */
 export function trackers(pool: Pick<Pool, "query">): RequestHandler<{ key: string }> {
   return async (request, response, next) => {

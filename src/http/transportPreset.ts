@@ -3,7 +3,7 @@ import { QueryLimitsPlugin } from "./plugins/QueryLimitsPlugin.ts";
 import { SchemaPrivacyPlugin } from "./plugins/SchemaPrivacyPlugin.ts";
 import { bodyLimits } from "./body.ts";
 
-/** The transport's part of the preset; `createApp` counts on it. */
+/** The transport's part of the preset, on which `createApp` relies. */
 export const transportPreset: GraphileConfig.Preset = {
   plugins: [QueryLimitsPlugin, SchemaPrivacyPlugin, CodedErrorsPlugin],
   grafserv: {
@@ -14,10 +14,10 @@ export const transportPreset: GraphileConfig.Preset = {
     websockets: false,
     allowedRequestContentTypes: ["application/json"],
     maxRequestLength: bodyLimits.signedIn,
-    // QueryLimitsPlugin keeps documents by weight.
+    // QueryLimitsPlugin caches documents by weight.
     parseAndValidateCacheSize: 0,
     maskError,
   },
-  // A wide operation within the limits can take a second to plan the first time; this ends what takes longer (ms).
+  // A wide operation within the limits can take a second to plan the first time; this is the time limit (ms).
   grafast: { explain: false, timeouts: { planning: 3_000 } },
 };

@@ -1,34 +1,34 @@
-/** Documents that programs ask for by their ids: registered at a release by `npm run documents`; see docs/queries.md. */
+/** Documents requested by id: registered at a release with `npm run documents`; see docs/queries.md. */
 import { CodedError } from "../base/errors.ts";
 import { documentLookups } from "../admission/semaphores.ts";
 import type { Party } from "../admission/party.ts";
 import type { AskedRequest, GraphQLRequest } from "./graphqlRequest.ts";
 
-/** Puts the document in the place of its id. */
+/** Replaces the id by its document. */
 export interface TrustedDocuments {
   /**
-   * @throws CodedError NOT_FOUND for an id that nobody has registered; FORBIDDEN for a document that is sent as text where only registered
-   * ones are answered
+   * @throws CodedError NOT_FOUND for an unknown id; FORBIDDEN for a document sent as text if only registered ones are
+   * accepted
    */
   resolve(asked: AskedRequest, party: Party): Promise<GraphQLRequest>;
 }
 
-/** What an id of a document can be. */
+/** Valid document ids. */
 export const documentIdForm = /^[A-Za-z0-9:_-]{1,128}$/;
 
-/** Characters of documents that a process keeps by their ids. */
+/** Maximum characters of cached documents. */
 const MOST_CHARACTERS = 8_000_000;
 
-/** @param options.find the text of a document; undefined where none has the id. */
+/** @param options.find the text of a document; undefined for an unknown id. */
 export function createTrustedDocuments(options: {
   find(id: string): Promise<string | undefined>;
   /** Whether other documents are refused. */
   only: boolean;
 }): TrustedDocuments {
-  /** What an id stands for never changes; the one that was asked for longest ago comes first. */
+  /** The document of an id never changes. Least recently used first. */
   const known = new Map<string, string>();
   let characters = 0;
-  /** Look-ups under way: however many ask for the same id, one asks the database. */
+  /** Lookups in progress: concurrent requests for the same id share one query. */
   const running = new Map<string, Promise<string | undefined>>();
 
   const keep = (id: string, text: string): void => {
@@ -75,5 +75,5 @@ export function createTrustedDocuments(options: {
   };
 }
 
-/** Where no document is registered. */
+/** Without registered documents. */
 export const noTrustedDocuments = createTrustedDocuments({ find: async () => undefined, only: false });

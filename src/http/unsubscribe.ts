@@ -1,6 +1,6 @@
 /**
- * /unsubscribe/<token>, the link of notifications and of marketing mails. Mail scanners follow links, so a GET only asks; the
- * POST of the page's button, or of a mail program by RFC 8058, stops that kind of mails.
+ * /unsubscribe/<token>, the link in notifications and marketing mails. Mail scanners follow links, so GET only shows
+ * a form; POST, from the form or from a mail program by RFC 8058, unsubscribes from that kind of mail.
  */
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
@@ -15,7 +15,7 @@ interface Found {
   wanted: boolean;
 }
 
-/** What `sendPage` says: a heading and HTML. */
+/** Arguments of `sendPage`: a heading and HTML. */
 type Said = [title: string, body: string];
 type Database = Pick<Pool, "query">;
 
@@ -50,7 +50,7 @@ async function ofNotifications(
     kind_name: kindName,
     wanted,
   } = rows[0] ?? { organization: null, kind_name: "", wanted: false };
-  // Who left gets no mails any more, which is what they came for.
+  // A former member gets no mails any more, which is the desired result.
   if (organization === null)
     return ["You get no such mails", paragraph(reader, "You are no member there any more.")];
   const what = `about ${kindName} from ${organization}`;
@@ -65,7 +65,10 @@ async function ofNotifications(
       ];
 }
 
-/** The same for everybody to whom the mail is passed on: neither who got it, nor what they chose, nor whether they are known still. */
+/**
+ * The same response for everybody to whom the mail was forwarded: it does not reveal the recipient, their choice, or
+ * whether they are still known.
+ */
 async function ofMarketing(
   pool: Database,
   { readerId }: Choice,

@@ -1,4 +1,4 @@
-/** Which variables of an operation are files, of which kind and for what: the schema says so where the operation uses them. */
+/** Which variables of an operation are files, of which kind and for what: derived from the schema. */
 import {
   getNamedType,
   isInputObjectType,
@@ -34,16 +34,16 @@ function* rootFields(
   }
 }
 
-/** Where a file goes. */
+/** Destination of a file. */
 export interface UploadPlace {
   kind: FileKindName;
   /** A table of files, or the operation of an import. */
   target: string;
-  /** The input of the operation, with null for the file. */
+  /** Input of the operation, with null for the file. */
   input: Record<string, unknown>;
 }
 
-/** By path, such as `variables.input.file`. Empty for a document that does not parse, which GraphQL then refuses. */
+/** By path, such as `variables.input.file`. Empty for a document with a syntax error, which GraphQL then refuses. */
 export function uploadPlaces(schema: GraphQLSchema, request: GraphQLRequest): Map<string, UploadPlace> {
   const found = new Map<string, UploadPlace>();
   let document: DocumentNode;

@@ -1,4 +1,4 @@
-/** Uploads over HTTP: who may send a multipart request, and what becomes of its files. */
+/** Uploads over HTTP: who may send a multipart request, and how its files are processed. */
 import type { Readable } from "node:stream";
 import type { Request, RequestHandler } from "express";
 import { CodedError, signInFirst } from "../base/errors.ts";
@@ -14,13 +14,13 @@ import type { UploadPlace } from "./uploadPlaces.ts";
 
 export interface UploadDeps {
   files: Pick<Files, "admit" | "take" | "release">;
-  /** What the operation wants at which path, such as `variables.input.file`. */
+  /** Files that the operation expects, by path such as `variables.input.file`. */
   places(operations: GraphQLRequest): Promise<ReadonlyMap<string, UploadPlace>>;
-  /** Settings of a transaction that acts for the viewer of a request. */
+  /** Settings of a transaction for the viewer of the request. */
   settings(request: Request): Upload["settings"];
 }
 
-/** A form of another site cannot send these; a script of one can only after asking (see cors.ts). */
+/** A form of another site cannot send these headers; a script of one only after a preflight (see cors.ts). */
 const unforgeable = ["graphql-preflight", "apollo-require-preflight", "x-requested-with"];
 
 export const isMultipart = (request: Request): boolean =>
@@ -43,12 +43,15 @@ function check(request: Request): void {
     );
 }
 
-/** Whether an error is about the whole request; others go to the field that the file is for, beside the rest of the answer. */
+/**
+ * Whether an error concerns the entire request; others are reported for the field of the file, beside the rest of the
+ * response.
+ */
 const refusesRequest = (error: unknown): boolean =>
   error instanceof CodedError && error.code === "PAYLOAD_TOO_LARGE";
 
 /**
- * Reads what a refused client is still sending, so that it gets the answer, but not without end. Of a stranger, no more is
+ * Reads what a refused client is still sending, up to a limit, so that it gets the response. For visitors, no more is
  * read: see refuse.ts.
  */
 function drain(request: Request): void {
@@ -67,7 +70,7 @@ function drain(request: Request): void {
 const partyOfRequest = (request: Request) =>
   partyOf(requestState(request).claims?.userId ?? null, request.ip);
 
-/** Decides on the file, and only then stores it; of one that is refused, nothing is stored. */
+/** Validates the file before storing it; a refused one is not stored. */
 async function takeFile(
   { files, places, settings }: UploadDeps,
   documents: TrustedDocuments,
@@ -95,17 +98,17 @@ async function takeFile(
     }
   } catch (error) {
     if (refusesRequest(error) || (file.destroyed && !file.readableEnded)) throw error;
-    // The parser goes on to the next part when this one is read; it is dropped.
+    // The parser continues with the next part once this one has been read; it is dropped.
     file.resume();
     return new RefusedFile(error as Error);
   }
 }
 
-/** Replaces a multipart body by the checked request, whose variables hold the files. Other requests pass. */
+/** Replaces a multipart body by the validated request, whose variables contain the files. Other requests pass. */
 export function uploads(deps: UploadDeps, documents: TrustedDocuments = noTrustedDocuments): RequestHandler {
   return async (request, response, next) => {
     const state = requestState(request);
-    // Whether as a part or as a data URI: what no row refers to when the request is answered is deleted.
+    // For parts as well as data URIs: files that no row refers to when the request is answered are deleted.
     response.once("close", () => {
       const release = () =>
         deps.files
@@ -116,7 +119,7 @@ export function uploads(deps: UploadDeps, documents: TrustedDocuments = noTruste
               "Deleting files of a refused upload failed; the sweep deletes them.",
             ),
           );
-      // What is not released is swept.
+      // Files that are not released are removed by the sweep.
       if (state.running) state.running.then(release, release).catch(() => {});
       else release().catch(() => {});
     });
@@ -126,10 +129,10 @@ export function uploads(deps: UploadDeps, documents: TrustedDocuments = noTruste
       const asked = await readMultipart(request, (file, of) => takeFile(deps, documents, request, file, of));
       const body = await documents.resolve(asked, partyOfRequest(request));
       state.operationName = body.operationName?.slice(0, 128);
-      // The part `operations` can have so many.
+      // Limit of the part `operations`.
       state.bodyBytes = multipartLimits.field;
       request.body = body;
-      // The one spelling that the GraphQL server knows.
+      // The spelling that the GraphQL server recognizes.
       request.headers["content-type"] = "application/json";
     } catch (error) {
       drain(request);
@@ -139,7 +142,7 @@ export function uploads(deps: UploadDeps, documents: TrustedDocuments = noTruste
   };
 }
 
-/** Runs these for requests whose body was not read yet. */
+/** Runs these for requests whose body has not been read yet. */
 export const unlessRead = (...handlers: RequestHandler[]): RequestHandler[] => {
   const read = new WeakSet<Request>();
   return [

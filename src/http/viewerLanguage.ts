@@ -3,15 +3,18 @@ import { claimsOf } from "./requestState.ts";
 import type { Language } from "../messages/catalogue.ts";
 import { acceptedLanguage, languageOf } from "../messages/language.ts";
 
-/** How long the language of a user is waited for, in milliseconds: a database that is silent is what the message may be about. */
+/**
+ * Time limit for reading a user's language, in milliseconds: an unresponsive database may be what the message is
+ * about.
+ */
 const LANGUAGE_MS = 1_000;
 
 /** Finds the language that a user has chosen. */
 export type LanguageOfUser = (userId: string) => Promise<string | null | undefined>;
 
 /**
- * The language of messages to whoever asks: that of the user, else of the header `Accept-Language`, else English.
- * At once where nobody is signed in; without that of the user, where the database does not give it within a second.
+ * Language of messages to the viewer: that of the user, otherwise the header `Accept-Language`, otherwise English.
+ * Immediate for visitors; without the user's choice if the database does not return it within a second.
  */
 export function viewerLanguage(request: Request, ofUser?: LanguageOfUser): Language | Promise<Language> {
   const userId = claimsOf(request)?.userId;
@@ -26,7 +29,7 @@ export function viewerLanguage(request: Request, ofUser?: LanguageOfUser): Langu
   return Promise.race([own, late.promise]).finally(() => clearTimeout(timer));
 }
 
-/** The same, asked for at most once for a request. */
+/** The same, determined at most once per request. */
 export function viewerLanguageOnce(
   request: Request,
   ofUser?: LanguageOfUser,

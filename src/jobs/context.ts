@@ -7,25 +7,27 @@ import type { PaymentProcessor } from "../providers/payments/index.ts";
 import type { SmsProvider } from "../providers/sms/index.ts";
 import type { Seal } from "../secrets/seal.ts";
 
-/** What tasks need of the process they run in; it stands beside the job runner's own helpers. */
+/** What tasks need from the process, in addition to the helpers of the job runner. */
 export interface TaskContext {
   mail: MailProvider;
-  /** Where the contents of files lie. */
+  /** Storage of file contents. */
   fileStore: FileStore;
   payments: PaymentProcessor;
   sms: SmsProvider;
   integrations: Pick<Integrations, "account" | "keep" | "noteFailure" | "noteSynced" | "retry" | "sendAs">;
-  /** What secrets are sealed with. */
+  /** Keys that seal secrets. */
   seal: Seal;
-  /** For files on their way to the store. */
+  /** Folder for files on their way to the store. */
   incomingFolder: string;
-  /** Connections of plat_authenticator, to read as a member of an organization: each has its share of them. */
+  /**
+   * Connections of plat_authenticator, for reading as a member of an organization; shared fairly among organizations.
+   */
   viewersOf: (organizationId: string) => Pick<Pool, "connect">;
-  /** Where people use the service, for links; without a trailing slash. */
+  /** URL of the application, for links; without a trailing slash. */
   webUrl: string;
-  /** The service's own address, for links that it opens itself; without a trailing slash. */
+  /** URL of the service itself, for links that it serves; without a trailing slash. */
   serviceUrl: string;
-  /** Who gets the messages to the service. */
+  /** Recipient of messages to the operator. */
   operatorEmail: string;
 }
 
@@ -34,8 +36,8 @@ declare module "graphile-worker" {
 }
 
 /**
- * A preset for the job runner that hands the context to every task it loads from its folder, as members of the
- * task's second argument. So a task is one file with one function, and nothing is global.
+ * A preset of the job runner that passes the context to every task in its folder, merged into the second argument. A
+ * task is therefore one file with one function, and there are no globals.
  */
 export function taskContext(context: TaskContext): GraphileConfig.Preset {
   return {

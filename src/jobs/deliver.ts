@@ -5,22 +5,23 @@ import { workContext } from "../base/workContext.ts";
 import { MailRefused, type MailMessage } from "../providers/mail/index.ts";
 
 /**
- * Mails of jobs. A job runs at least once, so each mail has a key, and what the mail server took (or refused for
- * good) under that key is not sent again. What remains: when the process dies between the server's yes and the note
- * of it, the mail goes out a second time, with the same Message-ID.
+ * Mails sent by jobs. Jobs run at least once, so each mail has a key, and a mail that was accepted (or finally
+ * refused) under that key is not sent again. If the process dies between the server's reply and the record of it, the
+ * mail is sent twice, with the same Message-ID.
  */
 
-/** Whether the mail was taken or refused for good before. */
+/** Whether the mail was accepted or finally refused before. */
 export async function isSettled({ query }: JobHelpers, key: string): Promise<boolean> {
   const { rows } = await query<{ done: boolean }>("select app_private.mail_is_done($1) as done", [key]);
   return rows[0]!.done;
 }
 
 /**
- * Sends one mail, unless it was taken or refused for good before. A final refusal is noted and logged, not thrown: to try again is useless.
- * @param senderId the user in whose name it goes out: from their own mail account, where they have one that takes it.
- * @returns whether the mail was taken now.
- * @throws MailDeferred when it is worth another try; the job runner makes it.
+ * Sends one mail, unless it was accepted or finally refused before. A final refusal is recorded and logged, not
+ * thrown, since a retry would be useless.
+ * @param senderId user on whose behalf it is sent: from their own mail account, if they have one that accepts it.
+ * @returns whether the mail was accepted now
+ * @throws MailDeferred if it should be retried; the job runner does so
  */
 export async function deliver(
   helpers: JobHelpers,
@@ -47,14 +48,14 @@ export async function deliver(
   }
 }
 
-/** The mail in the language of whoever reads it, as far as that is known. */
+/** Mail texts in the language of the recipient, if known. */
 async function inLanguageOfReader(helpers: JobHelpers, message: MailMessage): Promise<MailMessage> {
   if (!message.in) return message;
   const language = await languageOfReader(helpers, message.to, message.organizationId);
   return { ...message, ...message.in(language) };
 }
 
-/** The language of what is written to somebody with an address, for an organization where there is one; English where nothing is known. */
+/** Language of the recipient with this address, for an organization if there is one; English if unknown. */
 export async function languageOfReader(
   { query }: Pick<JobHelpers, "query">,
   email: string,
@@ -68,8 +69,8 @@ export async function languageOfReader(
 }
 
 /**
- * Sends a mail to each recipient, with one key each, so that a later try reaches those only who were not reached.
- * @throws the first failure, after all were tried.
+ * Sends a mail to each recipient, with a key each, so that a retry only reaches those who were missed.
+ * @throws the first failure, after all were attempted
  */
 export async function deliverToEach(
   helpers: JobHelpers,
@@ -90,11 +91,11 @@ export async function deliverToEach(
 }
 
 /**
- * Sends a mail of an organization to each recipient, as far as its quota and the limits of the address allow; what the server does not take
- * counts for nothing.
- * @param recipients several have one key each, made of that of the message.
- * @returns how many seconds those have to wait who were not written to; 0 where there are none.
- * @throws the first failure, after all were tried.
+ * Sends a mail of an organization to each recipient, within its quota and the limits of each address; refused mails
+ * do not count.
+ * @param recipients if there are several, each gets a key derived from that of the message
+ * @returns seconds to wait for recipients that were skipped; 0 if there are none
+ * @throws the first failure, after all were attempted
  */
 export async function deliverWithinQuota(
   helpers: JobHelpers,
@@ -109,7 +110,7 @@ export async function deliverWithinQuota(
     if (helpers.abortSignal.aborted) throw new Error("The service stops; the rest is sent later.");
     const key = recipients === to ? message.key : `${message.key} ${to}`;
     if (await isSettled(helpers, key)) continue;
-    // Counted before: of those that are sent at once, none slips through.
+    // Counted in advance, so that concurrent mails cannot exceed the quota.
     const { rows } = await helpers.query<{ wait: number }>(
       "select app_private.reserve_mail($1, $2) as wait",
       [organizationId, to],
@@ -129,7 +130,7 @@ export async function deliverWithinQuota(
   return longest;
 }
 
-/** Enqueues the job once more, for when there is room again. */
+/** Enqueues the job again for the time when the quota allows more. */
 export async function postpone(helpers: JobHelpers, payload: unknown, seconds: number): Promise<void> {
   await helpers.query("select app_private.postpone_job($1, $2, $3)", [
     helpers.job.task_identifier,

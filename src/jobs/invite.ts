@@ -3,7 +3,7 @@ import type { Rendered } from "../providers/mail/letter.ts";
 import { deliver, isSettled } from "./deliver.ts";
 import { idOf, numberOf } from "./payload.ts";
 
-/** What the functions that issue a token give of every invitation. */
+/** Columns that functions that issue a token return for every invitation. */
 export interface Issued {
   token: string;
   email: string;
@@ -14,7 +14,7 @@ export interface Issued {
   invited_by: string | null;
 }
 
-/** What is mailed of every invitation. */
+/** Mail texts of an invitation. */
 export const invitationOf = (invite: Issued) => ({
   organization: invite.organization_name,
   invitedBy: invite.invited_by,
@@ -24,10 +24,10 @@ export const invitationOf = (invite: Issued) => ({
 });
 
 /**
- * Mails the invitation {id} for the {send_count}th time. The token is made here, so that it stands in no payload;
- * in the link it follows a #, which browsers keep to themselves.
- * Run twice: once the mail was taken nothing happens; before that, a new token replaces the one that was not sent.
- * When the process dies right between, a second mail goes out, and its link is the one that works.
+ * Mails the invitation {id} for the {send_count}th time. The token is created here, so that no payload contains it;
+ * in the link it follows a #, which browsers do not send to servers. The task is idempotent: once the mail was
+ * accepted, it does nothing; before that, a new token replaces the one that was not sent. If the process dies in
+ * between, a second mail is sent, whose link is the valid one.
  */
 export async function mailInvite<I extends Issued>(
   payload: unknown,
@@ -38,11 +38,11 @@ export async function mailInvite<I extends Issued>(
     mark,
     letter,
   }: {
-    /** Of the mail. */
+    /** Fields of the mail. */
     name: string;
-    /** The call that issues the token of an id ($1) and a send count ($2). */
+    /** SQL call that issues the token for an id ($1) and a send count ($2). */
     issue: string;
-    /** The call that notes that the mail of an id ($1) went out. */
+    /** SQL call that records that the mail for an id ($1) was sent. */
     mark: string;
     letter: (invite: I) => Rendered;
   },

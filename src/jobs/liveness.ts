@@ -1,40 +1,40 @@
 /**
- * Whether workers live. Each says so by a lock on a connection of its own, which ends with the process; what a dead one held
- * is freed, at the start of another and every few seconds, rather than after the four hours that the job runner waits. A connection
- * that broke is made anew at once, and others wait a while for it. A job during which its process died twice is set aside before
- * anybody takes it again: it would end the next process as well.
+ * Liveness of workers. Each worker holds a lock on a connection of its own, which ends with the process. Jobs of dead
+ * workers are released when another worker starts and every few seconds, instead of after the job runner's four
+ * hours. A lost connection is reopened at once, and others wait a grace period for it. A job during which its process
+ * died twice is set aside before it runs again, since it would crash the next process too.
  */
 import { openListener, type Line, type ListenConnection, type Listener } from "../database/listener.ts";
 import type { Logger } from "../base/log.ts";
 import { coalesceCalls } from "../base/coalesceCalls.ts";
 
 export interface LivenessOptions {
-  /** That of plat_worker. */
+  /** Of plat_worker. */
   connectionString: string;
-  /** The connection of the process that listens; one of its own where omitted. */
+  /** Shared listener connection; default: a connection of its own. */
   listenConnection?: ListenConnection | undefined;
   log: Logger;
-  /** How often it looks for dead workers. */
+  /** Interval between searches for dead workers. */
   lookEveryMs?: number;
 }
 
 export interface Liveness {
-  /** Says from now on that the worker lives; the one before it, if any, has stopped. */
+  /** Declares the worker alive from now on; the previous one, if any, has stopped. */
   begin(workerId: string): void;
-  /** The jobs that this process works on, or has worked on without that being noted yet. */
+  /** Jobs that this process is running, or has run without that being recorded yet. */
   readonly held: Set<string>;
-  /** An answer to the question for a job was lost: the database may have locked one that nobody works on. */
+  /** The response to a request for a job was lost: the database may have locked a job that nobody runs. */
   noteLostAnswer(): void;
-  /** Whether the database knows that this process lives. */
+  /** Whether the database knows that this process is alive. */
   isConnected(): boolean;
   /**
-   * Whether a process died during a job of that key; with a ticket where it is set aside. Keys count, because the clock adds such a
-   * job again and again.
+   * Whether a process died during a job with that key; opens a ticket if it is set aside. Keys matter because the
+   * scheduler enqueues such a job again and again.
    */
   suspicion(key: string): { ticket: string | null } | undefined;
-  /** The tasks, by the ids of the job runner, that operators have paused. */
+  /** The paused tasks, by the ids of the job runner. */
   pausedTasks(): ReadonlySet<number>;
-  /** After the worker has stopped: what it still holds, if anything, is free from now on. */
+  /** Called after the worker has stopped; anything it still holds is released. */
   end(): Promise<void>;
 }
 
@@ -47,13 +47,17 @@ interface Held {
   ticket: string | null;
 }
 
-/** Milliseconds by which the clock of the database has to go back until that counts: clocks are corrected by less all the time. */
+/**
+ * A backward jump of the database clock by fewer milliseconds is ignored; clocks are adjusted by less all the time.
+ */
 const setBackMs = 60_000;
 
-/** Milliseconds for which it is looked for jobs of lost answers: as long as the database takes to notice, and two looks. */
+/**
+ * For how many milliseconds to search for jobs of lost responses: the database's detection time plus two searches.
+ */
 const LOST_MS = 120_000;
 
-/** Frees what dead workers left, and goes on doing so; throws where the database cannot be reached. */
+/** Releases what dead workers left, and keeps doing so. Throws if the database is unreachable. */
 export async function watchWorkers(options: LivenessOptions): Promise<Liveness> {
   const liveness = new WorkerLiveness(options.log);
   await liveness.start(options);
@@ -78,12 +82,15 @@ class WorkerLiveness implements Liveness {
   #isEnded = false;
   #deadly: ReadonlyMap<string, string | null> = new Map();
   #paused: ReadonlySet<number> = new Set();
-  /** Until when it is looked whether there are jobs of lost answers. */
+  /** End of the search for jobs of lost responses. */
   #lostUntil = 0;
-  /** Runners of this process that have stopped, until the database has heard of it. */
+  /** Stopped runners of this process that the database does not know about yet. */
   readonly #stopped = new Set<string>();
   #begun: Promise<void> | undefined;
-  /** Milliseconds from the clock of this process that only goes forward to that of the database, when it was looked at last. */
+  /**
+   * Offset between the monotonic clock of this process and the database clock, in milliseconds, when it was last
+   * checked.
+   */
   #clockOffset: number | undefined;
 
   constructor(log: Logger) {
@@ -93,7 +100,7 @@ class WorkerLiveness implements Liveness {
   async start({ connectionString, listenConnection, lookEveryMs = 10_000 }: LivenessOptions): Promise<void> {
     const own = { connectionString, applicationName: "plat-worker-line", log: this.#log };
     this.#listener = await openListener(listenConnection, own, {
-      // Jobs are held by the id of the job runner.
+      // Jobs are locked by the id of the job runner.
       listensOnly: true,
       listen: { channel: "plat_paused_tasks", called: this.#looker.call },
       connected: (line) => this.#connected(line),
@@ -108,7 +115,8 @@ class WorkerLiveness implements Liveness {
   begin(id: string): void {
     if (this.#workerId) this.#stopped.add(this.#workerId);
     this.#workerId = id;
-    // Those of the runner before are free with it; one that it never noted would be taken for under way for ever.
+    // Jobs of the previous runner are released with it; a job that was never recorded would otherwise count as
+    // running forever.
     this.held.clear();
     this.#begun = this.#say(async (line) => {
       await line.query("select app_private.worker_begins($1)", [id]);
@@ -138,10 +146,10 @@ class WorkerLiveness implements Liveness {
     await this.#listener?.end();
   }
 
-  /** Says on a new connection which worker lives. */
+  /** Declares on a new connection which worker is alive. */
   async #connected(line: Pick<Line, "query">): Promise<void> {
     await this.#lookForPaused(line);
-    // A runner that begins meanwhile finds no line to say so on.
+    // A runner that starts meanwhile has no connection for its declaration.
     for (let said: string | undefined | null = null; said !== this.#workerId;) {
       said = this.#workerId;
       if (said) await line.query("select app_private.worker_begins($1)", [said]);
@@ -230,7 +238,7 @@ class WorkerLiveness implements Liveness {
     }
   }
 
-  /** Where the connection is broken, the next one says it. */
+  /** If the connection is broken, the next one declares it. */
   async #say(said: (line: Line) => Promise<unknown>): Promise<void> {
     const line = this.#listener?.current();
     if (line) await said(line).catch(() => {});

@@ -1,4 +1,4 @@
-/** A payload is JSON that an older version of the service may have written: nothing about it is certain. */
+/** Payloads are JSON that an older version of the service may have written, so they must be validated. */
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -9,8 +9,8 @@ function member(payload: unknown, name: string): unknown {
 }
 
 /**
- * The id of the record that a job is about.
- * @throws Error when the payload has no such member that is a UUID.
+ * Id of the record that a job is about.
+ * @throws Error if the payload has no such field with a UUID
  */
 export function idOf(payload: unknown, name = "id"): string {
   const value = member(payload, name);
@@ -19,8 +19,8 @@ export function idOf(payload: unknown, name = "id"): string {
 }
 
 /**
- * The ids of several records of the payload.
- * @throws Error when the payload has no such list of UUIDs.
+ * Ids of several records in the payload.
+ * @throws Error if the payload has no such list of UUIDs
  */
 export function idsOf(payload: unknown, name: string): string[] {
   const value = member(payload, name);
@@ -30,8 +30,8 @@ export function idsOf(payload: unknown, name: string): string[] {
 }
 
 /**
- * A whole number of the payload.
- * @throws Error when the payload has no such member.
+ * An integer in the payload.
+ * @throws Error if the payload has no such field
  */
 export function numberOf(payload: unknown, name: string): number {
   const value = member(payload, name);

@@ -1,6 +1,6 @@
 /**
- * The connections of the job runner. It gives up for good where it cannot note that a job is done, and asks for connections every few
- * seconds for each job that it could run: both are mended here, where all its statements pass.
+ * Connections of the job runner. The job runner fails permanently if it cannot record that a job is done, and polls
+ * every few seconds per free slot. Both are fixed here, where all its statements pass.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { Pool, type PoolClient } from "pg";
@@ -13,18 +13,18 @@ import type { Logger } from "../base/log.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
 export interface RunnerPoolOptions {
-  /** That of plat_worker. */
+  /** Of plat_worker. */
   connectionString: string;
-  /** Connections at a time. */
+  /** Maximum number of connections. */
   max: number;
   log: Logger;
-  /** Told when it is noted what became of jobs. */
+  /** Called when the outcome of jobs was recorded. */
   noted: (jobIds: string[]) => void;
-  /** The tasks, by their ids, of which no job is taken. */
+  /** Ids of tasks whose jobs are not fetched. */
   pausedTasks?: () => ReadonlySet<number>;
 }
 
-/** A statement of the job runner about jobs that are over. */
+/** A statement of the job runner about finished jobs. */
 interface Note {
   name: string;
   text: string;
@@ -33,19 +33,19 @@ interface Note {
 
 type Taken = (error: Error | undefined, client?: PoolClient, release?: PoolClient["release"]) => void;
 
-/** A statement of a job may take five minutes, as those of the other engines. */
+/** Statements of jobs may take five minutes, like those of the other engines. */
 const STATEMENT_MS = 300_000;
 const GRACE_MS = 3_000;
-/** How long it is tried to note what became of a job: longer than a failover takes. */
+/** For how long recording an outcome is retried: longer than a failover takes. */
 const NOTE_MS = 10 * 60_000;
 
-/** By the names of its prepared statements: what notes what became of jobs. They may run twice. */
+/** Prepared statements that record outcomes, by name. They are idempotent. */
 const notes = /^(complete|fail|return)_jobs?(_q)?\//;
 
-/** The same for what asks for jobs. */
+/** Prepared statements that fetch jobs, by name. */
 const questions = /^get_job/;
 
-/** How long connections and notes are still tried for once it is to stop. */
+/** For how long connections and records are still retried after a stop was requested. */
 const STOPPING_MS = 5_000;
 
 export class RunnerPool extends Pool {
@@ -53,7 +53,7 @@ export class RunnerPool extends Pool {
   readonly #ending = new AbortController();
   readonly #noted: (jobIds: string[]) => void;
   readonly #pausedTasks: () => ReadonlySet<number>;
-  /** Until when nobody asks for a new connection. */
+  /** No new connections before this time. */
   #notBefore = 0;
 
   constructor({ connectionString, max, log, noted, pausedTasks = () => new Set() }: RunnerPoolOptions) {
@@ -83,7 +83,7 @@ export class RunnerPool extends Pool {
     });
   }
 
-  /** As the pool's own, but through outages: whoever asks waits until the database is back. */
+  /** Like the pool's own method, but waits through outages until the database is back. */
   override connect(): Promise<PoolClient>;
   override connect(taken: Taken): void;
   override connect(taken?: Taken): Promise<PoolClient> | void {
@@ -95,7 +95,7 @@ export class RunnerPool extends Pool {
     );
   }
 
-  /** After a failure the next attempts wait a while, all together. */
+  /** After a failure, all further attempts wait together. */
   async #connect(): Promise<PoolClient> {
     const wait = this.#notBefore - performance.now();
     if (wait > 0) await pause(wait, undefined, { signal: this.#ending.signal }).catch(() => {});
@@ -105,13 +105,13 @@ export class RunnerPool extends Pool {
       this.#notBefore = 0;
       return client;
     } catch (error) {
-      // Those who failed together are one failure.
+      // Concurrent failures count as one.
       if (performance.now() >= this.#notBefore) this.#notBefore = performance.now() + this.#pauses.pause();
       throw error;
     }
   }
 
-  /** A note that fails with its connection is written on another one. */
+  /** A record whose connection failed is retried on another one. */
   #noteThroughOutages(client: PoolClient): void {
     const query = client.query.bind(client) as (...statement: DatabaseValue[]) => DatabaseValue;
     client.query = ((...statement: DatabaseValue[]) => {
@@ -123,7 +123,7 @@ export class RunnerPool extends Pool {
     }) as PoolClient["query"];
   }
 
-  /** The question for jobs, of the tasks that are not paused: it names those that this process knows. */
+  /** The query that fetches jobs, limited to tasks that are known to this process and not paused. */
   #withoutPaused(question: Note): Note {
     const paused = this.#pausedTasks();
     if (paused.size === 0) return question;
@@ -149,7 +149,7 @@ export class RunnerPool extends Pool {
     const client = await this.connect();
     let failure: Error | undefined;
     try {
-      // Not by its name, by which it would come here again.
+      // Sent without the statement name, which would be intercepted here again.
       return await client.query({ text, values });
     } catch (error) {
       failure = error as Error;
@@ -159,13 +159,13 @@ export class RunnerPool extends Pool {
     }
   }
 
-  /** It is to stop: what cannot be noted in a few seconds is given up, and such a job may run once more. */
+  /** When stopping, a record that fails for a few seconds is given up; such a job may run once more. */
   hurry(): void {
     setTimeout(() => this.#ending.abort(), STOPPING_MS).unref();
   }
 }
 
-/** The jobs that a note is about. */
+/** The jobs that a record is about. */
 function jobsOf({ values }: Note): string[] {
   const [ids, failures] = values;
   if (typeof failures === "string" && failures.startsWith("["))

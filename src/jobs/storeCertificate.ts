@@ -3,9 +3,9 @@ import { Readable } from "node:stream";
 import type { FileStore } from "../providers/files/index.ts";
 
 /**
- * Puts a certificate into the store of files, once for its content.
+ * Puts a certificate into the file store, once per content.
  * @param content a PDF
- * @param announce notes in the database that the content is about to be stored; says whether it already is
+ * @param announce records in the database that the content is about to be stored; returns whether it already is
  * @returns its SHA-256, in hexadecimal digits
  */
 export async function storeCertificate(

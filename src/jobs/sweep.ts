@@ -1,14 +1,14 @@
 import type { JobHelpers } from "graphile-worker";
 import { transaction } from "../database/transaction.ts";
 
-/** A transaction of a sweep that takes longer than this is undone, so that it holds nobody up; the job is tried again. */
+/** A sweep transaction that takes longer is rolled back, so that it does not block others; the job is retried. */
 const longest = "30s";
 
 /**
- * Runs a statement that works on a batch of rows, each time in a transaction of its own, until less than a batch was left
- * or the service stops. What a run does not get to, the next one does.
- * @param statement takes `values` and the size of the batch last, and gives how many rows it worked on.
- * @param least it goes on while it worked on so many; a whole batch unless given.
+ * Runs a statement on batches of rows, each in its own transaction, until a batch is not full or the service stops.
+ * The next run continues with the rest.
+ * @param statement takes `values` and, as the last parameter, the batch size; returns the number of processed rows
+ * @param least continue while at least this many rows were processed; default: the batch size
  */
 export async function sweep(
   { withPgClient, abortSignal }: Pick<JobHelpers, "withPgClient" | "abortSignal">,
@@ -33,10 +33,10 @@ export async function sweep(
 }
 
 /**
- * Runs a statement on a batch of records after the other, each in a transaction of its own, until it has gone through all of them or
- * the service stops.
- * @param statement takes the id after which it goes on, null at the beginning, and the size of the batch; gives its last id, or null
- * where nothing is left.
+ * Runs a statement on successive batches of records, each in its own transaction, until it has gone through all of
+ * them or the service stops.
+ * @param statement takes the id after which to continue, null at first, and the batch size; returns the last id, or
+ * null at the end
  */
 export async function goThrough(
   { query, abortSignal }: Pick<JobHelpers, "query" | "abortSignal">,

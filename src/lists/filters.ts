@@ -22,25 +22,25 @@ import { baseCodec, camel, elementCodec, inputTypeOf, tagTexts } from "../schema
 import type { AnyResource } from "../schema/recordTables.ts";
 import type { AnyInput } from "../schema/stackTypes.ts";
 
-/** What the list goes over: everything in the portfolio, or less or other than that. */
+/** Scope of the list: the entire portfolio, or another set of rows. */
 export type Within = "portfolio" | "record";
 
 export interface FilterMember {
   name: string;
   description: string;
   type(): GraphQLInputType;
-  /** The column it looks at, where it is a column's. */
+  /** The column of the condition, if it concerns one. */
   column?: string;
-  /** The values of a column that rows have for which it is true. */
+  /** The values that the column has in all matching rows. */
   implies?: { column: string; values: string[] } | undefined;
-  /** The condition for rows of `alias`; `value` is the coerced input, never null. */
+  /** The SQL condition for rows of `alias`; `value` is the coerced input, never null. */
   condition(alias: SQL, value: AnyInput, within: Within): SQL;
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const SLUG_IDS: Record<string, string> = { project_id: "projects", organization_id: "organizations" };
 
-/** Names of the range types by the base type of the column. */
+/** Names of the range types, by base type of the column. */
 function rangeType(codec: PgCodec): "DateTimeRange" | "DateRange" | "DecimalRange" | "IntRange" | null {
   const base = baseCodec(codec);
   if (base === TYPES.timestamptz) return "DateTimeRange";
@@ -58,7 +58,7 @@ function isEnum(codec: PgCodec): boolean {
   );
 }
 
-/** Values of an id member as SQL uuid[] ; slugs where the column has them. Refuses what is no id. */
+/** Values of an id field as SQL uuid[]; slugs if the table has them. Refuses invalid ids. */
 function ids(column: string, member: string, values: string[]): SQL {
   const table = SLUG_IDS[column];
   if (table) {
@@ -168,7 +168,7 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
           (end) => sql`${sql.value(end == null ? null : String(end))}::text`,
         );
         const { sqlType } = parameter.codec;
-        // PERF: the sub-select is computed once for the statement.
+        // PERF: the sub-select is computed once per statement.
         return call(alias, sql`(select app_hidden.range_of(null::${sqlType}, ${ends[0]!}, ${ends[1]!}))`);
       },
     };
@@ -180,7 +180,7 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
     implies: impliedList(resource),
     type: () => inputTypeOf(build, parameter.codec),
     condition(alias, value, within) {
-      // PERF: written out, so that a function that asks for it is only what it comes to.
+      // PERF: inlined, so that a function that requests it reduces to the condition.
       if (isBoolean) return call(alias, value ? sql`true` : sql`false`);
       const given = sql`${sql.value(parameter.codec.toPg(value))}::${parameter.codec.sqlType}`;
       return typeof finder === "string" && (within === "portfolio" || !hasPublicRows)
@@ -190,7 +190,7 @@ function functionMember(build: GraphileBuild.Build, resource: AnyResource, name:
   };
 }
 
-/** `@impliesList status OPEN,WAITING`: what the column has in the rows of a condition. */
+/** `@impliesList status OPEN,WAITING`: the values of the column in matching rows. */
 function impliedList(resource: AnyResource): FilterMember["implies"] {
   const [text] = tagTexts(resource.extensions?.tags, "impliesList");
   const [column, values] = text?.split(/\s+/) ?? [];
@@ -199,7 +199,7 @@ function impliedList(resource: AnyResource): FilterMember["implies"] {
 
 const cache = new WeakMap<object, Map<PgCodec, FilterMember[]>>();
 
-/** The members of the filter of a table; includeDeleted is not among them. */
+/** The filter fields of a table, without includeDeleted. */
 export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): FilterMember[] {
   let known = cache.get(build.input);
   if (!known) cache.set(build.input, (known = new Map()));
@@ -223,18 +223,18 @@ export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): Filte
         members.push(functionMember(build, resource, tag));
       }
     }
-    // A filter of no fields cannot be combined.
+    // A filter without fields cannot be combined.
     if (members.length > 0) members.push(...combinators(build, codec, members));
     known.set(codec, members);
   }
   return members;
 }
 
-/** How deep combinations may be nested, and how many filters one list may combine: a page of conditions, and a bounded statement. */
+/** Maximum nesting depth and number of combined filters, which bound the statement. */
 const mostNested = 4;
 const mostCombined = 50;
 
-/** How deep a filter combines others, and how many in all. */
+/** Depth and number of the combined filters. */
 function extent(filter: Record<string, unknown>): { depth: number; count: number } {
   const nested = [filter.and, filter.or, filter.not]
     .flat()
@@ -246,7 +246,7 @@ function extent(filter: Record<string, unknown>): { depth: number; count: number
   };
 }
 
-/** `and`, `or` and `not`: a filter whose fields are filters of the same type. */
+/** `and`, `or` and `not`: filters of the same type. */
 function combinators(build: GraphileBuild.Build, codec: PgCodec, members: FilterMember[]): FilterMember[] {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const filterType = () => build.getInputTypeByName(filterTypeName(build, codec));
@@ -258,7 +258,7 @@ function combinators(build: GraphileBuild.Build, codec: PgCodec, members: Filter
     const parts = conditions(members, filter, alias, within);
     return parts.length === 0 ? sql`true` : sql`(${sql.join(parts, " and ")})`;
   };
-  // The outermost is asked first, so that nothing is written of one that is too large.
+  // The outermost filter is checked first, so that no SQL is built for one that is too large.
   const bounded = (name: string, given: unknown): void => {
     const { depth, count } = extent({ [name]: given });
     if (depth - 1 > mostNested || count - 1 > mostCombined)
@@ -313,12 +313,13 @@ export function filterTypeName(build: GraphileBuild.Build, codec: PgCodec): stri
 }
 
 /**
- * Stands in a statement whose plan depends on the values of its parameters, such as the ids that a filter names, or the place of a cursor: few rows of a table have
- * them, which a plan for any values cannot know. The connection plans it each time; see PoolOptions.genericPlans.
+ * Comment in statements that need a custom plan for their parameters, such as the ids in a filter or the values of a
+ * cursor: they match few rows, which a generic plan cannot know. The connection plans them each time; see
+ * PoolOptions.genericPlans.
  */
 export const plannedForValues = sql`/* planned for its values */`;
 
-/** The conditions that a filter sets on rows of `alias`; members that are null are as if omitted. */
+/** SQL conditions of a filter on rows of `alias`; null fields count as omitted. */
 export function conditions(
   members: FilterMember[],
   filter: Record<string, unknown> | null | undefined,

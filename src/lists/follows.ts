@@ -1,17 +1,18 @@
-/** What comes after a row of a list, by its order. */
+/** SQL for the rows after a given row in a list. */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import type { OrderSpec } from "./orders.ts";
 
-/** Whether one comparison of rows can say what comes after one. */
+/** Whether a single row comparison can express the position after a row. */
 export function isUniform(order: OrderSpec[]): boolean {
   return order.every((spec) => spec.direction === order[0]!.direction);
 }
 
 /**
- * That a row comes after the one with these values: one comparison of rows, which an index can begin at, and for each column that may be
- * null a condition of its own, since a comparison says nothing of nulls: ascending they stand last, descending first.
- * @param values of the row that the page comes after, by the columns of the order
+ * Condition for rows after the one with these values: one row comparison, at which an index scan can start, and a
+ * separate condition for each nullable column, since comparisons with null are never true: nulls come last in
+ * ascending and first in descending order.
+ * @param values of the row before the page, for the columns of the order
  */
 export function follows(attributes: PgCodecAttributes, order: OrderSpec[], values: unknown[]): SQL[] {
   const descending = order[0]!.direction === "desc";

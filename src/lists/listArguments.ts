@@ -1,4 +1,4 @@
-/** The arguments of lists and connections that PostGraphile makes, in place of its own. */
+/** Arguments of lists and connections, which replace those of PostGraphile. */
 import type { FieldArgs } from "postgraphile/grafast";
 import { context as contextStep, lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
@@ -16,21 +16,21 @@ function tableOf(build: GraphileBuild.Build, codec: PgCodec): AnyResource | null
   return (build.pgTableResource(codec as AnyType) as AnyResource | null) ?? null;
 }
 
-/** What the arguments of one field are made from. */
+/** Input for creating the arguments of a field. */
 interface ListField {
   build: GraphileBuild.Build;
   resource: AnyResource;
-  /** The table of the records; the function itself where they are of none. */
+  /** The table of the records; the function itself if it does not return table rows. */
   table: AnyResource;
   codec: PgCodec;
   /** The step that selects the rows. */
   select: ($field: AnyStep) => AnyStep;
   isPortfolio: boolean;
-  /** Whether the field says itself where its rows are from, as a list on a project does. */
+  /** Whether the field defines its own scope, like a list on a project. */
   isOfProject: boolean;
 }
 
-/** `filter`; undefined where there is nothing to filter by. */
+/** `filter`; undefined if there is nothing to filter by. */
 function filterArgument({ build, resource, table, codec, select, isPortfolio, isOfProject }: ListField) {
   const members = filterMembers(build, codec);
   if (members.length === 0 && !codec.attributes?.deleted_at) return undefined;
@@ -80,7 +80,7 @@ const offsetArgument = ({ build }: ListField) => ({
   },
 });
 
-/** `orderBy`; undefined where the records have no order of their own. */
+/** `orderBy`; undefined if the records have no order. */
 function orderByArgument({ build, resource, table, codec, select }: ListField) {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const orderType = build.getTypeByName(orderTypeName(build, codec));
@@ -104,7 +104,7 @@ function orderByArgument({ build, resource, table, codec, select }: ListField) {
   };
 }
 
-/** `sort` of functions; undefined for those that say the order themselves, by the tag @ordered. */
+/** `sort` of functions; undefined if the function defines the order with the tag @ordered. */
 function sortArgument({ build, resource, table, codec, select }: ListField) {
   const sortType = build.getTypeByName(sortTypeName(build, codec));
   if (!sortType || !resource.parameters || resource.extensions?.tags?.ordered !== undefined) return undefined;
@@ -126,7 +126,7 @@ function sortArgument({ build, resource, table, codec, select }: ListField) {
   };
 }
 
-/** The arguments of a list or connection, with plans that act on its select. */
+/** Arguments of a list or connection, with plans that modify its select. */
 export function listArguments(
   build: GraphileBuild.Build,
   resource: AnyResource,
@@ -165,7 +165,7 @@ export function listArguments(
   return result;
 }
 
-/** The member of the filter that is an argument of the root connection too: `@connectionArgument projectId`. */
+/** The filter field that is also an argument of the root connection: `@connectionArgument projectId`. */
 export function connectionArgument(build: GraphileBuild.Build, table: AnyResource) {
   const [name] = tagTexts(table.extensions?.tags, "connectionArgument");
   return filterMembers(build, table.codec as PgCodec).find((member) => member.name === name);
@@ -186,8 +186,7 @@ export function applyOrder($select: AnyStep, $order: ExecutableStep, codec: PgCo
         const notNull = spec.by ? true : attribute.notNull;
         const fragment = orderExpression(spec, qb.alias);
         const direction = spec.direction === "desc" ? "DESC" : "ASC";
-        // Where nulls stand is an order of its own: @dataplan/pg 1.1 takes them for the other end after a cursor, and
-        // loses the rows.
+        // Null placement is part of the order: @dataplan/pg 1.1 assumes the opposite after a cursor, and loses rows.
         if (!notNull) qb.orderBy({ codec: TYPES.boolean, fragment: sql`(${fragment} is null)`, direction });
         qb.orderBy({ codec: type, fragment, direction, nullable: !notNull });
       }

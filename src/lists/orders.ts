@@ -1,9 +1,8 @@
 /**
- * Orders of lists. `orderBy` offers the columns that an index holds, ascending and descending; `@defaultOrder` in the
- * comment of the table is the order without it; `@sort NAME column direction` are the values of the argument `sort`, where
- * the column `distance` stands for how far the record is from the viewer, and one such as `lowest_price(id)` for what that
- * function of app_hidden makes of the column, which is never null.
- * Every order ends in id, so that it is total.
+ * Orders of lists. `orderBy` offers indexed columns, ascending and descending; `@defaultOrder` in the comment of the
+ * table is the default; `@sort NAME column direction` defines values of the argument `sort`, in which the column
+ * `distance` is the distance to the viewer, and an expression such as `lowest_price(id)` is the result of that
+ * function of app_hidden, which is never null. Every order ends in id, so that it is total.
  */
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
@@ -17,13 +16,13 @@ const DISTANCE = "distance";
 export interface OrderSpec {
   column: string;
   direction: "asc" | "desc";
-  /** Where the viewer is, for `distance`. */
+  /** Location of the viewer, for `distance`. */
   from?: Place;
   /** A function of app_hidden that takes the column. */
   by?: string;
 }
 
-/** What rows of `alias` are ordered by. */
+/** SQL expression for rows of `alias`. */
 export function orderExpression(spec: OrderSpec, alias: SQL): SQL {
   if (spec.from) {
     const { latitude, longitude } = spec.from;
@@ -34,7 +33,7 @@ export function orderExpression(spec: OrderSpec, alias: SQL): SQL {
   return spec.by ? sql`${sql.identifier("app_hidden", spec.by)}(${column})` : column;
 }
 
-/** The order with the viewer's place in it; without one, what comes after the distance decides. */
+/** The order with the viewer's location; without one, the columns after the distance decide. */
 function fromPlace(order: OrderSpec[], place: Place | null): OrderSpec[] {
   return order.flatMap((spec) => {
     if (spec.column !== DISTANCE) return [spec];
@@ -42,7 +41,7 @@ function fromPlace(order: OrderSpec[], place: Place | null): OrderSpec[] {
   });
 }
 
-/** The order from where the viewer is, who is looked for only where the order asks for their place. */
+/** The order with the viewer's location, which is only determined if the order needs it. */
 export function placed(
   order: OrderSpec[],
   viewerPlace: () => Promise<Place | null> | undefined,
@@ -61,13 +60,13 @@ export function parseOrder(text: string): OrderSpec[] {
   });
 }
 
-/** Adds id where it is missing, in the direction of the last column. */
+/** Appends id if it is missing, in the direction of the last column. */
 export function total(order: OrderSpec[]): OrderSpec[] {
   if (order.some((spec) => spec.column === "id" && !spec.by)) return order;
   return [...order, { column: "id", direction: order.at(-1)?.direction ?? "desc" }];
 }
 
-/** The order without orderBy: the table's @defaultOrder, else newest first. */
+/** Default order: the table's @defaultOrder, otherwise newest first. */
 export function defaultOrder(resource: AnyResource): OrderSpec[] {
   const [text] = tagTexts(resource.extensions?.tags, "defaultOrder");
   return total(text ? parseOrder(text) : [{ column: "id", direction: "desc" }]);
@@ -84,8 +83,8 @@ export function sorts(resource: AnyResource): Map<string, OrderSpec[]> {
 }
 
 /**
- * The value of `sort` where it is omitted in a list that a function gives: its `@defaultSort`, else the one that is the default order of
- * the table.
+ * Default of `sort` in a list returned by a function: its `@defaultSort`, otherwise the value that matches the
+ * default order of the table.
  */
 export function defaultSort(resource: AnyResource, table: AnyResource): string | undefined {
   const [name] = tagTexts(resource.extensions?.tags, "defaultSort");
@@ -93,7 +92,7 @@ export function defaultSort(resource: AnyResource, table: AnyResource): string |
   return name ?? [...sorts(table)].find(([, each]) => JSON.stringify(each) === order)?.[0];
 }
 
-/** Columns that orderBy offers. */
+/** Columns offered by orderBy. */
 export function orderColumns(build: GraphileBuild.Build, codec: PgCodec): string[] {
   return Object.entries(codec.attributes ?? {})
     .filter(

@@ -1,11 +1,11 @@
-/** Which part of a list is asked for, and in which order. */
+/** Page and order of a list. */
 import { CodedError } from "../base/errors.ts";
 import type { AnyResource } from "../schema/recordTables.ts";
 import { defaultOrder, sorts, total, type OrderSpec } from "./orders.ts";
 
 export const MAX_FIRST = 1000;
 
-/** `first` of a list: the default without it, refused when negative or over the cap. */
+/** `first` of a list: defaults if omitted, refused if negative or above the maximum. */
 export function pageSize(first: unknown, fallback: number): number {
   if (first === null || first === undefined) return fallback;
   const size = first as number;

@@ -1,10 +1,10 @@
 /**
- * The SQL of a portfolio list: the first rows of a table over everything that the viewer's organizations own or are
+ * SQL of a portfolio list: the first rows of a table across everything that the viewer's organizations own or are
  * affiliated with.
  *
- * PERF: an order over `organization_id = any (…)` sorts the whole portfolio, since such a condition loses the order of
- * the index. So the rows are taken organization by organization (and further project by project) along the index, at
- * most as many as the answer holds, and merged. The policy of the table still decides what is seen.
+ * PERF: an order over `organization_id = any (…)` sorts the entire portfolio, since such a condition loses the order
+ * of the index. So rows are read organization by organization (and project by project) along the index, at most as
+ * many as the response contains, and merged. The policy of the table still applies.
  */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
@@ -14,23 +14,23 @@ import { follows, isUniform } from "./follows.ts";
 
 export interface PortfolioTable {
   name: [schema: string, table: string];
-  /** Where its rows are read: the table, or the view that masks. */
+  /** Source of its rows: the table, or the masking view. */
   source: [schema: string, relation: string];
   permission: string;
   columns: Set<string>;
   attributes: PgCodecAttributes;
   members: FilterMember[];
-  /** Whether the policy shows records outside of the portfolio too: those of public projects. */
+  /** Whether the policy also shows records outside the portfolio: those of public projects. */
   hasPublicRows: boolean;
-  /** The order that indexes by organization, project and assignee hold. */
+  /** The order of the indexes by organization, project and assignee. */
   indexedOrder: OrderSpec[];
-  /** The function of app_hidden that gives the ids of records that are the viewer's own, whatever their portfolio. */
+  /** Function of app_hidden that returns the ids of the viewer's own records, regardless of portfolio. */
   ownFinder: string | undefined;
-  /** Columns that stand between scope and order in an index: one lookup per value of their filter. */
+  /** Columns between scope and order in an index: one lookup per value of their filter. */
   listColumns: string[];
   /**
-   * Rows that another permission shows, in organizations where the first one does not: those with nothing in these columns. What is assigned
-   * to the viewer is no reason to be shown then; the finder has what is their own.
+   * Rows shown by another permission, in organizations where the viewer lacks the first one: those with null in these
+   * columns. Assigned records are not included; the finder returns the viewer's own.
    */
   also: { permission: string; nullColumns: string[] } | undefined;
 }
@@ -41,23 +41,23 @@ export interface PortfolioRequest {
   first: number;
   offset: number;
   /**
-   * For a page of a connection: the values of the order's columns in the row before it, null for the first page. The
-   * connection itself cuts what is too much.
+   * For a page of a connection: the order values of the row before it, null for the first page. The connection itself
+   * trims excess rows.
    */
   after?: unknown[] | null;
 }
 
-/** The ids of what the viewer has a permission in, as an array; see permissions.sql. */
+/** Ids of the scopes in which the viewer has a permission, as an array; see permissions.sql. */
 function setOf(name: "viewer_organizations" | "viewer_projects" | "viewer_own_projects", permission: string) {
   return sql`${sql.identifier("app_hidden", name)}(${sql.literal(permission)})`;
 }
 
-/** Whether an id is in such a set, which is looked up once; null stands for an empty one. */
+/** Whether an id is in such a set, which is evaluated once; null counts as empty. */
 function among(id: SQL, set: SQL | null): SQL {
   return set ? sql`${id} = any ((select ${set})::uuid[])` : sql`false`;
 }
 
-/** Whether the rows can be taken along an index of each scope, in the order of the list. */
+/** Whether the rows can be read along an index of each scope, in the order of the list. */
 function goesAlongIndexes(
   { columns, indexedOrder }: PortfolioTable,
   { filter, order, after }: PortfolioRequest,
@@ -71,7 +71,7 @@ function goesAlongIndexes(
   );
 }
 
-/** `(select …)` for the FROM of a list; the rows come in order, already cut. */
+/** `(select …)` for the FROM of a list; rows are ordered and limited. */
 export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): SQL {
   const { order, first, offset } = request;
   const page = sql`order by ${orderSql(order, sql.identifier("u"))} limit ${sql.literal(first)} offset ${sql.literal(offset)}`;
@@ -85,7 +85,7 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
   return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${page})`;
 }
 
-/** All rows of the portfolio that match the filter, in no order. */
+/** All rows of the portfolio that match the filter, unordered. */
 function wholeScope(table: PortfolioTable, { filter, after }: PortfolioRequest): SQL {
   const rows = sql.identifier("t");
   const includeDeleted = filter?.includeDeleted === true && table.columns.has("deleted_at");
@@ -98,15 +98,15 @@ function wholeScope(table: PortfolioTable, { filter, after }: PortfolioRequest):
   return sql`select ${mark} t.* from ${source} t where ${sql.join(where, " and ")}`;
 }
 
-/** The fields of a filter that were given, by what they do to the branches. */
+/** The given fields of a filter, by their effect on the branches. */
 interface SplitFilter {
-  /** The one that says the projects. */
+  /** The field that selects projects. */
   projects: FilterMember | undefined;
-  /** Those about columns that stand between scope and order in an index. */
+  /** Fields about columns between scope and order in an index. */
   listed: FilterMember[];
-  /** What a field means of such a column, where no field names its values. */
+  /** Implied values of such a column, if no field gives them. */
   implied: FilterMember["implies"];
-  /** All others, which are conditions. */
+  /** All others, which become conditions. */
   rest: FilterMember[];
 }
 
@@ -130,14 +130,14 @@ function splitFilter(
 const liveRows = ({ columns }: PortfolioTable) =>
   columns.has("deleted_at") ? [sql`t.deleted_at is null`] : [];
 
-/** The rows behind the cursor, in parts that an index holds each; one that is true of all without a cursor. */
+/** The rows after the cursor, split into parts that each match an index range; always true without a cursor. */
 const cursorParts = ({ attributes }: PortfolioTable, { order, after }: PortfolioRequest): SQL[] =>
   after ? follows(attributes, order, after) : [sql`true`];
 
 /**
  * The first rows of each of the scopes `s`.
- * @param split where an index holds the listed columns: one look-up per value.
- * @param many whether there may be hundreds of scopes.
+ * @param split if an index contains the listed columns: one lookup per value
+ * @param many whether there may be hundreds of scopes
  */
 type Branch = (scopes: SQL, where: SQL[], how?: { split?: boolean; many?: boolean }) => SQL;
 
@@ -160,7 +160,7 @@ function branchOf(
   return (scopes, where, { split = false, many = false } = {}) => {
     const all = [...where, ...common];
     if (split) all.push(...lists.map((l) => l.where));
-    // PERF: in the text, so that a plan for any values of the parameters knows how many rows have them.
+    // PERF: as literals, so that a generic plan can estimate the number of rows.
     else all.push(...listed.map((m) => oneOf(m.column!, filter![m.name] as string[])));
     const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
     const source = sql`(select * from ${sql.join(sources, " cross join ")})`;
@@ -179,7 +179,7 @@ function branchOf(
   };
 }
 
-/** One branch for each reason why the viewer sees rows; no row is in two of them. */
+/** One branch per reason for visibility; the branches are disjoint. */
 function scopeBranches(table: PortfolioTable, request: PortfolioRequest, filter: SplitFilter): SQL[] {
   const branch = branchOf(table, request, filter);
   const ownProjects = table.columns.has("assignee_id")
@@ -223,13 +223,13 @@ function scopeBranches(table: PortfolioTable, request: PortfolioRequest, filter:
   return branches;
 }
 
-/** The ids of the projects that a filter names, by id or slug. */
+/** Ids of the projects in a filter, given by id or slug. */
 function chosenProjects({ name }: FilterMember, filter: PortfolioRequest["filter"]): SQL {
   const values = [filter![name]].flat() as string[];
   return sql`(select app_hidden.record_id('projects', i.id, ${sql.literal(name)}) as id from unnest(${sql.value([...new Set(values)])}::text[]) i (id))`;
 }
 
-/** The rows that another permission shows, as far as no other branch has them. */
+/** Rows shown by the other permission, unless another branch has them. */
 function alsoBranch(
   { permission }: PortfolioTable,
   { permission: other, nullColumns }: NonNullable<PortfolioTable["also"]>,
@@ -254,10 +254,10 @@ function alsoBranch(
   );
 }
 
-/** `(select columns … where further … order by … cut)` of one scope `s`. */
+/** `(select columns … where further … order by … limit)` of one scope `s`. */
 type FirstRows = (columns: SQL, further: SQL[], cut: SQL) => SQL;
 
-/** The least and the greatest value of the types that orders begin with. */
+/** Minimum and maximum of the types that orders begin with. */
 const extremes = new Map([
   ["timestamptz", ["-infinity", "infinity"]],
   ["date", ["-infinity", "infinity"]],
@@ -266,12 +266,12 @@ const extremes = new Map([
 ]);
 
 /**
- * The first `limit` rows of each of many scopes, as far as they can be among the first `limit` of all.
+ * The first `limit` rows of each of many scopes, restricted to those that can be among the first `limit` overall.
  *
- * PERF: each of hundreds of projects would give `limit` rows, nearly all of which are cut. So each of n scopes is first asked for the place of
- * its row number limit/n, along the index alone. The place that as many of them reach as make up `limit` rows bounds the answer: no row of it
- * lies behind.
- * @returns undefined where the order begins with a column that may be null or whose type has no extremes.
+ * PERF: each of hundreds of projects would return `limit` rows, nearly all of which are discarded. So each of n
+ * scopes is first asked for the order value of its row number limit/n, using the index only. The value that enough
+ * scopes reach to make up `limit` rows bounds the result: no row of it lies beyond.
+ * @returns undefined if the order begins with a nullable column or a type without extremes
  */
 function bounded(
   { attributes }: PortfolioTable,
@@ -287,7 +287,7 @@ function bounded(
   const column = sql`t.${sql.identifier(first!.column)}`;
   const towards = descending ? sql`desc` : sql`asc`;
   const cut = sql`limit ${sql.literal(limit)}`;
-  // The limit within tells the planner that few rows are read.
+  // The inner limit tells the planner that few rows are read.
   const place = sql`(select d.place from ${firstRows(sql`${column} as place`, [], cut)} d order by d.place ${towards} offset (select depth - 1 from share) limit 1)`;
   const isWithin = sql`${column} ${descending ? sql`>=` : sql`<=`} (select place from bound)`;
   const rows = firstRows(sql`t.*`, [isWithin], cut);
@@ -300,14 +300,14 @@ function bounded(
 }
 
 /**
- * `(select …)` for the FROM of what counts or sums up a whole portfolio; undefined where that is the table under its policy.
+ * `(select …)` for the FROM of aggregates over a whole portfolio; undefined if that is the table under its policy.
  *
- * PERF: the policy's condition has an alternative for each scope, so no index holds it, and whoever counted their own rows would read
- * those of everybody. Each scope by itself has an index.
+ * PERF: the policy's condition has an alternative per scope, which no index supports, so counting one's own rows
+ * would read everybody's. Each scope by itself has an index.
  */
 export function portfolioRowsSql(table: PortfolioTable, filter: PortfolioRequest["filter"]): SQL | undefined {
   const { columns, permission } = table;
-  // A filter by project is an index by itself, and leaves the portfolio.
+  // A filter by project is an index range of its own, and extends beyond the portfolio.
   if (!columns.has("organization_id") || !columns.has("project_id") || within(table, filter) === "record")
     return undefined;
   const organizations = setOf("viewer_organizations", permission);
@@ -337,7 +337,7 @@ export function portfolioRowsSql(table: PortfolioTable, filter: PortfolioRequest
   return sql`(${sql.join(parts, " union all ")})`;
 }
 
-/** That a column has one of some values, which stand in the text. */
+/** Condition that a column has one of some values, as literals. */
 function oneOf(column: string, values: readonly string[]): SQL {
   const list = sql.join(
     [...new Set(values)].toSorted().map((value) => sql.literal(value)),
@@ -346,7 +346,7 @@ function oneOf(column: string, values: readonly string[]): SQL {
   return sql`t.${sql.identifier(column)} = any (array[${list}]::text[])`;
 }
 
-/** The few rows that are the viewer's own, such as a buyer's, as far as no other branch has them. */
+/** The viewer's own records, such as a buyer's, unless another branch has them. */
 function ownRows(
   table: PortfolioTable,
   ownProjects: SQL | null,
@@ -356,7 +356,8 @@ function ownRows(
   const byProject = within(table, filter) === "record";
   const inOwnProjects = among(sql`t.project_id`, ownProjects);
   const elsewhere = [
-    // Asked for by project, the other branches show all that the policy shows, but for projects with own leads only.
+    // With a filter by project, the other branches cover everything that the policy shows, except in projects with
+    // own leads only.
     byProject
       ? inOwnProjects
       : sql`t.organization_id <> all ((select ${setOf("viewer_organizations", table.permission)})::uuid[]) and (${among(sql`t.project_id`, setOf("viewer_projects", table.permission))}) is not true`,
@@ -375,7 +376,7 @@ function ownRows(
   return sql`select t.* from ${sql.identifier(...table.source)} t where ${sql.join(where, " and ")}`;
 }
 
-/** A list of one project may leave the portfolio. */
+/** A list of one project may extend beyond the portfolio. */
 export function within(
   table: Pick<PortfolioTable, "members">,
   filter: Record<string, unknown> | null | undefined,
@@ -386,9 +387,9 @@ export function within(
 }
 
 /**
- * The condition that a row belongs to the viewer's portfolio. The policies of most tables limit them to it; what belongs to
- * no organization, such as somebody's own sign-ins, is in no portfolio. A filter by project leaves it, as far as the policy
- * goes.
+ * Condition that a row belongs to the viewer's portfolio. The policies of most tables limit rows to it; records
+ * without an organization, such as a user's own sign-ins, are in no portfolio. A filter by project extends beyond it,
+ * as far as the policy permits.
  */
 export function scope(
   table: Pick<PortfolioTable, "name" | "permission" | "members" | "hasPublicRows">,
@@ -403,8 +404,9 @@ export function scope(
 }
 
 /**
- * The first rows of one project. PERF: who sees own records only in it would have all the others read and omitted, and the planner
- * cannot know in which projects that is so. Here each project takes one of two ways, along an index each; the policy decides as ever.
+ * The first rows of one project. PERF: for a viewer who only sees their own records in it, all others would be read
+ * and discarded, and the planner cannot know for which projects that is the case. Here each project takes one of two
+ * paths, along an index each; the policy still applies.
  * @param id the project
  */
 export function projectSql(
@@ -421,7 +423,7 @@ export function projectSql(
   return sql`(${branch(sql`${id} <> all ${own}`)} union all ${branch(sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = any ${own}`)})`;
 }
 
-/** The rows of a table with those deleted ones that the viewer may see. */
+/** Rows of a table, including the deleted ones that the viewer may see. */
 export function withDeleted({ name, source }: Pick<PortfolioTable, "name" | "source">): SQL {
   return sql`(select * from ${sql.identifier(...source)} union all select * from app_hidden.deleted_records(null::${sql.identifier(...name)}))`;
 }

@@ -67,7 +67,7 @@ export function portfolioField(
       first: {
         description: `Maximum number of records, up to ${MAX_FIRST}. Default: ${fallback}.`,
         type: GraphQLInt,
-        // No default of the schema, but known to what looks at operations.
+        // Not a default in the schema, but visible to code that inspects operations.
         extensions: { size: fallback },
       },
       offset: { description: "Number of records to skip.", type: GraphQLInt },

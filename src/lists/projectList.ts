@@ -1,4 +1,4 @@
-/** The list on a project of what some see only their own of: leads. */
+/** Project lists of which some viewers only see their own records: leads. */
 import { lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sourceName, tableName, type AnyResource } from "../schema/recordTables.ts";
@@ -8,7 +8,7 @@ import { projectSql, withDeleted } from "./portfolio.ts";
 import type { AnyStep, AnyScope, AnyType, AnyInput } from "../schema/stackTypes.ts";
 import type { FieldArgs } from "postgraphile/grafast";
 
-/** Whether a field is such a list: nothing but the whole project, or being assigned, shows a record of it. */
+/** Whether a field is such a list: records are visible either with access to the entire project or by assignment. */
 export function isProjectList(scope: AnyScope): boolean {
   const { isPgManyRelationListField, pgRelationDetails: details, pgFieldResource: resource } = scope;
   if (!isPgManyRelationListField || details?.codec.name !== "projects") return false;
@@ -22,7 +22,7 @@ export function isProjectList(scope: AnyScope): boolean {
   );
 }
 
-/** Has the list take the rows of each project along an index. */
+/** Makes the list read the rows of each project along an index. */
 export function rowsOfProject(
   build: GraphileBuild.Build,
   resource: AnyResource,

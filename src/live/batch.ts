@@ -1,6 +1,6 @@
-/** What was read of an organization's events at once. */
+/** A page of an organization's events. */
 
-/** An event as a viewer may read it. */
+/** An event as visible to a viewer. */
 export interface LiveEvent {
   readonly sequence: number;
   /** Such as lead.created. */
@@ -8,17 +8,20 @@ export interface LiveEvent {
   readonly projectId: string | null;
   readonly subjectType: string;
   readonly subjectId: string;
-  /** When the transaction that wrote it began, in milliseconds since 1970. */
+  /** Start of the transaction that wrote it, in milliseconds since 1970. */
   readonly occurredAt: number;
-  /** JSON, as webhooks are sent it. */
+  /** JSON, as sent to webhooks. */
   readonly message: string;
 }
 
-/** All events with `after < sequence <= upto` that the viewers of a feed may read. What is made of it is made once. */
+/**
+ * All events with `after < sequence <= upto` that the viewers of a feed may read. Derived representations are
+ * computed once.
+ */
 export class Batch {
   readonly after: number;
   readonly upto: number;
-  /** The last sequence when it was read. */
+  /** The latest sequence number when it was read. */
   readonly head: number;
   readonly events: readonly LiveEvent[];
   readonly #made = new Map<string, unknown>();
@@ -30,25 +33,25 @@ export class Batch {
     this.events = events;
   }
 
-  /** What `make` gives the first time for this key. */
+  /** The memoized result of `make` for this key. */
   once<T>(key: string, make: () => T): T {
     if (!this.#made.has(key)) this.#made.set(key, make());
     return this.#made.get(key) as T;
   }
 }
 
-/** Which events a subscriber wants: those that match all that is given. */
+/** Filter of a subscriber: all given conditions must match. */
 export interface EventFilter {
   /** Names such as lead.created, lead.* or *. */
   readonly names?: readonly string[] | undefined;
   readonly projectId?: string | undefined;
   readonly subjectType?: string | undefined;
   readonly subjectId?: string | undefined;
-  /** One of these. */
+  /** Any of these. */
   readonly subjectIds?: ReadonlySet<string>;
 }
 
-/** Whether an event matches a filter, as it would that of eventsConnection. */
+/** Whether an event matches a filter; same semantics as eventsConnection. */
 export function matches(event: LiveEvent, filter: EventFilter): boolean {
   const { names, projectId, subjectType, subjectId, subjectIds } = filter;
   if (projectId !== undefined && event.projectId !== projectId) return false;

@@ -1,25 +1,25 @@
 /**
- * Hears of the commits of organizations whose events somebody follows. A process that runs background work hears of them on the connection of
- * that; another one has a connection of its own, from the first stream on.
+ * Receives notifications of commits in followed organizations. Processes with background work use their shared
+ * listener connection; others open a connection of their own with the first stream.
  */
 import type { Logger } from "../base/log.ts";
 import { type Line, type ListenConnection, type Listener, openListener } from "../database/listener.ts";
 
 export interface CommitsOptions {
-  /** That of plat_authenticator. */
+  /** Of plat_authenticator. */
   connectionString: string;
-  /** The connection of the process that listens; one of its own where omitted. */
+  /** Shared listener connection; default: a connection of its own. */
   listenConnection?: ListenConnection | undefined;
   log: Logger;
-  /** Organizations that are followed now. */
+  /** Currently followed organizations. */
   followed: () => Iterable<string>;
-  /** Told of a commit, with the last sequence of the organization. */
+  /** Called for each commit with the latest sequence number of the organization. */
   committed: (organizationId: string, sequence: number) => void;
 }
 
 export class Commits {
   readonly #options: CommitsOptions;
-  /** Organizations whose commits the database notifies of. */
+  /** Organizations that the database sends notifications for. */
   readonly #listened = new Set<string>();
   #opening: Promise<Listener> | undefined;
   #listener: Listener | undefined;
@@ -29,18 +29,18 @@ export class Commits {
   }
 
   /**
-   * Has the database notify of an organization's commits. Where the connection is broken, its repair does; what was committed meanwhile is for
-   * others to find.
-   * @throws where the database cannot be reached for the first time
+   * Subscribes to the commits of an organization. If the connection is broken, reconnecting subscribes; polling finds
+   * commits missed meanwhile.
+   * @throws if the database is unreachable on the first connection
    */
   async follow(organizationId: string): Promise<void> {
     const line = (await this.#open()).current();
-    // Nobody may follow it any more.
+    // Nobody may be following it any more.
     if (line && [...this.#options.followed()].includes(organizationId))
       await this.#listen(organizationId, line).catch(() => {});
   }
 
-  /** A connection that breaks listens to nothing any more. */
+  /** A broken connection loses its subscriptions. */
   unfollow(organizationId: string): void {
     if (!this.#listened.delete(organizationId)) return;
     this.#listener

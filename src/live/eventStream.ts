@@ -4,31 +4,35 @@ import { CodedError } from "../base/errors.ts";
 import { type Batch, type EventFilter, type LiveEvent, matches } from "./batch.ts";
 import type { Subscriber } from "./feed.ts";
 
-/** Bytes that wait to be sent above which a stream takes no more. */
+/** Buffered bytes above which a stream accepts no more. */
 const HIGH_WATER = 65_536;
-/** How long a stream waits for its reader unless told otherwise (ms). */
+/** Default time to wait for a slow reader (ms). */
 const READ_WITHIN_MS = 10_000;
-/** Silence after which a comment says that the stream lives (ms); proxies close what is silent for a minute. */
+/**
+ * Idle time after which a comment is sent as a keep-alive (ms); proxies close connections that are idle for a minute.
+ */
 const HEARTBEAT_MS = 15_000;
-/** How long the end of a stream may take to be read (ms). */
+/** Time for reading the end of a stream (ms). */
 const LINGER_MS = 2_000;
 
-/** Bytes that are written at once: what is on its way is a copy of each connection's own, encrypted; the rest is shared by all. */
+/** Bytes per write. Data in flight is an encrypted copy per connection; everything else is shared. */
 const PART = 16_384;
-/** Bytes on their way on all streams of the process; streams that have some of them are not served meanwhile, and catch up. */
+/**
+ * Bytes in flight on all streams of the process. Above it, streams with data in flight are paused and catch up later.
+ */
 const ALL_HIGH_WATER = 64_000_000;
 let waiting = 0;
 
 const HEARTBEAT = Buffer.from(":\n\n");
 
-/** The message of one event. JSON has no line breaks outside of its strings, and none in them. */
+/** Message of one event. JSON contains no unescaped line breaks. */
 const eventText = ({ sequence, message }: LiveEvent): string => `id: ${sequence}\ndata: ${message}\n\n`;
 
-/** Says that there is nothing more up to here: what is not sent is not the reader's to see, or not what they asked for. */
+/** Progress marker: everything up to here was sent, or is not visible to the reader, or does not match the filter. */
 const markText = (sequence: number): string =>
   `event: complete\nid: ${sequence}\ndata: {"sequence":"${sequence}"}\n\n`;
 
-/** What of a batch is sent to all with the same filter; `told` is the last number that it names. */
+/** The part of a batch that is sent to all streams with the same filter; `told` is the last sequence number in it. */
 interface Encoded {
   readonly bytes: Buffer;
   readonly told: number;
@@ -40,22 +44,22 @@ export class EventStream implements Subscriber {
   readonly #filter: EventFilter;
   readonly #filterKey: string;
   readonly #language: (error: CodedError) => string;
-  /** The last number that the reader knows of. */
+  /** The last sequence number that the reader knows. */
   #told: number;
   #isCaughtUp = false;
-  /** When it was last written to, and since when its reader is waited for. */
+  /** When it was last written to, and since when it has been waiting for its reader. */
   #wroteAt = performance.now();
   #waitsSince: number | undefined;
-  /** What is to be written, and its bytes. */
+  /** Write buffer, and its size in bytes. */
   readonly #queue: Buffer[] = [];
   #queued = 0;
   #isWriting = false;
-  /** Called when it takes more again. */
+  /** Called when it accepts data again. */
   onReady = (): void => {};
 
   /**
-   * @param position the sequence behind which it begins
-   * @param tell what the reader is told of an error: JSON
+   * @param position sequence number after which it begins
+   * @param tell serializes an error for the reader, as JSON
    */
   constructor(
     response: ServerResponse,
@@ -69,13 +73,13 @@ export class EventStream implements Subscriber {
     this.#language = options.tell;
   }
 
-  /** Answers the request; anything written does. */
+  /** Sends the response headers; any write does. */
   begin(): void {
     if (this.#response.headersSent) return;
     this.#response.writeHead(200, {
       "Content-Type": "text/event-stream; charset=utf-8",
       "Cache-Control": "no-store",
-      // Of nginx, which would otherwise hold events back until there are many.
+      // Stops nginx from buffering events.
       "X-Accel-Buffering": "no",
     });
     this.#response.write("retry: 1000\n\n");
@@ -83,7 +87,7 @@ export class EventStream implements Subscriber {
 
   isReady(): boolean {
     if (this.#waitsSince !== undefined) return false;
-    // Who has read all of it does not wait for those that have not.
+    // A reader that has received everything does not wait for slower ones.
     return waiting < (this.#isWriting ? ALL_HIGH_WATER : 4 * ALL_HIGH_WATER);
   }
 
@@ -116,7 +120,7 @@ export class EventStream implements Subscriber {
     this.#write(Buffer.from(markText(this.position)));
   }
 
-  /** To be called about once a second: says how far it is, or that it lives; false: its reader is too slow. */
+  /** Called about once a second: sends progress or a keep-alive. Returns false if the reader is too slow. */
   tick(now: number, readWithinMs = READ_WITHIN_MS): boolean {
     if (this.#waitsSince !== undefined) return now - this.#waitsSince <= readWithinMs;
     if (this.#isCaughtUp && this.#told < this.position) this.#mark();
@@ -128,7 +132,7 @@ export class EventStream implements Subscriber {
     const response = this.#response;
     if (response.writableEnded || response.destroyed) return;
     this.begin();
-    // Those who come back after a stop do not all come at once.
+    // Randomized, so that clients do not all reconnect at once after a shutdown.
     const retry = error.code === "UNAVAILABLE" ? `retry: ${Math.round(500 + Math.random() * 2_500)}\n` : "";
     response.end(`${retry}event: end\ndata: ${this.#language(error)}\n\n`);
     const cut = setTimeout(() => response.destroy(), LINGER_MS);
@@ -146,7 +150,7 @@ export class EventStream implements Subscriber {
     if (this.#queued > HIGH_WATER) this.#waitsSince ??= this.#wroteAt;
   }
 
-  /** Writes the next part of what waits, once the one before was taken. */
+  /** Writes the next part of the buffer once the previous one was flushed. */
   #pump(): void {
     const [first] = this.#queue;
     if (!first || this.#response.writableEnded || this.#response.destroyed) {
@@ -164,7 +168,7 @@ export class EventStream implements Subscriber {
     waiting += PART;
     this.#response.write(part, () => {
       waiting -= PART;
-      // Slow is no fault, as long as it goes on.
+      // Slow readers are fine as long as they make progress.
       if (this.#waitsSince !== undefined) this.#waitsSince = performance.now();
       this.#pump();
     });

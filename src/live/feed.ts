@@ -1,50 +1,53 @@
 /**
- * The events of one organization as one set of claims may read them, for all subscribers with these claims. What is committed is read
- * once for all that are up to date; those behind catch up page by page, and join the others where their places meet. A subscriber
- * moves through the sequence without gaps and never back, so nothing is lost or told twice.
+ * Events of one organization as visible with one set of claims, for all subscribers with these claims. New commits
+ * are read once for all subscribers that are up to date; others catch up page by page and join when they have. A
+ * subscriber advances through the sequence without gaps and never goes back, so no event is lost or repeated.
  */
 import type { CodedError } from "../base/errors.ts";
 import { coalesceCalls } from "../base/coalesceCalls.ts";
 import type { Batch } from "./batch.ts";
 
-/** Somebody who is told of events. */
+/** A receiver of events. */
 export interface Subscriber {
-  /** The sequence up to which it was told. */
+  /** The sequence number up to which it has received events. */
   readonly position: number;
-  /** Whether it takes more now. One that does not catches up once `Feed.resume` is called. */
+  /** Whether it accepts more now. If not, it catches up after `Feed.resume`. */
   isReady(): boolean;
-  /** Takes what of a batch lies behind its position, which moves to the end of the batch. */
+  /** Takes the events of a batch after its position, which moves to the end of the batch. */
   take(batch: Batch): void;
-  /** It has been told all that there was when it came; called once. */
+  /** Called once, when it has received everything that existed at its start. */
   caughtUp(): void;
-  /** It is told no more, and why. */
+  /** Called when it is ended, with the reason. */
   end(error: CodedError): void;
 }
 
 export interface FeedOptions {
   /**
-   * Reads the events behind a sequence, of so many numbers at most.
-   * @returns undefined where the viewer has no part in the organization any more
+   * Reads the events after a sequence number, from a range of at most so many numbers.
+   * @returns undefined if the viewer has lost access to the organization
    */
   read(after: number, most: number, lane: "live" | "behind"): Promise<Batch | undefined>;
-  /** The viewer has no part in the organization any more. */
+  /** The viewer has lost access to the organization. */
   lost(): void;
   failed(error: unknown): void;
-  /** A batch was handed to that many subscribers that are up to date. */
+  /** Called with the number of up-to-date subscribers that received a batch. */
   told?(batch: Batch, subscribers: number): void;
 }
 
-/** Numbers of a page. Each that is hidden costs a look at its record, so a page is a tenth of a second at worst. */
+/**
+ * Sequence numbers per page. Each hidden event costs a lookup of its record, so a page takes at most a tenth of a
+ * second.
+ */
 const PAGE = 200;
 
 export class Feed {
   readonly #options: FeedOptions;
-  /** Those that were told all that was read, and those that were not. */
+  /** Subscribers that are up to date, and those that are not. */
   readonly #live = new Set<Subscriber>();
   readonly #behind = new Set<Subscriber>();
-  /** Up to where those that are up to date were told. */
+  /** Position of the subscribers that are up to date. */
   #position = 0;
-  /** There is something up to here; and whether it is read once in any case. */
+  /** Latest known sequence number, and whether a read is required in any case. */
   #wanted = 0;
   #isForced = false;
   readonly #reader: ReturnType<typeof coalesceCalls>;
@@ -64,7 +67,7 @@ export class Feed {
     return this.#live.size === 0 && this.#behind.size === 0;
   }
 
-  /** Up to where all that are up to date were told; undefined where there is none. */
+  /** Position of the subscribers that are up to date; undefined if there are none. */
   get position(): number | undefined {
     return this.#live.size > 0 ? this.#position : undefined;
   }
@@ -79,7 +82,7 @@ export class Feed {
     this.#behind.delete(subscriber);
   }
 
-  /** There are events up to a sequence; without one, there may be less that the viewer may read. */
+  /** There are events up to this sequence number; without it, the viewer may have lost access to some. */
   call(upTo?: number): void {
     if (upTo === undefined) this.#isForced = true;
     else this.#wanted = Math.max(this.#wanted, upTo);
@@ -87,7 +90,7 @@ export class Feed {
     if (this.#behind.size > 0) this.#catcher.call();
   }
 
-  /** Some subscriber takes more again. */
+  /** A subscriber accepts data again. */
   resume(): void {
     if (this.#behind.size > 0) this.#catcher.call();
   }
@@ -98,7 +101,7 @@ export class Feed {
       const after = this.#position;
       const batch = await this.#options.read(after, PAGE, "live");
       if (!batch) return this.#options.lost();
-      // All may have left meanwhile, and others have come at another place.
+      // All may have left meanwhile, and others may have joined at another position.
       if (this.#position !== after) continue;
       this.#position = batch.upto;
       let told = 0;
@@ -121,7 +124,7 @@ export class Feed {
       const ready = [...this.#behind].filter((one) => one.isReady());
       const [first] = ready;
       if (!first) return;
-      // Those a little behind it are served along, as after a restart, when all come back at once.
+      // Subscribers slightly behind it share the page, as after a restart, when all reconnect at once.
       const after = ready.reduce(
         (least, { position }) => (position > first.position - PAGE && position < least ? position : least),
         first.position,
@@ -135,19 +138,19 @@ export class Feed {
         if (subscriber.position < batch.head) continue;
         this.#join(subscriber);
       }
-      // The next page begins with another one.
+      // The next page starts with another subscriber.
       if (this.#behind.delete(first)) this.#behind.add(first);
     }
   }
 
-  /** Has a subscriber that has read to the end follow, unless the others are further by now. */
+  /** Marks a subscriber that has caught up as up to date, unless the others have advanced meanwhile. */
   #join(subscriber: Subscriber): void {
     if (this.#live.size === 0) this.#position = subscriber.position;
     if (subscriber.position < this.#position) return;
     this.#behind.delete(subscriber);
     this.#live.add(subscriber);
     subscriber.caughtUp();
-    // What was committed since the page was read.
+    // Commits since the page was read.
     if (this.#position < this.#wanted) this.#reader.call();
   }
 }

@@ -1,8 +1,8 @@
-/** The feeds of a process: one for each organization and set of claims. */
+/** The feeds of a process: one per organization and set of claims. */
 import type { Claims } from "../database/claims.ts";
 import type { Feed } from "./feed.ts";
 
-/** What of claims decides what is read: sessions of a user read alike. */
+/** The claims that determine visibility, so that sessions of a user share a feed. */
 export const keyOf = ({ userId, tokenId, organizationId, scopes, secondFactorWithholds }: Claims): string =>
   JSON.stringify([userId, tokenId, organizationId, scopes, secondFactorWithholds]);
 
@@ -16,17 +16,17 @@ export class Feeds {
     this.#make = make;
   }
 
-  /** How many there are. */
+  /** Number of feeds. */
   get size(): number {
     return this.#size;
   }
 
-  /** The organizations that somebody follows. */
+  /** Followed organizations. */
   organizations(): Iterable<string> {
     return this.#feeds.keys();
   }
 
-  /** The feed of an organization for a set of claims; made where there is none. */
+  /** The feed of an organization for a set of claims; created if necessary. */
   of(claims: Claims, organizationId: string): Feed {
     let ofOrganization = this.#feeds.get(organizationId);
     if (!ofOrganization) this.#feeds.set(organizationId, (ofOrganization = new Map()));
@@ -39,12 +39,12 @@ export class Feeds {
     return feed;
   }
 
-  /** There are events of an organization up to a sequence. */
+  /** Announces events of an organization up to a sequence number. */
   call(organizationId: string, upTo: number): void {
     for (const feed of this.#feeds.get(organizationId)?.values() ?? []) feed.call(upTo);
   }
 
-  /** The least position of each organization that somebody follows up to date. */
+  /** The lowest position of up-to-date subscribers, per followed organization. */
   positions(): Map<string, number> {
     const least = [...this.#feeds].map(([id, ofOrganization]): [string, number] => {
       const positions = [...ofOrganization.values()].map(({ position }) => position ?? Infinity);
@@ -53,13 +53,13 @@ export class Feeds {
     return new Map(least.filter(([, position]) => position < Infinity));
   }
 
-  /** Goes on with those whose last page could not be read. */
+  /** Retries feeds whose last page could not be read. */
   resume(): void {
     for (const ofOrganization of this.#feeds.values())
       for (const feed of ofOrganization.values()) feed.resume();
   }
 
-  /** Gives up what nobody is told of any more; whether nobody follows the organization now. */
+  /** Removes feeds without subscribers; returns whether nobody follows the organization any more. */
   tidy(organizationId: string): boolean {
     const ofOrganization = this.#feeds.get(organizationId);
     if (!ofOrganization) return false;

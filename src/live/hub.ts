@@ -1,6 +1,6 @@
 /**
- * What a process has of live events: what it hears of commits and reads of events, a feed for each organization and set of claims, and the
- * tokens of those who are told, which are looked at twice a second.
+ * Live events of a process: commit notifications, a feed per organization and set of claims, and the tokens of
+ * subscribers, which are checked twice a second.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Authenticator, Bearer } from "../auth/authenticate.ts";
@@ -18,22 +18,22 @@ import { type LiveNumbers, liveLags } from "./numbers.ts";
 import { EventReads, type Beginning } from "./reads.ts";
 
 export interface HubOptions {
-  /** That of plat_authenticator. */
+  /** Of plat_authenticator. */
   connectionString: string;
-  /** The connection of the process that listens; one of its own, from the first stream on, where omitted. */
+  /** Shared listener connection; default: a connection of its own, opened with the first stream. */
   listenConnection?: ListenConnection | undefined;
   authenticator: Pick<Authenticator, "again">;
   log: Logger;
-  /** How often tokens are looked at, and commits that nobody heard of, in milliseconds. */
+  /** Interval of checks for changed tokens and missed commits, in milliseconds. */
   lookEveryMs?: number;
 }
 
-/** A token with what is told in its name. */
+/** A token with the subscribers that use it. */
 interface Bearing {
   bearer: Bearer;
-  /** Of its access, as EventReads.changed tells it; empty where it is to be found anew. */
+  /** Version of its access, from EventReads.changed; empty if it must be determined again. */
   version: string;
-  /** Whether that is known: before anything is read, so that whatever changes later is noticed. */
+  /** Whether the version is known. It is determined before anything is read, so that later changes are noticed. */
   isKnown: Promise<void>;
   readonly streams: Set<Stream>;
 }
@@ -47,25 +47,25 @@ interface Stream {
 
 export interface Hub {
   /**
-   * The organization that a stream is to be of, by its id or slug, and its last sequence.
-   * @throws CodedError NOT_FOUND where the viewer has no part in it
+   * The organization of a stream, by id or slug, with its latest sequence number.
+   * @throws CodedError NOT_FOUND if the viewer has no access to it
    */
   begin(claims: Claims, organization: string, project: string | undefined): Promise<Beginning>;
   /**
-   * Tells a subscriber of all events behind its position that its token may read, until it is deleted or ended.
+   * Sends a subscriber all events after its position that its token may read, until it is removed or ended.
    * @throws CodedError UNAVAILABLE
    */
   add(subscriber: Subscriber, bearer: Bearer, organizationId: string): Promise<Subscription>;
-  /** Streams and feeds that are open, reads and messages since the start. */
+  /** Open streams and feeds; reads and messages since the start. */
   readonly numbers: Readonly<LiveNumbers>;
-  /** Ends all streams, and refuses others. */
+  /** Ends all streams and refuses new ones. */
   drain(): void;
   stop(): Promise<void>;
 }
 
 export interface Subscription {
   delete(): void;
-  /** The subscriber takes more again. */
+  /** A subscriber accepts data again. */
   resume(): void;
 }
 
@@ -130,7 +130,7 @@ class LiveHub implements Hub {
     this.#counts.streams += 1;
     try {
       await bearing.isKnown;
-      // Until its connection is repaired, the looks find what was committed.
+      // Until the connection is restored, polling finds new commits.
       await this.#commits.follow(organizationId).catch(unreachable);
     } catch (error) {
       this.#remove(stream);
@@ -196,7 +196,7 @@ class LiveHub implements Hub {
     if (this.#feeds.tidy(organizationId)) this.#commits.unfollow(organizationId);
   }
 
-  /** Ends streams of a feed, or of a token. */
+  /** Ends the streams of a feed or token. */
   #end(of: Feed | Bearing, error: CodedError): void {
     for (const bearing of of instanceof Feed ? [...this.#bearings.values()] : [of])
       for (const stream of [...bearing.streams])
@@ -213,7 +213,7 @@ class LiveHub implements Hub {
     const made: Bearing = { bearer, version: "", isKnown: Promise.resolve(), streams: new Set() };
     const find = async () => {
       const [found] = await this.#changed([made]);
-      // One that has ended is found by the next look.
+      // A token that has expired is found by the next check.
       made.version = found?.version ?? "";
     };
     made.isKnown = find();
@@ -239,7 +239,7 @@ class LiveHub implements Hub {
     this.#looking = undefined;
   }
 
-  /** Looks for tokens that have ended or stand for something else, and for events that nobody was called for. */
+  /** Checks for tokens that have expired or whose access has changed, and for events without a notification. */
   async #look(): Promise<void> {
     const now = Date.now() / 1000;
     for (const bearing of [...this.#bearings.values()])
@@ -255,17 +255,17 @@ class LiveHub implements Hub {
     this.#feeds.resume();
   }
 
-  /** Finds out what a token stands for now. */
+  /** Determines what a token currently gives access to. */
   async #renew(bearing: Bearing, version: string | null): Promise<void> {
     let claims: Claims;
     try {
       claims = await this.#options.authenticator.again(bearing.bearer.facts);
     } catch (error) {
       if (error instanceof CodedError && error.code === "UNAUTHENTICATED") return this.#end(bearing, error);
-      // The next look tries again.
+      // The next check retries.
       return this.#failed(error);
     }
-    // One that ended just now, and is let in again, is looked at once more.
+    // A token that expired and became valid again is checked once more.
     bearing.version = version ?? "";
     const isOther = keyOf(claims) !== keyOf(bearing.bearer.claims);
     bearing.bearer = { ...bearing.bearer, claims };
@@ -274,7 +274,7 @@ class LiveHub implements Hub {
       else stream.feed.call();
   }
 
-  /** Has a stream filled as other claims may read. */
+  /** Switches a stream to other claims. */
   #move(stream: Stream, claims: Claims): void {
     stream.feed.delete(stream.subscriber);
     stream.feed = this.#feeds.of(claims, stream.organizationId);
@@ -283,7 +283,7 @@ class LiveHub implements Hub {
   }
 }
 
-/** What a token is known by here. */
+/** Key of a token in this class. */
 function tokenKey({ facts: { userId, sessionId, tokenSha256 } }: Bearer): string {
   return tokenSha256 ? tokenSha256.toString("base64") : `${userId} ${sessionId}`;
 }

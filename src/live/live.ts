@@ -1,4 +1,4 @@
-/** Live events of a process: who may open streams, how many, and the tickets that stand for tokens. */
+/** Entry point of live events: who may open streams, limits, and tickets that replace tokens in URLs. */
 import { createHash, randomBytes } from "node:crypto";
 import type { Pool } from "pg";
 import type { Authenticator, Bearer } from "../auth/authenticate.ts";
@@ -16,25 +16,25 @@ export interface LiveOptions extends Omit<HubOptions, "authenticator"> {
   limits: StreamLimits;
 }
 
-/** What is filled with events. */
+/** A stream to fill with events. */
 export interface Filled extends Subscriber {
-  /** Called when it takes more again. */
+  /** Called when it accepts data again. */
   onReady: () => void;
-  /** To be called about once a second; false: its reader is too slow. */
+  /** Called about once a second; returns false if the reader is too slow. */
   tick(now: number, readWithinMs?: number): boolean;
 }
 
 export interface Live extends Pick<Hub, "begin" | "drain" | "stop"> {
   readonly numbers: LiveNumbers;
-  /** Whoever an Authorization header stands for; undefined without one. @throws CodedError UNAUTHENTICATED */
+  /** The viewer of an Authorization header; undefined without one. @throws CodedError UNAUTHENTICATED */
   bearer(header: string | undefined, ip: string | undefined): Promise<Bearer | undefined>;
-  /** A ticket for a token, and until when it can be used. */
+  /** A ticket for a token, with its expiry. */
   issue(bearer: Bearer): Promise<{ ticket: string; expiresAt: string }>;
-  /** Whoever a ticket stands for, once. @throws CodedError UNAUTHENTICATED */
+  /** Redeems a ticket, which is valid once. @throws CodedError UNAUTHENTICATED */
   redeem(ticket: string, ip: string | undefined): Promise<Bearer>;
-  /** A place among the streams. @throws CodedError RATE_LIMITED, UNAVAILABLE */
+  /** Reserves a place among the streams. @throws CodedError RATE_LIMITED, UNAVAILABLE */
   take(owner: StreamOwner): () => void;
-  /** Fills a stream until what it gives is called. @throws CodedError UNAVAILABLE */
+  /** Fills a stream until the returned function is called. @throws CodedError UNAVAILABLE */
   open(stream: Filled, bearer: Bearer, organizationId: string): Promise<() => void>;
 }
 
@@ -69,7 +69,7 @@ export function createLive({ authenticator, pool, limits, ...options }: LiveOpti
   };
 
   const checked = (bearer: Bearer): Bearer => {
-    // Such a token cannot be asked about again.
+    // Such a token cannot be checked again.
     if (bearer.facts.sessionId === null && bearer.facts.tokenSha256 === null)
       throw new CodedError("UNAUTHENTICATED", "This token is too old for event streams; sign in again.");
     return bearer;

@@ -1,14 +1,14 @@
-/** What is told of live events to those who watch the process. */
+/** Metrics of live events. */
 import diagnostics from "node:diagnostics_channel";
 
 export interface LiveNumbers {
-  /** Streams that are open, and feeds that they are filled from. */
+  /** Open streams, and the feeds that fill them. */
   streams: number;
   feeds: number;
-  /** Pages that were read, and events handed to streams that are up to date, since the start. */
+  /** Pages read, and events delivered to up-to-date streams, since the start. */
   reads: number;
   deliveries: number;
 }
 
-/** Seconds from the beginning of the transaction that wrote an event until it was handed to those who are up to date. */
+/** Seconds from the start of the transaction that wrote an event to its delivery to up-to-date streams. */
 export const liveLags = diagnostics.channel("plat:live-lags");

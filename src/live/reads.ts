@@ -1,4 +1,6 @@
-/** What is read of the database for streams: events as a viewer may see them, and what has changed since. One small pool for all streams of a process. */
+/**
+ * Database reads for streams: visible events, and changes of access. One small pool serves all streams of a process.
+ */
 import type { Pool } from "pg";
 import { FairSemaphore } from "../admission/fairSemaphore.ts";
 import { organizationParty, partyOf } from "../admission/party.ts";
@@ -21,7 +23,7 @@ type EventRow = [
   head: string | null,
 ];
 
-/** Where a stream is to begin. */
+/** Start position of a stream. */
 export interface Beginning {
   readonly organizationId: string;
   readonly projectId: string | undefined;
@@ -31,13 +33,14 @@ export interface Beginning {
 export class EventReads {
   readonly #pool: Pool;
   readonly #withPgClient: ReturnType<ReturnType<typeof makeFusedAdaptor>["createWithPgClient"]>;
-  // One connection each, which the looks share; nobody's many sets of claims hold up another organization.
+  // One connection each, shared with the checks, so that one organization with many sets of claims does not block
+  // another.
   readonly #lanes = {
     live: new FairSemaphore({ capacity: 1 }),
     behind: new FairSemaphore({ capacity: 1 }),
   };
 
-  /** @param connectionString that of plat_authenticator */
+  /** @param connectionString of plat_authenticator */
   constructor(connectionString: string, log: Logger) {
     this.#pool = makePool({
       connectionString,
@@ -53,7 +56,7 @@ export class EventReads {
     this.#withPgClient = makeFusedAdaptor().createWithPgClient({ pool: this.#pool });
   }
 
-  /** Where a stream of an organization, named by its id or slug, begins; undefined where the viewer has no part in it. */
+  /** Start position of a stream for an organization, by id or slug; undefined if the viewer has no access. */
   async begin(
     claims: Claims,
     organization: string,
@@ -70,7 +73,10 @@ export class EventReads {
     return { organizationId, projectId: projectId ?? undefined, head: Number(head) };
   }
 
-  /** The events of an organization behind a sequence, of so many numbers at most; undefined where the viewer has no part in it any more. */
+  /**
+   * The visible events of an organization after a sequence number, from a range of at most so many numbers; undefined
+   * if the viewer has lost access.
+   */
   async events(
     claims: Claims,
     organizationId: string,
@@ -90,8 +96,9 @@ export class EventReads {
   }
 
   /**
-   * Those whose access is of another version than it was, by their place from 1 on, with that; null where the token has ended.
-   * @param versions of their access, as this gave them; empty where one is to be found anew
+   * The tokens whose access version has changed, by position (from 1), with the new version; null if the token has
+   * expired.
+   * @param versions as returned before; empty to determine it again
    */
   async changed(
     of: readonly TokenFacts[],
@@ -110,7 +117,7 @@ export class EventReads {
     return rows;
   }
 
-  /** The organizations that have events behind their positions. */
+  /** Organizations with events after their positions. */
   async moved(positions: ReadonlyMap<string, number>): Promise<string[]> {
     const { rows } = await this.#pool.query<{ id: string }>({
       name: "moved_streams",

@@ -3,8 +3,8 @@ import { CodedError } from "../base/errors.ts";
 const badInput = (message: string, field: string) => new CodedError("BAD_USER_INPUT", message, { field });
 
 /**
- * The number that a sequence is as text; undefined: none was given.
- * @param head the last one that there is
+ * Parses a sequence number; undefined if none was given.
+ * @param head the latest sequence number
  * @throws CodedError BAD_USER_INPUT
  */
 export function sequenceOf(text: string | undefined, head: number, field: string): number | undefined {

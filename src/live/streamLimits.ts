@@ -1,12 +1,12 @@
-/** How many streams there may be in a process, and how they are shared. */
+/** Limits on the number of streams in a process and their distribution. */
 import { networkOf } from "../network/networkOf.ts";
 import { CodedError } from "../base/errors.ts";
 import type { StreamLimits } from "../base/providerOptions.ts";
 
-/** Seconds after which a refused stream may be tried again. */
+/** Seconds after which a refused stream can be retried. */
 const RETRY_S = 10;
 
-/** Whose stream it is. */
+/** Owner of a stream. */
 export interface StreamOwner {
   readonly userId: string;
   readonly organizationId: string;
@@ -23,8 +23,8 @@ export class StreamCounts {
   }
 
   /**
-   * @returns what gives the place back, once
-   * @throws CodedError UNAVAILABLE where the process has as many as it may, RATE_LIMITED where one of the others has
+   * @returns a function that releases the place, once
+   * @throws CodedError UNAVAILABLE at the limit of the process, RATE_LIMITED at one of the other limits
    */
   take({ userId, organizationId, ip }: StreamOwner): () => void {
     const { total, ofOrganization, ofViewer, ofAddress } = this.#limits;

@@ -1,4 +1,4 @@
-/** What subscriptions of GraphQL subscribe to. */
+/** Source of GraphQL subscriptions. */
 import type { Bearer } from "../auth/authenticate.ts";
 import { CodedError } from "../base/errors.ts";
 import type { EventFilter } from "./batch.ts";
@@ -6,7 +6,7 @@ import type { Live } from "./live.ts";
 import { sequenceOf } from "./sequence.ts";
 import { type Update, Updates } from "./updates.ts";
 
-/** The arguments of a subscription. */
+/** Arguments of a subscription. */
 export type Topic =
   | {
       readonly kind: "events";
@@ -22,15 +22,15 @@ export type Topic =
   | { readonly kind: "changed"; readonly ids: readonly string[]; readonly organizationId: string };
 
 export interface Subscriptions {
-  /** @throws CodedError what the transport refuses a stream with */
+  /** @throws CodedError if the transport refuses the stream */
   subscribe(topic: Topic): Promise<AsyncIterableIterator<Update, undefined>>;
 }
 
 const MOST_IDS = 100;
 
 /**
- * @param asked how the token is found, whose address the request is from, who is told when the subscription ends by itself, and who ends it
- * when its reader has gone: an iterator over it that waits for its next value cannot
+ * @param asked how to find the token, the client address, whom to notify when the subscription ends, and who ends it
+ * when the client disconnects: an iterator that waits for its next value cannot
  */
 export function subscriptions(
   live: Live,

@@ -1,27 +1,27 @@
-/** Live events as an asynchronous iterator, for subscriptions of GraphQL: which events there are, in pages, and up to where that is all. */
+/** Live events as an async iterator for GraphQL subscriptions: pages of events with progress. */
 import type { CodedError } from "../base/errors.ts";
 import { type Batch, type EventFilter, type LiveEvent, matches } from "./batch.ts";
 import type { Subscriber } from "./feed.ts";
 
-/** What there is since the update before. */
+/** Changes since the previous update. */
 export interface Update {
   readonly organizationId: string;
-  /** In the order of their sequence. */
+  /** In order of sequence. */
   readonly events: readonly Pick<LiveEvent, "sequence" | "subjectId">[];
-  /** All of what was asked for up to this sequence has been told. */
+  /** All requested events up to this sequence number were delivered. */
   readonly upTo: number;
 }
 
-/** Events of an update. */
+/** Events per update. */
 const PAGE = 100;
-/** Events that wait for their reader above which no more are taken. */
+/** Maximum number of buffered events. */
 const HIGH_WATER = 500;
-/** How long they may wait unless told otherwise (ms). */
+/** Default time to wait for a slow reader (ms). */
 const READ_WITHIN_MS = 10_000;
 
 export class Updates implements Subscriber, AsyncIterableIterator<Update, undefined> {
   position: number;
-  /** Why it ended, where it did so by itself. */
+  /** Why it ended, if not by request. */
   error: CodedError | undefined;
   onReady = (): void => {};
   onClose = (): void => {};
@@ -52,7 +52,7 @@ export class Updates implements Subscriber, AsyncIterableIterator<Update, undefi
     this.#flush();
   }
 
-  /** The first update says that all there was is told, whether that was something or not. */
+  /** The first update reports that the backlog was delivered, even if it was empty. */
   caughtUp(): void {
     this.#isDue = true;
     this.#flush();

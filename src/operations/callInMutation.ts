@@ -1,4 +1,4 @@
-/** The SQL statement of an operation: one call, in a transaction of its own. */
+/** SQL statement of a mutation: one function call, in a transaction of its own. */
 import type { ExecutableStep } from "postgraphile/grafast";
 import { listOfCodec, pgSelect, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
@@ -14,7 +14,7 @@ interface CallParameter {
   optional?: boolean;
 }
 
-/** What pg gives the FROM of a function: a value by its name, or by its place where nothing before was omitted. */
+/** Argument format of pg for a function in FROM: by name, or by position if no earlier argument was omitted. */
 interface Digest {
   placeholder: SQL;
   name?: string;
@@ -24,9 +24,10 @@ interface Digest {
 const repeatParameter: CallParameter = { name: "$repeat", codec: TYPES.jsonb, optional: true };
 
 /**
- * Selects from the row that a call returns, or from the rows of the array that it returns.
- * @param of.call makes the call from the arguments that were given, each with the name of its parameter
- * @param of.$repeat a value of `idempotencyOf`; with one, a repeated request gets the first answer without a second call
+ * Selects from the row that a call returns, or from the rows of the returned array.
+ * @param of.call builds the call from the given arguments, each with its parameter name
+ * @param of.$repeat a value of `idempotencyOf`; with one, a repeated request gets the first response without a second
+ * call
  */
 export function callInMutation(
   resource: AnyResource,
@@ -37,7 +38,7 @@ export function callInMutation(
     $repeat: ExecutableStep;
   },
 ) {
-  // Last: an optional value that is undefined is not among the digests.
+  // Last: an optional undefined value is not part of the digests.
   const parameters = [...of.parameters, repeatParameter];
   const steps = [...of.steps, of.$repeat];
   const from = (...digests: Digest[]): SQL => {

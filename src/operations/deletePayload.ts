@@ -1,18 +1,18 @@
-/** `DeleteXPayload`: what a generated deletion answers. */
+/** `DeleteXPayload`: the payload of a generated deletion. */
 import { constant, type ExecutableStep } from "postgraphile/grafast";
 import type { GraphQLFieldConfig } from "postgraphile/graphql";
 import type { AnyResource } from "../schema/recordTables.ts";
 import type { AnyStep, AnyType } from "../schema/stackTypes.ts";
 
-/** How operations call the records of a table: by the tag @operationName, else like their type. */
+/** Name of a table's records in mutations: the tag @operationName, otherwise like their type. */
 export function operationNameOf(build: GraphileBuild.Build, resource: AnyResource): string {
   const name = resource.extensions?.tags?.operationName;
   return typeof name === "string" ? name : build.inflection.tableType(resource.codec);
 }
 
 /**
- * What a payload tells caches: a payload is no record, and one that is kept under its `id` would be taken for the record itself.
- * @param idOf the id from the step of the payload
+ * Cache hints of a payload: a payload is not a record, and caching it under its `id` would replace the record itself.
+ * @param idOf returns the id from the step of the payload
  */
 export function deletedFields(
   build: GraphileBuild.Build,
@@ -34,7 +34,10 @@ export function deletedFields(
   };
 }
 
-/** Registers the payload of a table: id, deleted, deletedId, deletedType, and the records that foreign keys tagged @parent lead to. */
+/**
+ * Registers the payload of a table: id, deleted, deletedId, deletedType, and the records that foreign keys tagged
+ * @parent refer to.
+ */
 export function registerDeletePayload(build: GraphileBuild.Build, resource: AnyResource): void {
   const typeName = operationNameOf(build, resource);
   build.registerObjectType(

@@ -1,6 +1,7 @@
 /**
- * Dry runs: with `dryRun: true` in its input a mutation is carried out in a transaction that is rolled back, and the answer has what it
- * did, and would have set off, in `extensions.effects`. See docs/dry-runs.md, and src/database/dryRun.ts for the transaction.
+ * Dry runs: with `dryRun: true` in its input, a mutation is executed in a transaction that is rolled back, and the
+ * response lists its effects in `extensions.effects`. See docs/dry-runs.md, and src/database/dryRun.ts for the
+ * transaction.
  */
 import {
   getOperationAST,
@@ -16,18 +17,18 @@ import {
 import { workOf } from "../admission/operationWork.ts";
 import { CodedError } from "../base/errors.ts";
 
-/** The field of every input. */
+/** The input field of every mutation. */
 export const dryRunField = {
   name: "dryRun",
   description:
     "If true, the mutation is executed and rolled back; `extensions.effects` of the response lists what it would have done.",
 } as const;
 
-/** The same of an operation that has no dry run. */
+/** The same for mutations without a dry run. */
 export const noDryRun =
   "Refused where it is true: the operation has no dry run, since it acts outside of the database, or counts attempts, before anything is stored.";
 
-/** Transforms of arguments that neither store anything nor ask anybody outside; what others do is done for good. */
+/** Transforms of arguments without effects outside the transaction. */
 const inert: ReadonlySet<string> = new Set([
   "freshSecret",
   "hideCredentials",
@@ -37,12 +38,12 @@ const inert: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What becomes of a dry run of an operation: it is carried out in a transaction that is HELD, to be rolled back; or the operation has
- * an argument of its OWN, and says in its answer what it would do, with the records as they are; or there is NONE.
+ * Kinds of dry run: HELD executes in a transaction that is rolled back; OWN has an argument of its own and returns
+ * the planned effects with unchanged records; NONE.
  */
 export type DryRunKind = "HELD" | "OWN" | "NONE";
 
-/** @param hasOwn whether the operation has an argument of that name */
+/** @param hasOwn whether the mutation has an argument of that name */
 export function dryRunKind(transforms: readonly string[], hasOwn: boolean): DryRunKind {
   if (hasOwn) return "OWN";
   return transforms.every((transform) => inert.has(transform)) ? "HELD" : "NONE";
@@ -55,12 +56,12 @@ const refusal = (): CodedError =>
     { field: dryRunField.name, reason: "NO_DRY_RUN" },
   );
 
-/** @throws CodedError BAD_USER_INPUT where what is done for good would be done for a dry run */
+/** @throws CodedError BAD_USER_INPUT if a dry run would have permanent effects */
 export function refuseOutside(transform: string, pgSettings: object | null | undefined): void {
   if (!inert.has(transform) && workOf(pgSettings)?.heldTransaction) throw refusal();
 }
 
-/** The fields of the operation itself, fragments expanded. */
+/** Top-level fields of the operation, fragments expanded. */
 function rootFields(document: DocumentNode, { selections }: SelectionSetNode): FieldNode[] {
   return selections.flatMap((selection) => {
     if (selection.kind === Kind.FIELD) return [selection];
@@ -73,7 +74,7 @@ function rootFields(document: DocumentNode, { selections }: SelectionSetNode): F
   });
 }
 
-/** As the input type of the mutation says. */
+/** As declared in the input type of the mutation. */
 function kindOf(schema: GraphQLSchema, { name }: FieldNode): DryRunKind | undefined {
   const field = schema.getMutationType()?.getFields()[name.value];
   const type = getNullableType(field?.args.find((arg) => arg.name === "input")?.type);
@@ -83,7 +84,7 @@ function kindOf(schema: GraphQLSchema, { name }: FieldNode): DryRunKind | undefi
 
 /**
  * Whether an operation is a dry run.
- * @throws CodedError BAD_USER_INPUT where some of its fields are and others are not, or one cannot be
+ * @throws CodedError BAD_USER_INPUT if only some of its fields are, or one does not support it
  */
 export function isDryRun(
   schema: GraphQLSchema,

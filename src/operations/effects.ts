@@ -1,13 +1,13 @@
-/** What the answer of a dry run lists: `extensions.effects`. */
+/** Contents of `extensions.effects` in the response of a dry run. */
 import type { DryEvent, DryRunFindings } from "../database/dryRun.ts";
 
-/** Evaluates conditions of an organization's workflows: whether each holds. */
+/** Evaluates conditions of an organization's workflows. */
 export type EvaluateConditions = (
   organizationId: string,
   items: { condition: unknown; data: object | undefined }[],
 ) => Promise<boolean[]>;
 
-/** A unit or lot that would become another's, or free. */
+/** A unit or lot whose claim would change. */
 interface ClaimEffect {
   subjectType: string;
   subjectId: string;
@@ -15,7 +15,7 @@ interface ClaimEffect {
   to: unknown;
 }
 
-/** An amount that would be due, given back, or other than before. */
+/** An amount that would become due, be refunded or change. */
 interface MoneyEffect {
   event: string;
   subjectId: string;
@@ -24,9 +24,9 @@ interface MoneyEffect {
 }
 
 export interface Effects {
-  /** In the order of the stream, as `events` would show them. */
+  /** In stream order, as in `events`. */
   events: DryEvent[];
-  /** How many there are beside. */
+  /** Number of further events. */
   moreEvents: number;
   claims: ClaimEffect[];
   money: MoneyEffect[];
@@ -37,7 +37,7 @@ export interface Effects {
   workflows: { id: string; name: string; event: string; subjectId: string }[];
 }
 
-/** Tasks that write to somebody; a test compares them with what the tasks import. */
+/** Tasks that send messages; a test compares them with the imports of the tasks. */
 export const writingTasks: ReadonlySet<string> = new Set([
   "account__changed",
   "affiliation__changed",
@@ -64,7 +64,7 @@ export const writingTasks: ReadonlySet<string> = new Set([
   "workflow_mail__send",
 ]);
 
-/** Where the amount of a record stands that moves money, or makes it due. */
+/** Column with the amount of a record that moves money or makes it due. */
 const amounts: Readonly<Record<string, string>> = {
   deposit: "amount",
   charge: "amount",
@@ -88,7 +88,7 @@ function claimOf({ subjectType, subjectId, changes }: DryEvent): ClaimEffect[] {
   return change ? [{ subjectType, subjectId, from: change[0], to: change[1] }] : [];
 }
 
-/** Workflows without those whose conditions do not hold; conditions and their data stay here. */
+/** Drops workflows whose conditions are not met; conditions and their data are not returned. */
 async function startsOf(
   candidates: DryRunFindings["workflows"],
   evaluate: EvaluateConditions | undefined,
@@ -111,7 +111,7 @@ async function startsOf(
   return starts;
 }
 
-/** The list of what was found; of what is committed only what its events tell, since all else follows by itself. */
+/** List of effects; for committed changes only their events, since everything else follows by itself. */
 export async function effectsOf(
   findings: DryRunFindings | Pick<DryRunFindings, "events" | "moreEvents">,
   evaluate: EvaluateConditions | undefined,

@@ -1,4 +1,4 @@
-/** The call of a function in the SQL of its operation: each argument by its name, as ids and checked values. */
+/** The SQL function call of an operation: named arguments, with ids resolved and values checked. */
 import { TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { baseCodec, camel } from "../schema/codecNames.ts";
@@ -21,11 +21,11 @@ const isSlugArgument = ({ codec }: PgResourceParameter) => baseCodec(codec) === 
 
 const typeOf = ({ codec }: { codec: PgCodec }) => sql.literal(sql.compile(codec.sqlType).text);
 
-/** A parameter as its value is sent: as text, where SQL makes an id of it or checks it. */
+/** A parameter as sent: as text if SQL resolves it to an id or checks it. */
 export const sentParameter = (parameter: PgResourceParameter): PgResourceParameter =>
   isSlugArgument(parameter) || isCheckedArgument(parameter) ? { ...parameter, codec: TYPES.text } : parameter;
 
-/** Slugs become ids in SQL; scalars are checked one by one, so that a refusal names the argument. */
+/** SQL resolves slugs to ids; scalars are checked one by one, so that a refusal names the argument. */
 function argumentSql(parameter: PgResourceParameter, value: SQL, others: SQL, tableOfResult: string): SQL {
   const name = parameter.name!;
   if (isCheckedArgument(parameter)) {
@@ -37,7 +37,7 @@ function argumentSql(parameter: PgResourceParameter, value: SQL, others: SQL, ta
   return sql`app_hidden.record_id(${sql.literal(table)}, ${value}, ${sql.literal(camel(name))})`;
 }
 
-/** What app_hidden.checked is told of other arguments, so that it refuses all that are bad. */
+/** Other arguments passed to app_hidden.checked, so that it reports all invalid ones. */
 function asOthers(others: readonly [PgResourceParameter, SQL][]): SQL {
   const each = others.map(
     ([parameter, value]) =>
@@ -46,7 +46,7 @@ function asOthers(others: readonly [PgResourceParameter, SQL][]): SQL {
   return each.length === 0 ? sql`'[]'` : sql`jsonb_build_array(${sql.join(each, ", ")})`;
 }
 
-/** The call with the arguments that were given, each with the name of its parameter. */
+/** Builds the call from the given arguments, each with its parameter name. */
 export function functionCall(
   resource: AnyResource,
   parameters: readonly PgResourceParameter[],
@@ -58,7 +58,7 @@ export function functionCall(
   );
   const [first, ...others] = named.filter(([parameter]) => isCheckedArgument(parameter));
   const args = named.map(([parameter, value]) => {
-    // The first one that is looked at answers for all.
+    // The first checked argument reports for all.
     const told = asOthers(parameter === first?.[0] ? others : []);
     return sql`${sql.identifier(parameter.name!)} => ${argumentSql(parameter, value, told, tableOfResult)}`;
   });

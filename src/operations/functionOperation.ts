@@ -1,4 +1,4 @@
-/** The mutation behind a volatile function: its arguments are the members of `input`. */
+/** The mutation of a volatile function: its arguments are the fields of `input`. */
 import { context as contextStepOf, get, lambda, type ExecutableStep } from "postgraphile/grafast";
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import { TYPES, type PgResourceParameter } from "postgraphile/@dataplan/pg";
@@ -17,7 +17,7 @@ import {
 } from "./inputFields.ts";
 import type { Operation } from "./operation.ts";
 
-/** The operation of a function that the viewer may execute; `@withoutId` where another argument says which record. */
+/** The mutation of a function that the viewer may execute; `@withoutId` if another argument identifies the record. */
 export function functionOperation(build: GraphileBuild.Build, resource: AnyResource): Operation {
   const { GraphQLNonNull } = build.graphql;
   const functionName = resource.extensions?.pg?.name ?? resource.name;
@@ -63,7 +63,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
           repeat,
         }),
       );
-      // What is done before the statement is done in the order of the fields too, and once.
+      // Work before the statement also runs in the order of the fields, and once.
       if (own.some(({ codec }) => transformOf(codec))) $values.hasSideEffects = true;
       return callInMutation(resource, {
         parameters: parameters.map(sentParameter),
@@ -75,7 +75,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
   };
 }
 
-/** The fields of `input` that are arguments of the function. */
+/** Fields of `input` that are arguments of the function. */
 function argumentMembers(
   build: GraphileBuild.Build,
   parameters: readonly PgResourceParameter[],

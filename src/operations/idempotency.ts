@@ -1,17 +1,20 @@
 /**
- * Repeats of a mutation: a request with an idempotency key (header `Idempotency-Key`, or `idempotencyKey` in the input,
- * which comes first) has its effect once; within 24 hours the same viewer, key and body get the first answer again.
+ * Idempotency of mutations: a request with an idempotency key (header `Idempotency-Key`, or `idempotencyKey` in the
+ * input, which takes precedence) takes effect once; within 24 hours the same viewer, key and body get the first
+ * response again.
  *
- * - The key is claimed, the effect made and the answer kept in one statement, so in one transaction: a repeat in parallel
- *   waits for it, one after a crash finds both or neither. What failed is not kept and may be tried again.
- * - The body is document, variables and operation name as they were sent; another body under the key is refused.
+ * - Claiming the key, the effect and storing the response are one statement, so one transaction: a concurrent retry
+ *   waits for it, one after a crash finds both or neither. Failures are not stored and can be retried.
+ * - The body consists of document, variables and operation name as sent; another body under the key is refused.
  * - Each field of a request has a place under the key, by its order in the operation.
- * - Kept is the row that the field answered, not what the request selected of it or read through it: the record's own
- *   fields come back as they were, records around it as they are now and as far as the viewer may see them.
- * - Kept rows are encrypted with the key, of which only a SHA-256 is kept, because a row can hold what is shown once, such as
- *   an access token; the body is kept as an HMAC under the key, because it can hold a password.
- * - A dry run looks at no key: it is carried out each time.
- * - Where a field has the kept answer, claim_answer raises a notice (OperationWork.noticed), and the request is answered with the header `Idempotency-Replayed: true`.
+ * - What is stored is the row that the field returned, not the selection of the request: the record's own fields are
+ *   returned as they were, related records as they are now and as far as the viewer may see them.
+ * - Stored rows are encrypted with the key, of which only a SHA-256 is stored, because a row can contain secrets that
+ *   are shown once, such as an access token; the body is stored as an HMAC under the key, because it can contain a
+ *   password.
+ * - A dry run ignores the key: it is executed each time.
+ * - If a field has a stored response, claim_answer raises a notice (OperationWork.noticed), and the response has the
+ *   header `Idempotency-Replayed: true`.
  */
 import { createHmac } from "node:crypto";
 import { context, lambda, operationPlan, type ExecutableStep } from "postgraphile/grafast";
@@ -20,24 +23,24 @@ import { sql, type SQL } from "postgraphile/pg-sql2";
 import { workOf } from "../admission/operationWork.ts";
 import { CodedError } from "../base/errors.ts";
 
-/** What the context of a request tells about repeats. */
+/** Idempotency data in the context of a request. */
 export interface IdempotencyFacts {
-  /** The header `Idempotency-Key` as it was sent. */
+  /** The header `Idempotency-Key` as sent. */
   readonly header: string | undefined;
-  /** What the request asks, in a form that is equal for equal requests. */
+  /** Canonical form of the request. */
   body(): string;
 }
 
 declare global {
   namespace Grafast {
     interface Context {
-      /** Undefined for an operation that did not come over HTTP: such a one is not repeated. */
+      /** Undefined for an operation that did not come over HTTP, which is never deduplicated. */
       repeats?: IdempotencyFacts;
     }
   }
 }
 
-/** The member of every input. */
+/** The input field of every mutation. */
 export const idempotencyField = {
   name: "idempotencyKey",
   description:
@@ -65,18 +68,19 @@ export function idempotencyIn(
   input: Record<string, unknown>,
   { repeats, pgSettings }: { repeats?: IdempotencyFacts; pgSettings?: Grafast.Context["pgSettings"] },
 ): { key: string; body: string } | undefined {
-  // A dry run neither gives what was kept under the key nor takes it.
+  // A dry run neither replays nor stores a response.
   const key = repeats && !workOf(pgSettings)?.heldTransaction?.isDry && keyOf(input, repeats);
   if (!key) return undefined;
   return { key, body: createHmac("sha256", key).update(repeats!.body()).digest("hex") };
 }
 
-/** How many mutation fields a plan has so far; a document is planned field by field, in its order. */
+/** Number of mutation fields in a plan so far; a document is planned field by field, in order. */
 const places = new WeakMap<object, number>();
 
 /**
- * What claim_answer and keep_answer take, undefined without a key. Call it once per mutation field, while it is planned.
- * @param becomes the column of the answer whose user the operation signs in
+ * Arguments of claim_answer and keep_answer, undefined without a key. Call it once per mutation field, during
+ * planning.
+ * @param becomes the result column with the user whom the mutation signs in
  */
 export function idempotencyOf($input: ExecutableStep, becomes: string | undefined): ExecutableStep {
   const plan = operationPlan();
@@ -88,7 +92,7 @@ export function idempotencyOf($input: ExecutableStep, becomes: string | undefine
   });
 }
 
-/** The call, but only where the key is new; otherwise what the call returned then. One row, like the call itself. */
+/** The call, executed only if the key is new; otherwise its stored result. One row, like the call itself. */
 export function onlyOnce(codec: PgCodec, repeat: SQL, call: SQL): SQL {
   const answer = codec.attributes ? sql`(once.r).*` : sql`once.r`;
   // OFFSET 0 keeps the planner from evaluating the call once per column.

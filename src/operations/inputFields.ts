@@ -1,4 +1,4 @@
-/** The members of an operation's `input`, and what becomes of their values on the way to SQL. */
+/** Fields of a mutation's `input`, and the transformation of their values on the way to SQL. */
 import { TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dataplan/pg";
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { workOf } from "../admission/operationWork.ts";
@@ -7,7 +7,7 @@ import type { AnyType } from "../schema/stackTypes.ts";
 import { refuseOutside } from "./dryRun.ts";
 
 /**
- * Replaces a value before SQL sees it, such as a password by its hash or a file by what refers to it; named by the tag
+ * Replaces a value before it reaches SQL, such as a password by its hash or a file by a reference; named by the tag
  * @transform of a domain.
  */
 export type ArgumentTransform = (
@@ -15,11 +15,11 @@ export type ArgumentTransform = (
   details: {
     member: string;
     operation: string;
-    /** What a file of the operation is for; see Operation. */
+    /** Purpose of uploaded files; see Operation. */
     uploadTarget: string;
     input: Record<string, unknown>;
     context: Grafast.Context;
-    /** What tells a repeat of the request from a new one: a value of `idempotencyOf`. */
+    /** Identity of the request for idempotency: a value of `idempotencyOf`. */
     repeat: unknown;
   },
 ) => unknown;
@@ -36,7 +36,7 @@ export const describeId = "Id of the record.";
 const describeVersion =
   "The `version` that the client read. If the record has changed since, the mutation is refused with VERSION_MISMATCH.";
 
-/** The granted columns of a table; for an update its id and expectedVersion too. */
+/** The granted columns of a table; for an update also id and expectedVersion. */
 export function columnMembers(
   build: GraphileBuild.Build,
   codec: PgCodec,
@@ -82,14 +82,14 @@ export function columnMembers(
   return members;
 }
 
-/** What values pass through on their way. */
+/** Context of transforms. */
 interface Passage {
   fieldName: string;
   uploadTarget: string;
   repeat?: unknown;
 }
 
-/** The object that create_record and update_record take: column names, only the members that were given. */
+/** The object passed to create_record and update_record: column names, only given fields. */
 export async function toColumns(
   members: Member[],
   input: Record<string, unknown>,
@@ -109,7 +109,7 @@ export async function toColumns(
   return result;
 }
 
-/** What becomes of values in SQL is a piece of work of its own where they are many. */
+/** Converting many values is scheduled as separate work. */
 const beforeSql = async (context: Grafast.Context): Promise<void> => workOf(context.pgSettings)?.nextPiece();
 
 async function passThrough(
@@ -126,7 +126,7 @@ async function passThrough(
   return implementation(value, { member, operation: fieldName, uploadTarget, input, context, repeat });
 }
 
-/** The arguments of a function, by their names in SQL. */
+/** Arguments of a function, by SQL name. */
 export async function argumentValues(
   input: Record<string, unknown>,
   context: Grafast.Context,
@@ -155,7 +155,7 @@ export async function argumentValues(
   return values;
 }
 
-/** Whether the service makes the value itself, by the tag @given of a domain: no member of the input. */
+/** Whether the service supplies the value itself, by the tag @given of a domain: not an input field. */
 export function isGiven(codec: PgCodec): boolean {
   return codec.extensions?.tags?.given !== undefined;
 }
@@ -166,6 +166,6 @@ export function transformOf(codec: PgCodec): string | undefined {
   return typeof tag === "string" ? tag : codec.domainOfCodec ? transformOf(codec.domainOfCodec) : undefined;
 }
 
-/** The tags @transform of what has a codec. */
+/** The tags @transform of anything with a codec. */
 export const transformsOf = (of: readonly { codec: PgCodec }[]): string[] =>
   of.flatMap(({ codec }) => transformOf(codec) ?? []);

@@ -1,4 +1,4 @@
-/** createX (uploadX where a column is a file), updateX and deleteX of a table, from what is granted on it. */
+/** createX (uploadX if a column is a file), updateX and deleteX of a table, according to its grants. */
 import { context as contextStepOf, get, lambda, object, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import type { GraphQLOutputType } from "postgraphile/graphql";
@@ -26,13 +26,13 @@ function recordStatement(
   });
 }
 
-/** The operations that grants on the table make. */
+/** The mutations that follow from grants on the table. */
 export function tableOperations(build: GraphileBuild.Build, resource: AnyResource): Operation[] {
   const typeName = build.inflection.tableType(resource.codec);
   const extensions = resource.extensions ?? {};
   const operations: Operation[] = [];
   const outputType = () => build.getGraphQLTypeByPgCodec(resource.codec, "output") as GraphQLOutputType;
-  // As the operations call it, where that is not the name of the type.
+  // Name in mutations, if it differs from the type.
   const operationName = operationNameOf(build, resource);
   const isFile = Object.values(resource.codec.attributes as Record<string, AnyType>).some(
     (a) => a.codec.extensions?.tags?.scalar === "Upload",

@@ -1,7 +1,7 @@
 /**
- * PERF: remembers what the behavior engine worked out. It parses the same texts for each field of the schema, and looks
- * through the whole registry and through all attributes each time; what comes out depends on the texts alone. This takes
- * the time to build the schema down to a third.
+ * PERF: memoizes the behavior engine. It parses the same texts for each field of the schema, and searches the entire
+ * registry and all attributes each time, although the result depends on the texts alone. This reduces the time to
+ * build the schema to a third.
  */
 declare global {
   namespace GraphileConfig {
@@ -18,20 +18,20 @@ type Specs = ReturnType<Behavior["parseBehaviorString"]>;
 
 const none = Object.freeze({ behaviorString: "", stack: Object.freeze([]) }) as unknown as Resolved;
 
-/** Classes that remember already. */
+/** Classes that are already memoized. */
 const prepared = new WeakSet<object>();
-/** What is remembered of each engine, and of all: not needed once its schema is built. */
+/** Memoized results per engine, released once its schema is built. */
 const perEngine: WeakMap<Behavior, unknown>[] = [];
 const parsed = new Map<string, Specs>();
 
-/** What is remembered of an engine. */
+/** Memoized results of an engine. */
 function rememberedOf<V>(): WeakMap<Behavior, V> {
   const known = new WeakMap<Behavior, V>();
   perEngine.push(known);
   return known;
 }
 
-/** The value of a key, made when it is first asked for. */
+/** The value of a key, computed on first use. */
 function remembered<K, V>(
   known: { get(key: K): V | undefined; set(key: K, value: V): unknown },
   key: K,
@@ -42,7 +42,7 @@ function remembered<K, V>(
   return value;
 }
 
-/** What of the engine its types keep to themselves. */
+/** Private members of the engine. */
 interface Inner {
   build: GraphileBuild.Build;
   globalDefaultBehavior: Resolved;
@@ -60,7 +60,7 @@ interface Inner {
   ): Resolved;
 }
 
-/** A tree of tuples, with what is known of each: the engine compares each tuple with all others. */
+/** A tree of tuples with memoized results: the engine compares each tuple with all others. */
 interface OfTuples {
   next: Map<unknown, OfTuples>;
   behavior?: Resolved;
@@ -68,7 +68,7 @@ interface OfTuples {
 
 const ofTuples = (): OfTuples => ({ next: new Map() });
 
-/** Lets the engine remember, object by object; the objects themselves are frozen, so their class is changed. */
+/** Memoizes the engine, object by object; the objects themselves are frozen, so their class is replaced. */
 function prepare(prototype: Behavior): void {
   const { getPreferencesAppliedBehaviors, entityMatches, parseBehaviorString } = prototype;
   const resolved = rememberedOf<Map<string, Resolved>>();
@@ -80,9 +80,9 @@ function prepare(prototype: Behavior): void {
   prototype.parseBehaviorString = function (text) {
     return remembered(parsed, text, () => parseBehaviorString.call(this, text));
   };
-  // One of those belongs to one kind of entity, so it and the filter say all.
+  // An entity of this type has one kind, so entity and filter form the key.
   const matches = new WeakMap<Resolved, Map<string, boolean | undefined>>();
-  // The engine registers what is not, and warns.
+  // The engine registers unknown behaviors, and warns.
   const registered = rememberedOf<Map<string, boolean>>();
   prototype.entityMatches = function (type, entity, filter) {
     const behavior = this.getBehaviorForEntity(type, entity);
@@ -144,7 +144,7 @@ function prepare(prototype: Behavior): void {
   );
 }
 
-/** As the engine decides: the last one that the filter falls under. */
+/** Same rule as the engine: the last match wins. */
 function lastMatch(specs: Specs, filter: readonly string[]): boolean | undefined {
   const found = specs.findLast(({ scope, positive }) => {
     const skipped = filter.length - scope.length;
@@ -152,7 +152,7 @@ function lastMatch(specs: Specs, filter: readonly string[]): boolean | undefined
       skipped >= 0 &&
       scope.every((rule, index) => {
         const part = filter[skipped + index];
-        // Of a filter with a star one match is enough.
+        // For a filter with a wildcard, one match is enough.
         if (part === "*") return rule === "*" || positive;
         return rule === "*" || rule === part;
       })
@@ -165,7 +165,8 @@ export const BehaviorCachePlugin: GraphileConfig.Plugin = {
   name: "BehaviorCachePlugin",
   version: "1.0.0",
   schema: {
-    // Adds nothing. The engine asks for it before anybody asks the engine; half of the hooks of `init` come before ours could.
+    // Adds nothing. The engine requests it before anybody uses the engine; half of the `init` hooks run before ours
+    // could.
     globalBehavior(unchanged, { behavior }) {
       const prototype = Object.getPrototypeOf(behavior) as Behavior;
       if (!prepared.has(prototype)) prepare(prototype);

@@ -1,11 +1,11 @@
 /**
- * House policy on what is shown:
- * - root lists and connections for tables tagged @portfolio only; lists, no connections, elsewhere
- * - aggregates on those connections only
- * - a column tagged @masked or @writeOnly is written through operations but read through a computed column of the same
- *   name; it is no filter, order, group or aggregate, whatever else its comment says
- * - orderBy offers an attribute when an index holds it, partial indexes included (see src/lists/orders.ts)
- * - groups are made by what has few values: enumerations, yes or no, the record it belongs to, and times
+ * Conventions for the exposed schema:
+ * - root lists and connections only for tables tagged @portfolio; elsewhere lists, no connections
+ * - aggregates only on those connections
+ * - a column tagged @masked or @writeOnly is written through mutations but read through a computed column of the same
+ *   name; it cannot be filtered, sorted, grouped or aggregated, whatever else its comment says
+ * - orderBy offers attributes that are indexed, including by partial indexes (see src/lists/orders.ts)
+ * - groups are offered for columns with few values: enumerations, booleans, parent records, and times
  */
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { baseCodec } from "../schema/codecNames.ts";
@@ -41,11 +41,11 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
   version: "1.0.0",
   gather: {
     hooks: {
-      // Stock says no to partial indexes; ours all leave out deleted rows, which no list shows.
+      // The stock plugin excludes partial indexes; ours all exclude deleted rows, which no list shows.
       pgCodecs_attribute(_info, { pgAttribute, attribute }) {
         const indexes = pgAttribute.getClass()?.getIndexes() ?? [];
         attribute.extensions = Object.assign(Object.create(null), attribute.extensions, {
-          // A view has no indexes; a column tagged @indexed stands for one that its table has.
+          // A view has no indexes; a column tagged @indexed is indexed in its table.
           isIndexed:
             pgAttribute.getTags().indexed !== undefined ||
             indexes.some((index) => index.getKeys().some((key) => key?.attname === pgAttribute.attname)),

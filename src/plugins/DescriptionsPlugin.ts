@@ -1,7 +1,7 @@
 /**
- * Says what is made by rule and not by a comment of the database: enumerations (by their domain's comment), figures over
- * lists, conditions on them, and operations on tables (by their table's comment). The SDL is the API's reference, so
- * nothing in it goes without a sentence; test/schema/descriptions.test.ts holds that.
+ * Describes generated parts of the schema that have no comment in the database: enumerations (by their domain's
+ * comment), aggregates, conditions on them, and mutations of tables (by their table's comment). The SDL is the
+ * reference of the API, so every part is described; enforced by test/schema/descriptions.test.ts.
  */
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import type {
@@ -49,13 +49,13 @@ const comparisons: Record<string, string> = {
   lessThanOrEqualTo: "Less than or equal to this value.",
 };
 
-/** Arguments of connections, in place of what PostGraphile says of them. */
+/** Arguments of connections, replacing PostGraphile's descriptions. */
 const stackArguments: Record<string, string> = {
   groupBy: "Fields to group by. Records with equal values of all of them form a group.",
   having: "Returns only the groups whose aggregates satisfy these conditions.",
 };
 
-/** Types of PostGraphile and graphql-js, in place of what these say of them. */
+/** Types of PostGraphile and graphql-js, replacing their descriptions. */
 const stackTypes: Record<string, string> = {
   Query: "Read operations. A query never changes data.",
   Mutation: "Write operations. The mutations of a request are executed one after the other.",
@@ -63,7 +63,7 @@ const stackTypes: Record<string, string> = {
   PageInfo: "Position of a page within a connection.",
 };
 
-/** Types that hold figures or conditions on them, by their names. */
+/** Types of aggregates and of conditions on them, by name. */
 function describeType(name: string): string | undefined {
   const having = new RegExp(`^(\\w+)Having(${figureNames})Input$`).exec(name);
   if (having)
@@ -94,10 +94,10 @@ function describeCondition(
   return `Conditions on \`${fieldName}\`. ${description ?? ""}`.trim();
 }
 
-/** PERF: asked once per enumeration. */
+/** PERF: called once per enumeration. */
 const enumsByName = new WeakMap<object, Map<string, string | undefined>>();
 
-/** The comment of the domain behind an enumeration, or of its table where no column or argument uses the domain. */
+/** The comment of the domain of an enumeration, or of its table if no column or argument uses the domain. */
 function describeEnum(build: GraphileBuild.Build, name: string): string | undefined {
   let enums = enumsByName.get(build.input);
   if (!enums) {
@@ -106,7 +106,7 @@ function describeEnum(build: GraphileBuild.Build, name: string): string | undefi
       const enumName = extensions?.tags?.enumName;
       if (typeof enumName === "string" && !enums.has(enumName)) enums.set(enumName, codec.description);
     }
-    // The first of a name says what it is.
+    // The first part of a name is decisive.
     for (const codec of [...build.allPgCodecs].toReversed())
       if (codec.extensions?.tags?.enum !== undefined) {
         const typeName = build.getGraphQLTypeNameByPgCodec(codec, "output");
@@ -120,7 +120,7 @@ function describeEnum(build: GraphileBuild.Build, name: string): string | undefi
 const tableCodec = (build: GraphileBuild.Build, typeName: string): PgCodec | undefined =>
   recordTables(build).find(({ codec }) => build.inflection.tableType(codec) === typeName)?.codec;
 
-/** `UPDATED_AT_TRUNCATED_TO_DAY` by the column's comment. */
+/** `UPDATED_AT_TRUNCATED_TO_DAY`, by the column's comment. */
 function describeGrouping(codec: PgCodec | undefined, value: string): string {
   const [constant, unit] = value.split("_TRUNCATED_TO_");
   const column = constant!.toLowerCase();
@@ -131,7 +131,7 @@ function describeGrouping(codec: PgCodec | undefined, value: string): string {
   return description ? `${groups} ${description}` : groups;
 }
 
-/** PERF: asked once per field of the schema. */
+/** PERF: called once per field of the schema. */
 const functionsByName = new WeakMap<object, Map<string, AnyResource>>();
 
 function functionNamed(build: GraphileBuild.Build, name: string): AnyResource | undefined {
@@ -144,7 +144,7 @@ function functionNamed(build: GraphileBuild.Build, name: string): AnyResource | 
   return functions.get(name);
 }
 
-/** The tags of the function behind a field: `@arg city …` in its comment describes an argument, as in operations. */
+/** Tags of the function of a field: `@arg city …` in its comment describes an argument, as in mutations. */
 function functionTags(
   build: GraphileBuild.Build,
   Self: GraphQLObjectType,
@@ -159,7 +159,7 @@ function functionTags(
 export const DescriptionsPlugin: GraphileConfig.Plugin = {
   name: "DescriptionsPlugin",
   version: "1.0.0",
-  // Its sentences come before the ones that are made of a field's name.
+  // Its descriptions take precedence over those derived from field names.
   before: ["OutputShapesPlugin"],
   schema: {
     hooks: {

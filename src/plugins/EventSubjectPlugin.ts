@@ -1,6 +1,7 @@
 /**
- * `Event.subject`: the record that the event is about, a union of all record types. Null where the record is deleted or
- * the viewer may not see it. A subject such as lead_source is the type LeadSource; that of a table tagged `@subject` is its tag's.
+ * `Event.subject`: the record that the event is about, a union of all record types. Null if the record is deleted or
+ * the viewer may not see it. A subject such as lead_source has the type LeadSource, unless a table has the tag
+ * `@subject`.
  */
 import { lambda, type ExecutableStep } from "postgraphile/grafast";
 import { camel } from "../schema/codecNames.ts";
@@ -23,7 +24,7 @@ function subjects(build: GraphileBuild.Build): Map<string, AnyResource> {
   );
 }
 
-/** The names of types by those of subjects, where they differ. */
+/** Type names by subject, if they differ. */
 function tagged(resources: ReadonlyMap<string, AnyResource>): Map<string, string> {
   return new Map(
     [...resources].flatMap(([name, { codec }]) => {

@@ -1,7 +1,7 @@
 /// <reference types="postgraphile" />
 /**
- * Files in the schema: the interfaces Image and Document, which the tables tagged `@file` have, and uploads of rows, which go
- * to the database before the statement.
+ * Files in the schema: the interfaces Image and Document, implemented by tables tagged `@file`, and uploads of rows,
+ * which are sent to the database before the statement.
  */
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import type { PgCodec } from "postgraphile/@dataplan/pg";
@@ -16,7 +16,7 @@ declare global {
   }
 }
 
-/** Fields in the spelling of GraphQL, with their descriptions. */
+/** Fields as named in GraphQL, with descriptions. */
 const common: Record<string, [type: string, description: string]> = {
   id: ["ID!", "UUID; ids in ascending order are in order of creation."],
   url: ["URL!", "Download URL. It expires after a few minutes unless the file is public."],
@@ -34,7 +34,7 @@ const interfaces: Record<string, { description: string; fields: typeof common }>
     description: "An image of any record, such as a unit or a project.",
     fields: {
       ...common,
-      thumbnailUrl: ["URL", "URL of a thumbnail."],
+      thumbnailUrl: ["URL", "URL of a smaller version, for lists."],
       alt: ["String", "Alternative text for screen readers."],
       sequence: ["Int!", "Position among the images of the record; 0 is the first and the cover."],
       width: ["Int", "Width in pixels."],
@@ -46,7 +46,7 @@ const interfaces: Record<string, { description: string; fields: typeof common }>
     fields: {
       ...common,
       description: ["String", "Free-text description of the content."],
-      public: ["Boolean!", "Whether everybody who may see the record may also see the file."],
+      public: ["Boolean!", "Whether everyone who can see the record can see the file."],
       uploadedBy: ["User", "The user who uploaded the file; visible to members of the same organization."],
     },
   },
@@ -66,7 +66,7 @@ export const FilesPlugin: GraphileConfig.Plugin = {
       pgCodecs_PgCodec(_info, { pgCodec, pgType }) {
         if (pgType.typname !== "data_upload" || pgType.getNamespace()?.nspname !== "app_public") return;
         const { toPg } = pgCodec;
-        // The adaptor brings its rows to the database before the statement.
+        // The adaptor sends its rows to the database before the statement.
         pgCodec.toPg = (value) => (value instanceof Preloaded ? (value as AnyType) : toPg(value));
       },
     },

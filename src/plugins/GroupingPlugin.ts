@@ -1,6 +1,7 @@
 /**
- * Groups of aggregates by time, and by its hour, day, week, month, quarter and year, all in UTC and spelt as DateTime and Date are;
- * the stock ones know hour and day only, in the form of PostgreSQL. Distinct ids of a table are counted as its rows.
+ * Groups aggregates by time, truncated to hour, day, week, month, quarter or year, in UTC and formatted as DateTime
+ * and Date; the stock plugin only supports hour and day, in PostgreSQL's format. Distinct ids of a table are counted
+ * as its rows.
  */
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
@@ -60,7 +61,7 @@ export const GroupingPlugin: GraphileConfig.Plugin = {
             build.inflection.attribute({ attributeName: first, codec: resource.codec }) === fieldName,
         );
         if (!isKey) return field;
-        // PERF: each value is there once; to sort them in order to find that out takes most of the time.
+        // PERF: all values are distinct; sorting them to find that out dominates the cost.
         return {
           ...field,
           plan: ($row) => $row.select(sql`count(*)`, TYPES.bigint),

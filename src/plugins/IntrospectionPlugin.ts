@@ -1,7 +1,8 @@
 /**
- * PERF: the stack keeps what it read of the catalog for a schema that the same instance would build again: 25 MB as one text, and the
- * sources of all functions and policies. Here no instance builds two (`npm run dev` makes a new one), so that this plugin, which stands
- * for the stack's own, lets go of the text when it is parsed and of the sources when the schema is built.
+ * PERF: PostGraphile keeps the introspected catalog in case the same instance rebuilds the schema: 25 MB as text, and
+ * the sources of all functions and policies. Our instances build one schema (`npm run dev` creates a new instance),
+ * so this replacement of the stock plugin releases the text when it is parsed and the sources when the schema is
+ * built.
  */
 import { PgIntrospectionPlugin } from "postgraphile/graphile-build-pg";
 
@@ -19,7 +20,7 @@ type Introspections = Awaited<
 >;
 
 const stock = PgIntrospectionPlugin.gather as Required<Gather>;
-/** What helpers are handed; of its cache only what is let go of. */
+/** Input of helpers; of its cache only what is released. */
 interface Info {
   cache: { introspectionResultsPromise: unknown };
 }
@@ -37,7 +38,7 @@ function dropSources(introspections: Introspections): void {
   }
 }
 
-/** One for each instance. */
+/** Per instance. */
 export function createIntrospectionPlugin(): GraphileConfig.Plugin {
   let known: Introspections = [];
   const helpers = {

@@ -1,4 +1,4 @@
-/** `WorkflowExecution.subject`: the purchase or the lead that an execution is about, or that its subject is of. */
+/** `WorkflowExecution.subject`: the purchase or lead that an execution is about, or that its subject belongs to. */
 import { lambda } from "postgraphile/grafast";
 import { recordUnion } from "../schema/recordUnion.ts";
 import type { AnyResource } from "../schema/recordTables.ts";
@@ -17,7 +17,7 @@ export const LeadOrBuyerPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: recordUnion("LeadOrBuyerPlugin", {
       name: "LeadOrBuyer",
-      description: "A lead or a buyer.",
+      description: "The person whom a record is about, before or after the purchase begins.",
       field: {
         of: "WorkflowExecution",
         name: "subject",

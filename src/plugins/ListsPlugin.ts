@@ -1,6 +1,6 @@
 /**
- * Lists and connections: `filter`, `first`, `offset`, `orderBy` (and `sort` where a table has it) on each of them, with
- * one cap and one default; root lists of tables tagged `@portfolio <permission>` along their indexes.
+ * Lists and connections: `filter`, `first`, `offset`, `orderBy` (and `sort` if a table has it) on each of them, with
+ * one maximum and one default; root lists of tables tagged `@portfolio <permission>` use their indexes.
  *
  * Replaces the stock arguments condition, first, offset and orderBy.
  */

@@ -1,10 +1,10 @@
 /**
  * Tables with columns tagged `@masked`, which the roles of the API may not read:
- * - rows come from the view app_hidden.masked_<table>, whose masked columns have what the viewer may know
- * - the function `<table>_<column>` of such a column, which says how it is served, is not called: the column is read
- * - other functions of a row get one that has null in place of what is masked, but for the columns of `@reads column …` in
- *   their comment: these they get as the viewer may know them. PERF: a row with masks in it keeps PostgreSQL from putting
- *   the body of a function in the place of its call.
+ * - rows come from the view app_hidden.masked_<table>, in which masked columns contain what the viewer may know
+ * - the function `<table>_<column>` of such a column, which defines how it is exposed, is not called: the column is
+ *   read
+ * - other functions of a row get null in masked columns, except those listed in `@reads column …` in their comment,
+ *   which they get as the viewer may know them. PERF: a row with masks keeps PostgreSQL from inlining the function.
  */
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { tagTexts } from "../schema/codecNames.ts";
@@ -41,7 +41,7 @@ function maskedTable(pgClass: PgClass): MaskedTable | undefined {
     : undefined;
 }
 
-/** The row that a function gets which reads the masked columns `reads`. */
+/** The row passed to a function that reads the masked columns `reads`. */
 function rowWithout({ name, columns }: MaskedTable, row: SQL, reads: string[]): SQL {
   const values = columns.map((column) =>
     column.masked && !reads.includes(column.name)
@@ -77,7 +77,7 @@ export const MaskedTablesPlugin: GraphileConfig.Plugin = {
           const isComposite = Boolean(resourceOptions.codec?.attributes);
           resourceOptions.from = ({ placeholder }: { placeholder: SQL }) => {
             const value = sql`(${placeholder}).${sql.identifier(column.name)}`;
-            // In FROM, a function sees the row beside it without LATERAL.
+            // In FROM, a function can refer to the row beside it without LATERAL.
             return isComposite ? sql`unnest(array[${value}])` : value;
           };
           return;

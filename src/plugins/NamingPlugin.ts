@@ -1,14 +1,14 @@
 /**
- * Gives fields and types the names of the contract where the stock inflection says otherwise: a plain `id`, input
- * types that end in Input once, `leads` beside `leadsConnection`.
+ * Names of fields and types where the contract differs from the stock inflection: a plain `id`, input types that end
+ * in Input once, `leads` beside `leadsConnection`.
  */
 /// <reference types="postgraphile" />
 import { tagTexts } from "../schema/codecNames.ts";
 
-/** Names of composite types, known once tableType has named them, which comes first. */
+/** Names of composite types, determined by tableType, which is called first. */
 const composites = new Set<string>();
 
-// PERF: names are asked for again with each field, and made word by word with a dictionary.
+// PERF: names are requested again for each field, and computed word by word with a dictionary.
 const plurals = new Map<string, string>();
 const singulars = new Map<string, string>();
 const graphqlNames = new Map<string, string>();
@@ -29,9 +29,9 @@ export const NamingPlugin: GraphileConfig.Plugin = {
   version: "1.0.0",
   gather: {
     hooks: {
-      // Comments in dollar quotes begin with a line break; the blank line after the tags is no part of the text.
+      // Dollar-quoted comments begin with a line break; the blank line after the tags is not part of the text.
       pgIntrospection_introspection: {
-        // Those read tags, and whoever reads first has them parsed for all.
+        // These read tags, and the first reader has them parsed for all.
         before: [
           "PgFakeConstraintsPlugin",
           "PgEnumTablesPlugin",
@@ -47,7 +47,7 @@ export const NamingPlugin: GraphileConfig.Plugin = {
   },
   inflection: {
     replace: {
-      // Stock: "row_id", to leave `id` to the Node interface, which this API does not have.
+      // Stock: "row_id", which reserves `id` for the Node interface.
       _attributeName(_previous, _options, { attributeName, codec }) {
         const attribute = codec.attributes[attributeName]!;
         return this.coerceToGraphQLName((attribute.extensions?.tags?.name as string) || attributeName);
@@ -56,7 +56,7 @@ export const NamingPlugin: GraphileConfig.Plugin = {
       singularize: (previous, _options, text) => remembered(singulars, text, () => previous!(text)),
       coerceToGraphQLName: (previous, _options, text) =>
         remembered(graphqlNames, text, () => previous!(text)),
-      // A composite type has its own name (NotificationSettings); what ends in _input has no output to name.
+      // A composite type has its own name (NotificationSettings); one that ends in _input has no output type.
       tableType(previous, _options, codec) {
         if (codec.extensions?.isTableLike) return remembered(tableTypes, codec, () => previous!(codec));
         const name = this.upperCamelCase(codec.name.endsWith("Input") ? `${codec.name}AsOutput` : codec.name);
@@ -70,7 +70,7 @@ export const NamingPlugin: GraphileConfig.Plugin = {
           ? typeName.slice(0, -"AsOutput".length)
           : `${typeName}Input`;
       },
-      // Ranges of PostgreSQL are arguments of filters, given as DateRange and the like, which ListsPlugin makes.
+      // PostgreSQL ranges are filter arguments, given as DateRange and the like, which ListsPlugin creates.
       rangeType(previous, _options, codec) {
         return `Pg${previous!(codec)}`;
       },
@@ -79,7 +79,7 @@ export const NamingPlugin: GraphileConfig.Plugin = {
         if (text === "BigFloat") return "Decimal";
         return previous!(text);
       },
-      // `@listName offers` of a view: its list across the portfolio, where that is not called like its type.
+      // `@listName offers` of a view: name of its list across the portfolio, if it differs from its type.
       allRowsList(previous, _options, resource) {
         return tagTexts(resource.extensions?.tags, "listName")[0] ?? previous!(resource);
       },
@@ -87,7 +87,7 @@ export const NamingPlugin: GraphileConfig.Plugin = {
         const [name] = tagTexts(resource.extensions?.tags, "listName");
         return name === undefined ? previous!(resource) : this.connectionField(name);
       },
-      // Enumeration values are upper case in the database already.
+      // Enumeration values are already upper case in the database.
       enumValue(_previous, _options, value) {
         return value;
       },

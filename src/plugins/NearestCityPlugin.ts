@@ -1,7 +1,7 @@
 /// <reference types="postgraphile" />
 /**
- * `nearestCity` takes no arguments: where the viewer is comes from the address of the request. The function of SQL that
- * finds the city takes the coordinates; this puts them in.
+ * `nearestCity` takes no arguments: the viewer's location comes from the address of the request. This passes the
+ * coordinates to the SQL function.
  */
 import { context, get, lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES } from "postgraphile/@dataplan/pg";
@@ -15,7 +15,7 @@ declare global {
   }
 }
 
-/** Where the viewer is, or null. */
+/** Location of the viewer, or null. */
 export function viewerPlaceStep(): ExecutableStep {
   return lambda(context(), ({ ip, viewerPlace }) => viewerPlace?.(ip) ?? null) as unknown as ExecutableStep;
 }

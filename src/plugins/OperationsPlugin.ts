@@ -1,14 +1,14 @@
 /**
- * Mutations: one field per operation, exactly one argument `input`, the record itself as the answer.
+ * Mutations: one field per operation, exactly one argument `input`, returning the record itself.
  *
- * They come from grants and functions, so that an operation needs no TypeScript:
- * - a table with INSERT, UPDATE or DELETE granted gets createX, updateX, deleteX, carried out by
+ * They are derived from grants and functions, so that a mutation needs no TypeScript:
+ * - a table with INSERT, UPDATE or DELETE granted gets createX, updateX, deleteX, executed by
  *   app_hidden.create_record, update_record and delete_record as the viewer;
- * - a volatile function is the mutation of its name, its arguments are the members of `input`; where the first argument
- *   is `input jsonb`, the granted columns of the table that it returns are members too;
- * - a function named like a generated operation replaces it.
+ * - a volatile function is the mutation of its name, its arguments are the fields of `input`; if the first argument
+ *   is `input jsonb`, the granted columns of the table that it returns are fields too;
+ * - a function named like a generated mutation replaces it.
  *
- * Each takes an idempotency key, except functions tagged `@eachTime`.
+ * Each accepts an idempotency key, except functions tagged `@eachTime`.
  */
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import { constant } from "postgraphile/grafast";
@@ -36,9 +36,10 @@ declare global {
   }
 }
 
-/** Up to the first full stop that ends a sentence; nothing where there is no description. */
-function firstSentence(description: string | null | undefined): string {
-  return /^[\s\S]*?\.(?=\s|$)/.exec(description ?? "")?.[0] ?? "";
+/** First sentence of a description, with the second if the first is short. */
+function summary(description: string | null | undefined): string {
+  const [first = "", second = ""] = (description ?? "").match(/[\s\S]*?\.(?=\s|$)/g) ?? [];
+  return first.split(" ").length > 6 ? first : first + second;
 }
 
 export const OperationsPlugin: GraphileConfig.Plugin = {
@@ -76,8 +77,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
               operation.inputTypeName,
               {},
               () => ({
-                description:
-                  `Input of \`${operation.fieldName}\`. ${firstSentence(operation.description)}`.trim(),
+                description: `Input of \`${operation.fieldName}\`. ${summary(operation.description)}`.trim(),
                 fields: () => inputFields(build, operation),
               }),
               `OperationsPlugin: ${operation.fieldName}`,
@@ -89,7 +89,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
       },
       GraphQLObjectType_fields(fields, build, context) {
         const deleted = /^Delete(\w+)Payload$/.exec(context.Self.name)?.[1];
-        // Of a function that answers more than the generated operation.
+        // For a function that returns more than the generated mutation.
         if (deleted && fields.id && fields.deleted && !fields.deletedId)
           return build.extend(
             fields,
@@ -98,7 +98,7 @@ export const OperationsPlugin: GraphileConfig.Plugin = {
           );
         if (!context.scope.isRootMutation) return fields;
         const { GraphQLNonNull } = build.graphql;
-        // PERF: all at once, since each extension copies what is there.
+        // PERF: all at once, since each extension copies the existing fields.
         const ofOperations = operationsOf(build).map((operation) => [
           operation.fieldName,
           context.fieldWithHooks({ fieldName: operation.fieldName }, () => ({
@@ -152,7 +152,7 @@ function operationsOf(build: GraphileBuild.Build): Operation[] {
   return list;
 }
 
-/** Tables whose grants make operations: all but those with `@behavior -operation`. */
+/** Tables whose grants create mutations: all without `@behavior -operation`. */
 function writableTables(build: GraphileBuild.Build): AnyResource[] {
   return recordTables(build).filter((resource) => build.behavior.pgResourceMatches(resource, "operation"));
 }
@@ -179,7 +179,7 @@ function inputFields(
 ): Record<string, GraphQLInputFieldConfig> {
   const fields: Record<string, GraphQLInputFieldConfig> = {};
   for (const { name, type, description, codec } of operation.members())
-    // The kind of a file and what it is for, for whoever reads it before the operation is carried out.
+    // Kind and purpose of a file, for reading it before the mutation is executed.
     fields[name] = {
       type,
       description,

@@ -1,6 +1,7 @@
 /**
- * Nullability of outputs: elements of array columns are never null, those of the keys of a group may be, and @notNull on a function makes its field so.
- * Descriptions that every table shares are written here once, and that of a record beside others says when it is null.
+ * Nullability of outputs: elements of array columns are never null, those of group keys may be, and @notNull on a
+ * function makes its field non-null. Descriptions shared by every table are defined here; those of related records
+ * say when they are null.
  */
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import type { AnyScope, AnyType } from "../schema/stackTypes.ts";
@@ -55,7 +56,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
           let type = field.type as GraphQLOutputType;
           const required = isNonNullType(type);
           const inner = required ? (type as AnyType).ofType : type;
-          // Whatever a group has in common may be null, such as the assignee of leads without one.
+          // A group key may be null, such as the assignee of unassigned leads.
           const { isNodeField } = context.scope as { isNodeField?: boolean };
           const mayHoldNull = context.scope.fieldName === "keys" || isNodeField;
           if (isListType(inner) && !isNonNullType(inner.ofType) && !mayHoldNull) {
@@ -80,7 +81,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
       },
       GraphQLInputObjectType_fields_field(field, build, context) {
         const { fieldName, pgCodec } = context.scope;
-        // What a composite type always has when it is read may be omitted when it is written.
+        // Fields that a composite type always has on output may be omitted on input.
         const optional =
           pgCodec && !pgCodec.extensions?.isTableLike && build.graphql.isNonNullType(field.type);
         return {
@@ -93,7 +94,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** The description of a field that leads to one record by a foreign key, with what its null means. */
+/** Description of a field for a referenced record, with the meaning of null. */
 function withoutRecord(scope: GraphileBuild.ScopeObjectFieldsField, description = ""): string {
   const { pgRelationDetails: details, fieldName } = scope as AnyScope;
   const relation = details?.registry.pgRelations[details.codec.name]?.[details.relationName];
@@ -117,7 +118,7 @@ const ofStack =
 
 const stockConnection = /^Reads and enables pagination through a set of `(\w+)`\.$/;
 
-/** For the sentence of the stack about a field that is a connection. */
+/** Replaces PostGraphile's description of connection fields. */
 function connectionDescription(stock: string): string | undefined {
   const typeName = stockConnection.exec(stock)?.[1];
   return (
@@ -126,7 +127,7 @@ function connectionDescription(stock: string): string | undefined {
   );
 }
 
-/** Of the types that the stack makes for connections, by their names. */
+/** Connection types of PostGraphile, by name. */
 function pageTypeDescription(stock: string): string | undefined {
   const [, node] = /^A `(\w+)` edge in the connection\.$/.exec(stock) ?? [];
   if (node) return `One \`${node}\` of a page, with its cursor.`;

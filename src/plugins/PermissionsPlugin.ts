@@ -1,7 +1,8 @@
 /**
- * Lists that only some may see: a foreign key tagged `@backwardPermission lead.read`, or a function tagged
- * `@permission audit.read` and, for the column that its records hang on, `@by project_id`, gives null, without an error, where the viewer lacks the permission. Null says "not yours
- * to see", an empty list says "none". The policies of the listed table hold all the same.
+ * Restricted lists: a foreign key tagged `@backwardPermission lead.read`, or a function tagged `@permission
+ * audit.read` and, for the column that its rows refer to, `@by project_id`, returns null, without an error, if the
+ * viewer lacks the permission. Null means "not visible to you", an empty list means "none". The policies of the
+ * listed table apply in any case.
  */
 import { inhibitOnNull } from "postgraphile/grafast";
 import { pgClassExpression, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
@@ -17,7 +18,7 @@ declare global {
   }
 }
 
-/** Whether the viewer has the permission where the row of `alias` belongs. */
+/** Whether the viewer has the permission in the scope of the row of `alias`. */
 function allowed(codec: PgCodec, alias: SQL, permission: string): SQL {
   const wanted = sql.literal(permission);
   if (codec.name === "organizations") return sql`app_hidden.organization_can(${alias}.id, ${wanted})`;
@@ -26,13 +27,13 @@ function allowed(codec: PgCodec, alias: SQL, permission: string): SQL {
   return sql`app_hidden.project_can(${alias}.project_id, ${alias}.organization_id, ${wanted})`;
 }
 
-/** The record again after a mutation, whose own statement does not see what it changed, such as a membership. */
+/** Re-reads the record after a mutation, whose own statement does not see its changes, such as a new membership. */
 function afterMutation(build: GraphileBuild.Build, codec: PgCodec, $record: AnyStep) {
   if ($record.getClassStep().mode !== "mutation") return $record;
   return build.pgTableResource(codec as AnyType)!.get({ id: $record.get("id") });
 }
 
-/** The column of the record that its list hangs on; inhibited, so that the list is null, without the permission. */
+/** The column of the record that its list refers to; inhibited without the permission, so that the list is null. */
 function keyFor(codec: PgCodec, $record: AnyStep, column: string, permission: string) {
   const { alias } = $record.getClassStep();
   const $key = pgClassExpression(

@@ -1,7 +1,7 @@
 /**
- * Pages of the root connections of tables tagged `@portfolio <permission>` come along their indexes, as the lists do:
- * the cursor's condition and the limit are inside of the statement of src/lists/portfolio.ts. What looks at everything,
- * such as totalCount and aggregates, reads the rows of each scope by themselves, for which there is an index each.
+ * Reads pages of the root connections of tables tagged `@portfolio <permission>` along their indexes, like the lists:
+ * the cursor's condition and the limit are inside the statement of src/lists/portfolio.ts. Fields over all rows, such
+ * as totalCount and aggregates, read each scope separately, for which there is an index each.
  */
 import { ConstantStep, lambda } from "postgraphile/grafast";
 import { sql } from "postgraphile/pg-sql2";
@@ -23,8 +23,8 @@ declare global {
 }
 
 /**
- * The values of the order's columns in a cursor; null for one that is none, which the connection refuses.
- * @param nullable of each column, whether it may be null: whether it is stands before its value there.
+ * Order values in a cursor; null for an invalid cursor, which the connection refuses.
+ * @param nullable per column: if it is nullable, a null flag precedes its value.
  */
 function cursorValues(cursor: unknown, nullable: boolean[]): unknown[] | null {
   if (typeof cursor !== "string") return null;
@@ -39,7 +39,7 @@ function cursorValues(cursor: unknown, nullable: boolean[]): unknown[] | null {
   }
 }
 
-/** A filter with one more member, which it may name already with the same value. */
+/** A filter with an additional field, which it may already have with the same value. */
 function withMember(filter: Record<string, unknown> | null | undefined, name: string, value: unknown) {
   const given = filter?.[name];
   if (given != null && given !== value)
@@ -48,20 +48,23 @@ function withMember(filter: Record<string, unknown> | null | undefined, name: st
 }
 
 /**
- * PERF: to tell the select about its page makes the connection read it, also where nothing is asked for but what counts everything. The page is read where
- * its records, its cursors or whether there are more are asked for.
+ * PERF: setting the page of the select makes the connection read it, even if only totals are requested. The page is
+ * read if its records, its cursors or pageInfo are requested.
  */
 function readPageOnDemand($connection: AnyStep): void {
   $connection.getHandler = () => $connection.getSubplan();
   const pageInfo = $connection.pageInfo.bind($connection);
-  // Its cursors are those of records of the page.
+  // Its cursors are those of records on the page.
   $connection.pageInfo = () => {
     $connection.setupSubplanWithPagination();
     return pageInfo();
   };
 }
 
-/** Whether the arguments of a page stand in the document or are omitted, and are none that is refused, which is found out with the page. */
+/**
+ * Whether the arguments of a page are literals or omitted, and valid; otherwise they are refused together with the
+ * page.
+ */
 const isSoundPage = (...[$first, $after]: unknown[]): boolean =>
   $first instanceof ConstantStep &&
   $first.data >= 0 &&
@@ -100,7 +103,7 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
               [$filter, fieldArgs.getRaw("first"), fieldArgs.getRaw("after"), fieldArgs.getRaw("orderBy")],
               ([filter, first, after, orderBy]) => {
                 const order = chosenOrder(resource!, orderBy, null);
-                // One more than asked tells whether there is a next page.
+                // One more than requested tells whether there is a next page.
                 return portfolioSql(table, {
                   filter,
                   order,

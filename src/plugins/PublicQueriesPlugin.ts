@@ -1,8 +1,8 @@
 /// <reference types="postgraphile" />
 /**
- * A query without a token is answered where the database has something for everybody: where a table has a policy that lets
- * plat_anonymous read rows, or a function is granted to that role. All others are refused with UNAUTHENTICATED, so that a lost
- * token is never an empty list; nothing is asked of the database then. Lists across the portfolio are the viewer's own, unless
+ * Queries without a token are answered if the database has public data: if a policy lets plat_anonymous read rows of
+ * the table, or the function is granted to that role. All others are refused with UNAUTHENTICATED, without a query,
+ * so that a lost token is never mistaken for an empty list. Lists across the portfolio belong to the viewer, unless
  * their table is tagged `@publicRows` too.
  */
 import { context, lambda } from "postgraphile/grafast";
@@ -18,7 +18,7 @@ declare global {
   }
   namespace DataplanPg {
     interface PgResourceExtensions {
-      /** Whether somebody without a token may find rows in the table, or call the function. */
+      /** Whether a visitor may find rows in the table, or call the function. */
       isPublic?: boolean;
     }
   }
@@ -26,7 +26,7 @@ declare global {
 
 const STRANGER = "plat_anonymous";
 
-/** The resource that a field of the query is of, where the field does not say so itself. */
+/** The resource of a query field, if the field does not name it itself. */
 const resourceOf = (
   build: GraphileBuild.Build,
   { pgFieldResource, fieldName }: AnyType,
@@ -37,7 +37,7 @@ const resourceOf = (
   );
 
 function isPublic(build: GraphileBuild.Build, scope: AnyScope): boolean {
-  // Of all tables, some of which are.
+  // Covers all tables, some of which are public.
   if (scope.isNodeField) return true;
   const resource = resourceOf(build, scope);
   if (!resource) throw new Error(`Nothing says whether the query ${scope.fieldName} is public.`);
@@ -78,7 +78,7 @@ export const PublicQueriesPlugin: GraphileConfig.Plugin = {
         });
       },
       pgProcedures_PgResourceOptions(_info, { pgProc, resourceOptions }) {
-        // Without a list of its own, a function may be called by everybody.
+        // A function without an access list can be called by everybody.
         const open =
           pgProc.proacl === null ||
           pgProc.getACL().some(({ role, execute }) => execute && (role === STRANGER || role === "public"));
@@ -102,7 +102,7 @@ export const PublicQueriesPlugin: GraphileConfig.Plugin = {
               const $select = $result.getClassStep?.() ?? $result.getSubplan?.() ?? $result;
               const $check = lambda(context(), refuseStrangers(scope.fieldName));
               $select.apply($check);
-              // What looks at all of a connection, such as its total count.
+              // Fields over all rows of a connection, such as its total count.
               const clone = $select.connectionClone?.bind($select);
               if (clone)
                 $select.connectionClone = (...mode: unknown[]) => {

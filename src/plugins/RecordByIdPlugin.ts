@@ -1,7 +1,7 @@
 /**
- * `lead(id: ID!): Lead` for each record type. The id is resolved in the database, so that a slug, also a former one,
- * works where records have slugs; null if there is none or the viewer may not see it. `@formerFinder publicProject` in
- * the comment of a table keeps an old name of the field, deprecated.
+ * `lead(id: ID!): Lead` for each record type. The id is resolved in the database, so that slugs, including former
+ * ones, work for records that have them; null if there is none or the viewer may not see it. `@formerFinder
+ * publicProject` in the comment of a table keeps a former name of the field, deprecated.
  */
 import { TYPES } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";

@@ -1,9 +1,10 @@
 /**
- * `Node`: the interface of all records that are rows of a table, whose ids are unique over all of them, and `node(id:)`, `nodes(ids:)`, which
- * caches of clients ask for a record whose type they know only afterwards. Rows of views have the ids of other records, and are no nodes.
+ * `Node`: the interface of all records that are table rows, whose ids are globally unique, and `node(id:)`,
+ * `nodes(ids:)`, with which client caches refetch a record of unknown type. Rows of views have the ids of other
+ * records, and are not nodes.
  *
- * app_hidden.seen_nodes finds the table of an id, and only that of a record which the viewer sees: nothing is read for others, so the
- * answer is the same, with the same cost, as for an id that does not exist.
+ * app_hidden.seen_nodes finds the table of an id, but only if the viewer can see the record: nothing is read
+ * otherwise, so the response and its cost are the same as for an unknown id.
  */
 import { context, each, type ExecutableStep, get, lambda, loadOne, object } from "postgraphile/grafast";
 import { TYPES } from "postgraphile/@dataplan/pg";
@@ -20,10 +21,10 @@ declare global {
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** Ids that `nodes` takes at once. */
+/** Maximum number of ids for `nodes`. */
 const MOST_IDS = 100;
 
-/** The tables whose rows are nodes, by the names of their types. */
+/** Tables whose rows are nodes, by type name. */
 function nodeTables(build: GraphileBuild.Build): Map<string, AnyResource> {
   return new Map(
     recordTables(build)
@@ -35,7 +36,7 @@ function nodeTables(build: GraphileBuild.Build): Map<string, AnyResource> {
   );
 }
 
-/** Names of tables by ids, of records that the viewer sees; what is no id is refused. */
+/** Table names by id, for visible records; refuses invalid ids. */
 const tablesOfIds = {
   name: "tablesOfIds",
   shared: () => context(),

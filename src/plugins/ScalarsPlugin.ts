@@ -1,6 +1,6 @@
 /**
- * Scalars come from PostgreSQL types. A domain whose comment says `@scalar Name` is the scalar Name; uuid is ID; a
- * timestamptz leaves as RFC 3339 in UTC with Z; numeric leaves as a string, so that no digit is lost.
+ * Scalars are derived from PostgreSQL types. A domain whose comment says `@scalar Name` is the scalar Name; uuid is
+ * ID; timestamptz is serialized as RFC 3339 in UTC with Z; numeric as a string, so that no digit is lost.
  */
 import { GraphQLError, Kind, type ValueNode } from "postgraphile/graphql";
 import type { PgCodec } from "postgraphile/@dataplan/pg";
@@ -18,7 +18,7 @@ const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const DECIMAL = /^[+-]?\d{1,30}(\.\d{1,20})?$/;
 
-/** @param node the literal, where there is one: its place in the document leads to the member at fault */
+/** @param node the literal, if there is one: its location leads to the invalid field */
 function refuse(sentence: string, node?: ValueNode): never {
   throw new GraphQLError(sentence, { nodes: node, extensions: { code: "BAD_USER_INPUT" } });
 }
@@ -36,7 +36,7 @@ function literal(node: ValueNode): unknown {
   }
 }
 
-/** Parser and description of the scalars that more than text stands behind. */
+/** Parser and description of scalars with a format of their own. */
 const scalars: Record<
   string,
   {
@@ -123,7 +123,7 @@ export const ScalarsPlugin: GraphileConfig.Plugin = {
               continue;
             }
             if (typeof name !== "string") {
-              // A domain without a scalar of its own is what it is made of.
+              // A domain without a scalar of its own is exposed as its base type.
               const base = baseTypeName(build, codec);
               if (base) build.setGraphQLTypeForPgCodec(codec, ["input", "output"], base);
               continue;

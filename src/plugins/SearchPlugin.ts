@@ -1,6 +1,6 @@
 /**
- * `search`: the argument `first` of lists is handed to the function of SQL, which finds no more than the answer holds; and
- * `SearchResult.node`, the record that was found, a union of the kinds there are. Null where it is meanwhile deleted.
+ * `search`: passes the list argument `first` to the SQL function, so that it finds no more than the response
+ * contains; and `SearchResult.node`, the found record, a union of all kinds. Null if it has been deleted meanwhile.
  */
 import { lambda, type ExecutableStep } from "postgraphile/grafast";
 import { pageSize } from "../lists/pageArguments.ts";
@@ -17,7 +17,7 @@ declare global {
   }
 }
 
-/** The table and the type of what is found, by SearchResult.type. */
+/** Table and type of the found record, by SearchResult.type. */
 const kinds: Record<string, [table: string, type: string]> = {
   PROJECT: ["projects", "Project"],
   FLOOR_PLAN: ["floor_plans", "FloorPlan"],

@@ -1,11 +1,11 @@
 /// <reference types="postgraphile" />
 /**
- * What a signing-in mutation answers is read as the user who has just signed in: `login { user { email } }` would be
- * null otherwise, since the relations of the answer are read in transactions of their own. The functions say so by the
- * tag `@becomes <column of the answer with the user's id>`.
+ * The result of a mutation that signs in is read as the new user: `login { user { email } }` would otherwise be null,
+ * since related records are read in transactions of their own. Functions declare this with the tag `@becomes <result
+ * column with the user's id>`.
  *
- * It holds for that one field. The next field of the same request acts for the token in use again, so that nobody's
- * change lands in another account by the order of two fields.
+ * It applies to that field only. The next field of the same request uses the request's token again, so that the order
+ * of fields cannot direct a change to another account.
  */
 import type { PgResource, PgSelectSingleStep } from "postgraphile/@dataplan/pg";
 import { context, sideEffect } from "postgraphile/grafast";
@@ -13,7 +13,7 @@ import { replaceSettings, signedInSettings } from "../database/claims.ts";
 
 type Settings = Record<string, string>;
 
-/** The settings of the token in use, for contexts in which somebody has signed in since. */
+/** Settings of the request's token, for contexts in which somebody has signed in since. */
 const before = new WeakMap<object, Settings>();
 
 function actAs(requestContext: Grafast.Context, userId: string | null): void {
@@ -58,10 +58,10 @@ export const SignInPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** PERF: asked once per mutation. */
+/** PERF: called once per mutation. */
 const columns = new WeakMap<object, Map<string, string>>();
 
-/** The value of the tag on the function behind a mutation; undefined for one that signs nobody in. */
+/** Value of the tag on the function of a mutation; undefined if it signs nobody in. */
 function becomes(build: GraphileBuild.Build, fieldName: string): string | undefined {
   let known = columns.get(build.input);
   if (!known) {

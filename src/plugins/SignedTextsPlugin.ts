@@ -1,7 +1,7 @@
 /// <reference types="postgraphile" />
 /**
- * What the database decides on, and the API gives out as a text that it has signed: login tokens, addresses of files. The keys never
- * reach the database, so a dump of it signs nothing.
+ * Values decided by the database and signed by the API: login tokens, file URLs. The keys never reach the database,
+ * so a dump of it cannot sign anything.
  */
 import type { LoginTokens } from "../auth/loginToken.ts";
 import type { FileAddresses } from "../files/addresses.ts";
@@ -17,13 +17,13 @@ declare global {
     interface PlatOptions {
       /** Signs the claims of a login token. */
       signLoginToken?: LoginTokens["sign"];
-      /** Makes an address of what SQL says about a file. */
+      /** Creates a URL from SQL's description of a file. */
       signFileAddress?: FileAddresses["sign"];
     }
   }
 }
 
-/** What signs values of a domain of app_public, and their type in GraphQL. */
+/** Signers by domain of app_public, with their GraphQL types. */
 const domains: Readonly<Record<string, { option: "signLoginToken" | "signFileAddress"; type: string }>> = {
   login_token: { option: "signLoginToken", type: "String" },
   file_address: { option: "signFileAddress", type: "URL" },
@@ -51,7 +51,7 @@ export const SignedTextsPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       init: {
-        // Before the stock plugin gives the domain a scalar of its own.
+        // Before the stock plugin maps the domain to a scalar of its own.
         before: ["PgCodecs"],
         callback(_, build) {
           for (const codec of build.allPgCodecs) {

@@ -1,7 +1,7 @@
 import type { FieldArgs } from "postgraphile/grafast";
 /**
- * Subscriptions: events of an organization as they are committed, and which of some records have changed. Which events there are, and that the
- * viewer may read them, says src/live; what of them is asked for is read here, in one statement for each update.
+ * Subscriptions: events of an organization as they are committed, and changes of given records. src/live determines
+ * the events that the viewer may read; the requested fields are read here, in one statement per update.
  */
 import { context, lambda, listen, type ExecutableStep } from "postgraphile/grafast";
 import { listOfCodec, pgSelect, TYPES } from "postgraphile/@dataplan/pg";
@@ -14,7 +14,7 @@ import type { AnyResource } from "../schema/recordTables.ts";
 declare global {
   namespace Grafast {
     interface Context {
-      /** Opens subscriptions in the name of the request's token. */
+      /** Opens subscriptions for the viewer of the request. */
       live?: Subscriptions | undefined;
     }
   }
@@ -40,7 +40,7 @@ const organizationIdOf = ($update: ExecutableStep) =>
 const upToSequenceOf = ($update: ExecutableStep) =>
   lambda($update, (update) => String((update as Update).upTo));
 
-/** The events of an update, read with the rights of the viewer. */
+/** Events of an update, read with the rights of the viewer. */
 function eventsOf(resource: AnyResource, $update: ExecutableStep) {
   const $organizationId = organizationIdOf($update);
   const $sequences = lambda($update, (update) =>
@@ -101,7 +101,7 @@ const typeDefs = gql`
     events: [Event!]!
 
     """
-    The organization.
+    The organization whose stream was subscribed to.
     """
     organizationId: ID!
 
@@ -121,7 +121,7 @@ const typeDefs = gql`
     ids: [ID!]!
 
     """
-    The organization.
+    The organization whose stream was subscribed to.
     """
     organizationId: ID!
 

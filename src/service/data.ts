@@ -50,10 +50,13 @@ export async function prepareData(
     await migrate(database.loginUrl, {
       authenticatorUrl,
       workerUrl: database.workerUrl,
+      rolePrefix: config.rolePrefix,
       logger: log,
       current,
     });
-  if (isFirst && config.poolerUrl) await onConnection(database.loginUrl, setRoleDefaults);
+  const apiRole = decodeURIComponent(new URL(authenticatorUrl).username);
+  if (isFirst && config.poolerUrl && apiRole === `${config.rolePrefix}authenticator`)
+    await onConnection(database.loginUrl, (owner) => setRoleDefaults(owner, apiRole));
   const fileStore = createFileStore({
     s3: config.s3,
     dataDir: config.dataDir,

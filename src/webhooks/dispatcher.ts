@@ -1,7 +1,8 @@
 /**
- * Sends what webhooks wait for. A commit notifies; the stream is fanned out, what is due is leased and sent, and the database
- * decides what follows from the answer. Any number of processes may do so at once; what one of them held when it died is due
- * again when its connection is gone and does not come back. Deliveries take no place of the job runner: a receiver that hangs costs a socket, not a job.
+ * Delivers events to webhooks. Commits notify it; the stream is fanned out, due deliveries are leased and sent, and
+ * the database decides what follows from the response. Any number of processes can run it; leases of a dead process
+ * become due again once its connection is gone and does not come back. Deliveries do not use the job runner: a
+ * receiver that hangs occupies a socket, not a job slot.
  */
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import type { Computed } from "../compute/tasks.ts";
@@ -19,23 +20,23 @@ import { signedHeaders } from "./signature.ts";
 
 export interface DispatcherOptions extends EngineConnections {
   seal: Seal;
-  /** Whether addresses may lead to this machine. */
+  /** Whether URLs may point to this machine. */
   loopback: boolean;
   /** Applies the mappings of integrations. */
   compute: Compute;
-  /** Told of each attempt: the status of the answer, undefined where there was none, and seconds. */
+  /** Called after each attempt with the response status, undefined if there was none, and the duration in seconds. */
   delivered?: (status: number | undefined, seconds: number) => void;
   timeoutMs?: number;
-  /** How often it looks without being called: for retries, and for calls that were missed. */
+  /** Poll interval, for retries and missed notifications. */
   lookEveryMs?: number;
 }
 
 export interface Dispatcher {
-  /** Takes no further deliveries, waits for those on their way. */
+  /** Stops taking deliveries and waits for those in flight. */
   stop(): Promise<void>;
 }
 
-/** Deliveries on their way at a time, in one process. */
+/** Maximum number of deliveries in flight per process. */
 const capacity = 256;
 /** Events per webhook and transaction. */
 const batch = 500;
@@ -51,14 +52,14 @@ interface Delivery {
   body: string;
   sealed: string;
   previous_sealed: string | null;
-  /** What an integration makes of the body. */
+  /** Mapping of an integration that is applied to the body. */
   mapping: Mapping | null;
   organization_id: string;
-  /** That of the event. */
+  /** Request id of the event. */
   request_id: string | null;
 }
 
-/** Starts to send, once the database can be reached. */
+/** Starts once the database is reachable. */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
   const dispatcher = new WebhookDispatcher(options);
   await dispatcher.start();
@@ -71,9 +72,9 @@ class WebhookDispatcher implements Dispatcher {
   readonly #engine: Engine;
   readonly #record: RecordAttempt;
   readonly #agent = new PublicAgent();
-  /** Deliveries on their way. */
+  /** Deliveries in flight. */
   #sending = 0;
-  // Apart from each other, so that a long way behind keeps nobody from what is made already.
+  // Run concurrently, so that a long backlog does not delay deliveries that already exist.
   readonly #fanner: Loop;
   readonly #keeper: Loop;
   readonly #sender: Loop;
@@ -109,7 +110,7 @@ class WebhookDispatcher implements Dispatcher {
     this.#agent.destroy();
   }
 
-  /** Makes deliveries of events. */
+  /** Creates deliveries of events. */
   async #fanOut(): Promise<boolean> {
     let rounds = 0;
     for (let more = true; more && !this.#engine.isStopping; rounds += 1) {
@@ -137,7 +138,7 @@ class WebhookDispatcher implements Dispatcher {
     return claims > 0;
   }
 
-  /** Claims what is due, and begins to send it; how much that was. */
+  /** Claims due deliveries and starts sending them; returns their number. */
   async #claim(): Promise<number> {
     const room = capacity - this.#sending;
     const holder = this.#engine.holder();
@@ -159,7 +160,7 @@ class WebhookDispatcher implements Dispatcher {
         .run(context, () =>
           inSpan({ name: "webhook delivery", kind: "consumer", attributes }, () => this.#deliver(delivery)),
         )
-        // What could not be recorded is sent again when the lease is over.
+        // A delivery whose outcome could not be recorded is sent again when the lease expires.
         .catch((error: unknown) => {
           if (!(error instanceof ComputeStopped))
             this.#options.log.error(
@@ -190,7 +191,7 @@ class WebhookDispatcher implements Dispatcher {
     await this.#record(delivery, result);
   }
 
-  /** @throws SealFault where the webhook has a secret that is not its own */
+  /** @throws SealFault if the webhook has a secret that is not its own */
   async #send(delivery: Delivery): Promise<PostResult> {
     const { seal, log, loopback } = this.#options;
     let secrets: string[];
@@ -220,10 +221,10 @@ class WebhookDispatcher implements Dispatcher {
     });
   }
 
-  /** What is posted, or why nothing is. */
+  /** The request to send, or why none is sent. */
   async #bodyOf({ mapping, body, organization_id }: Delivery): Promise<string | { failure: string }> {
     if (!mapping) return body;
-    // In a queue of its own: what else the organization computes does not hold its deliveries.
+    // Uses a queue of its own, so that other computations of the organization do not delay its deliveries.
     const [text] = await this.#options.compute.runTexts(
       `deliveries of ${organization_id}`,
       "mapping",

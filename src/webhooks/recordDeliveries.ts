@@ -1,6 +1,6 @@
 /**
- * Notes what became of attempts: those that ended while others were noted are noted together, so that many cost one transaction. What
- * is not a plain success is noted by itself, as is what is left of a group.
+ * Records the outcome of attempts. Successes that end while a transaction is running are recorded together in the
+ * next one. Other outcomes are recorded one by one, as is the rest of a failed group.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Pool } from "pg";
@@ -20,24 +20,27 @@ interface Waiting {
   noted: PromiseWithResolvers<void>;
 }
 
-/** Notes the result of an attempt; throws where that is not possible. */
+/** Records the result of an attempt; throws if that fails. */
 export type RecordAttempt = (of: Attempt, result: PostResult) => Promise<void>;
 
-/** Attempts of one statement at most. */
+/** Maximum number of attempts per statement. */
 const GROUP = 256;
-/** Statements at a time that note single attempts: they may wait for a lock, and the other connections are for others. */
+/**
+ * Maximum number of concurrent statements that record single attempts: they may wait for a lock, and other work needs
+ * the remaining connections.
+ */
 const SINGLE_AT_A_TIME = 2;
 
-/** @param pool has more connections than note single attempts at a time */
+/** @param pool has more connections than are used for single attempts */
 export function makeRecorder(pool: Pick<Pool, "query">, log: Logger): RecordAttempt {
   const group: Waiting[] = [];
   const single: Waiting[] = [];
   let isGrouping = false;
   let singles = 0;
-  /** A group is of several requests, and of the work of none. */
+  /** A group belongs to several requests, so it has no work context. */
   const ofNobody = AsyncLocalStorage.snapshot();
 
-  // Whatever fails is told to whoever waits for it; this would be a fault in here.
+  // Failures are reported to the callers; a rejection here would be a bug.
   const report = (error: unknown) =>
     log.error({ event: "webhook.record_failed", err: error }, "Recording webhook deliveries failed.");
 
@@ -65,7 +68,7 @@ export function makeRecorder(pool: Pick<Pool, "query">, log: Logger): RecordAtte
 
   async function noteGroups(): Promise<void> {
     isGrouping = true;
-    // A turn of the event loop later: what ended in the same moment is of the group.
+    // Deferred by one turn of the event loop, so that attempts that end at the same moment are grouped.
     await new Promise(setImmediate);
     while (group.length > 0) {
       const ended = group.splice(0, GROUP);

@@ -1,11 +1,11 @@
-/** What a webhook signs with. */
+/** Secrets that sign the deliveries of a webhook. */
 import { SealFault, secretOfWebhook, type Seal } from "../secrets/seal.ts";
 
 /**
- * The secrets of a webhook: the present one, and the former one while it still signs too. A former one that is not the webhook's own
- * does not sign, so that rotating a secret mends what somebody did to it.
- * @param sealed null: none, so that nothing is signed
- * @throws SealFault where the present one does not open, or the key of either is missing
+ * The secrets of a webhook: the current one, and the previous one while it still signs. A previous secret that does
+ * not belong to the webhook is ignored, so that rotation repairs a tampered secret.
+ * @param sealed null if there is none and nothing is signed
+ * @throws SealFault if the current secret cannot be opened, or the key of either is missing
  */
 export function openSecrets(
   seal: Seal,

@@ -1,4 +1,4 @@
-/** Secrets and signatures of webhooks, as https://www.standardwebhooks.com has them. */
+/** Webhook secrets and signatures as specified by https://www.standardwebhooks.com. */
 import { createHmac, randomBytes } from "node:crypto";
 
 const prefix = "whsec_";
@@ -9,8 +9,8 @@ export function freshSecret(): string {
 }
 
 /**
- * The three headers of a message.
- * @param secrets one, or two while one is replaced
+ * The three signature headers of a message.
+ * @param secrets one, or two during rotation
  */
 export function signedHeaders(
   id: string,

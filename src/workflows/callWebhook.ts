@@ -1,4 +1,4 @@
-/** The call of a step CALL_WEBHOOK. */
+/** The HTTP request of a CALL_WEBHOOK step. */
 import type { Logger } from "../base/log.ts";
 import { postPublicly } from "../network/publicPost.ts";
 import { SealFault, type Seal } from "../secrets/seal.ts";
@@ -10,14 +10,14 @@ export interface Call {
   organizationId: string;
   subjectType: string;
   subjectId: string;
-  /** The same for each attempt. */
+  /** Constant across attempts. */
   messageId: string;
-  /** The secrets of the organization's webhook at the same host, where it has one. */
+  /** Secrets of the organization's webhook for the same host, if there is one. */
   webhookId: string | null;
   sealed: string | null;
   previousSealed: string | null;
   leadId: string | null;
-  /** Who answers for it: whoever started the execution, else the creator of the workflow. */
+  /** The responsible user: who started the execution, otherwise the creator of the workflow. */
   requestedBy: string | null;
 }
 
@@ -31,7 +31,7 @@ export interface CallOptions {
 
 const answerLimit = 64 * 1024;
 
-/** Posts what the step says, and gives the answer: its JSON where it is some, else its text. */
+/** Sends the request and returns the response: parsed if it is JSON, otherwise as text. */
 export async function callWebhook(
   input: Record<string, unknown>,
   call: Call,
@@ -78,7 +78,7 @@ export async function callWebhook(
   };
 }
 
-/** As PostgreSQL takes it: it knows no NUL, also not where JSON says it. */
+/** PostgreSQL does not accept NUL, not even escaped in JSON. */
 function read(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * Steps that call somebody: a webhook, who writes drafts, who sends text messages. Their texts are written first (src/compute); then the executions
- * are leased in one transaction, and each call is made while no transaction is open.
+ * Steps that make external calls: webhooks, drafts, text messages. Their texts are rendered first (src/compute); then
+ * the executions are leased in one transaction, and each call is made outside of any transaction.
  */
 import type { Pool, PoolClient } from "pg";
 import type { Logger } from "../base/log.ts";
@@ -15,22 +15,22 @@ import type { DraftProvider } from "../providers/drafts/index.ts";
 import type { SmsProvider } from "../providers/sms/index.ts";
 import type { Seal } from "../secrets/seal.ts";
 import { callWebhook, type Call } from "./callWebhook.ts";
-import { handOver, type Message } from "./handOver.ts";
+import { sendTextMessage, type Message } from "./sendTextMessage.ts";
 import { batch, keyOf, placeOf, type Computations, type DueStep, type StepItem } from "./steps.ts";
 
-/** Calls on their way at a time, in one process. */
+/** Maximum number of calls in flight per process. */
 const capacity = 64;
-/** How long writing a draft may take. */
+/** Timeout of drafting. */
 const draftMs = 120_000;
 
-/** An execution for which somebody is called. */
+/** An execution that makes a call. */
 interface Run {
   executionId: string;
   attempt: number;
   call: Call;
-  /** What its config came to. */
+  /** Evaluated config of the step. */
   result: StepResult;
-  /** The text message of a step that sends one, and when it was noted. */
+  /** The text message of the step, if it sends one, and when it was recorded. */
   noted?: { message: Message; notedAt: number };
 }
 
@@ -50,19 +50,19 @@ type CallResult = { executionId: string; attempt: number } & (
 
 interface CallsOptions {
   seal: Seal;
-  /** Whether addresses may lead to this machine. */
+  /** Whether URLs may point to this machine. */
   loopback: boolean;
   compute: Compute;
   drafts: DraftProvider;
   sms: SmsProvider;
   log: Logger;
-  /** How long a call may take. */
+  /** Timeout of a call. */
   timeoutMs: number;
-  /** Called when a call is over. */
+  /** Called when a call has ended. */
   ended: () => void;
 }
 
-/** Takes a step for executions; `ids` are those that it is taken for, the next ones where omitted. */
+/** Executes a step; `ids` are the executions, by default the next ones due. */
 export async function takeStep(
   client: Pick<Pool, "query">,
   due: DueStep,
@@ -80,10 +80,10 @@ export class Calls {
   readonly #engine: Engine;
   readonly #computations: Computations;
   readonly #options: CallsOptions;
-  /** Calls on their way, and those whose texts are being written. */
+  /** Calls in flight, including those whose texts are being rendered. */
   #calling = 0;
   #reserved = 0;
-  /** Steps whose calls are being written. */
+  /** Steps whose texts are being rendered. */
   readonly #writing = new Set<string>();
 
   constructor(engine: Engine, computations: Computations, options: CallsOptions) {
@@ -92,7 +92,7 @@ export class Calls {
     this.#options = options;
   }
 
-  /** Has the texts of calls written, and then calls; whether there was something to write. */
+  /** Renders the texts of calls, then makes the calls; returns whether there were any. */
   async take(due: DueStep): Promise<boolean> {
     const key = keyOf(due);
     const room = Math.min(capacity - this.#calling - this.#reserved, batch.CALL);
@@ -115,7 +115,7 @@ export class Calls {
     return true;
   }
 
-  /** The texts of calls, by their execution. */
+  /** Texts of calls, by execution. */
   async #write(due: DueStep, rows: StepItem[]): Promise<ReadonlyMap<string, StepResult>> {
     const step = rows.find((row) => row.step !== null)?.step ?? "null";
     const items = rows.flatMap(({ item }) => item ?? []);
@@ -124,7 +124,7 @@ export class Calls {
     return new Map(results.map((result) => [result.executionId, result]));
   }
 
-  /** Leases the executions, and begins their calls. */
+  /** Leases the executions and starts their calls. */
   async #begin(
     due: DueStep,
     rows: readonly StepItem[],
@@ -158,13 +158,13 @@ export class Calls {
     }: { ids: string[]; written: ReadonlyMap<string, StepResult>; holder: Line; locked: Set<string> },
   ): Promise<{ step: Step; runs: Run[] } | undefined> {
     const found = await takeStep(client, due, ids.length, ids);
-    // One that has gone on to another attempt meanwhile is looked at again.
+    // An execution that has moved on to another attempt is looked up again.
     const runs = (found?.runs ?? []).flatMap((run): Run[] => {
       const result = written.get(run.executionId);
       return result?.attempt === run.attempt ? [{ ...run, result }] : [];
     });
     if (!found?.step || runs.length === 0) return undefined;
-    // Who cancels has the lock and waits for the row: it is theirs.
+    // A concurrent cancellation holds the lock and waits for the row: it wins.
     const { rows } = await holder.query<{ id: string }>(
       "select x as id from unnest($1::uuid[]) x where pg_try_advisory_lock(app_private.execution_lock(x))",
       [runs.map(({ executionId }) => executionId)],
@@ -203,7 +203,7 @@ export class Calls {
         ]),
       );
     } catch (error) {
-      // It is called again when the lease is over.
+      // The call is repeated when the lease expires.
       this.#options.log.error(
         { event: "workflow.call_failed", err: error },
         "A call of a workflow failed unexpectedly.",
@@ -215,7 +215,8 @@ export class Calls {
   async #call({ type }: Step, run: Run): Promise<CallResult> {
     const { executionId, attempt, noted, result } = run;
     const { sms, seal, loopback, timeoutMs, log } = this.#options;
-    if (noted) return { executionId, attempt, input: await handOver(sms, noted.message, noted.notedAt) };
+    if (noted)
+      return { executionId, attempt, input: await sendTextMessage(sms, noted.message, noted.notedAt) };
     if ("error" in result) return result;
     if (type === "DRAFT_WITH_AI")
       return { executionId, attempt, ...(await this.#draft(run.call, result.input)) };
@@ -223,7 +224,7 @@ export class Calls {
     return { executionId, attempt, input };
   }
 
-  /** Asks for the draft of a step; a second attempt gets what the first one did. */
+  /** Requests the draft of a step; a second attempt gets the draft of the first one. */
   async #draft(call: Call, input: unknown): Promise<{ input: unknown } | { error: string }> {
     const { leadId, requestedBy, messageId, organizationId } = call;
     const { drafts, compute } = this.#options;
@@ -243,7 +244,7 @@ export class Calls {
   }
 }
 
-/** Notes the messages of a step, and gives the runs that have one to hand over; the others are completed. */
+/** Records the messages of a step and returns the runs with a message to send; the others are completed. */
 async function beginMessages(client: PoolClient, step: Step, runs: Run[]): Promise<Run[]> {
   const notedAt = performance.now();
   const { rows } = await client.query<{ messages: Record<string, Message> }>(

@@ -1,4 +1,7 @@
-/** Steps that are computed, and executions whose event has come: leased, computed (src/compute) while no transaction is open, then carried out. */
+/**
+ * Steps that need computation, and executions whose event has arrived: leased, computed (src/compute) outside of any
+ * transaction, then applied.
+ */
 import { FairSemaphore } from "../admission/fairSemaphore.ts";
 import type { Party } from "../admission/party.ts";
 import type { Compute } from "../compute/pool.ts";
@@ -7,7 +10,10 @@ import type { Line } from "../database/listener.ts";
 import type { Engine } from "../engines/engine.ts";
 import { batch, keyOf, placeOf, type Computations, type DueStep, type StepItem } from "./steps.ts";
 
-/** How long executions may be computed, with what waits before them: those of a worker that lives but does not come back are due again. */
+/**
+ * Time limit for computing executions, including time in the queue; after that they are due again, even if their
+ * worker is alive.
+ */
 const computeLeaseSeconds = 600;
 
 /** Row of app_private.wake_executions. */
@@ -20,17 +26,17 @@ interface Woken {
   item: string;
 }
 
-/** Everything that is written waits in one line. */
+/** All writes wait in one queue. */
 const writers: Party = { group: "writers", key: "writers" };
 
 export class ComputedSteps {
   readonly #engine: Engine;
   readonly #compute: Compute;
   readonly #computations: Computations;
-  /** What was computed is written a few batches at a time, so that the pool has connections for others. */
+  /** Results are written a few batches at a time, so that the pool has connections for other work. */
   readonly #writing: FairSemaphore;
 
-  /** @param writersAtOnce batches that are written at a time */
+  /** @param writersAtOnce maximum number of concurrent writes */
   constructor(engine: Engine, compute: Compute, computations: Computations, writersAtOnce: number) {
     this.#engine = engine;
     this.#compute = compute;
@@ -38,7 +44,7 @@ export class ComputedSteps {
     this.#writing = new FairSemaphore({ capacity: writersAtOnce });
   }
 
-  /** Leases executions, and has the step computed and carried out for them; whether there were some. */
+  /** Leases executions, computes their step and applies it; returns whether there were any. */
   async take(due: DueStep, holder: Line): Promise<boolean> {
     const { rows } = await this.#engine.pool.query<StepItem>(
       "select * from app_private.claim_step($1, $2, $3, $4, $5, make_interval(secs => $6))",
@@ -64,7 +70,7 @@ export class ComputedSteps {
     ]);
   }
 
-  /** Lets those go on for whom the event has come that they waited for; whether there was something to look at. */
+  /** Resumes executions whose awaited event has arrived; returns whether there was something to check. */
   async wake(): Promise<boolean> {
     const holder = this.#engine.holder();
     if (!holder) return false;
@@ -77,7 +83,7 @@ export class ComputedSteps {
     return rows.length > 0;
   }
 
-  /** Which of the events an execution goes on with, if any. */
+  /** The event with which an execution continues, if any. */
   async #decide(organization: string, woken: Woken[], holder: Line): Promise<void> {
     const texts = await this.#compute.runTexts(
       organization,
@@ -104,7 +110,7 @@ export class ComputedSteps {
     await this.#writing.run(writers, () => this.#engine.pool.query(statement, values));
   }
 
-  /** Works on leased executions; those for which that fails are given back. */
+  /** Processes leased executions; those that fail are released. */
   #begin(
     organization: string,
     key: string,

@@ -1,7 +1,8 @@
 /**
- * Takes the steps of workflows that are due; see migrations/objects/08-workflows/workflow-engine.sql. The database decides everything:
- * this has conditions evaluated and texts written (src/compute) and calls others on its behalf, while no transaction is open. Any
- * number of processes may do so at once; what one of them held when it died is due again when its connection is gone and stays so.
+ * Executes due workflow steps; see migrations/objects/08-workflows/workflow-engine.sql. The database makes all
+ * decisions; this process evaluates conditions and renders texts (src/compute) and makes external calls outside of
+ * any transaction. Any number of processes can run it; leases of a dead process become due again once its connection
+ * is gone for good.
  */
 import type { Compute } from "../compute/pool.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
@@ -15,31 +16,31 @@ import { batch, Computations, Faults, keyOf, type DueStep } from "./steps.ts";
 
 export interface WorkflowsOptions extends EngineConnections {
   seal: Seal;
-  /** Whether addresses may lead to this machine. */
+  /** Whether URLs may point to this machine. */
   loopback: boolean;
-  /** Evaluates conditions and writes texts. */
+  /** Evaluates conditions and renders texts. */
   compute: Compute;
-  /** Who writes drafts; the embedded composer where omitted. */
+  /** Drafting provider; default: the embedded composer. */
   drafts?: DraftProvider;
-  /** What sends text messages. */
+  /** Sends text messages. */
   sms: SmsProvider;
-  /** How long a call may take. */
+  /** Timeout of a call. */
   timeoutMs?: number;
 }
 
 export interface Workflows {
-  /** Takes no further steps, waits for those under way. */
+  /** Stops taking steps and waits for those in progress. */
   stop(): Promise<void>;
 }
 
-/** Transactions at a time, in one process. */
+/** Maximum number of concurrent transactions per process. */
 const lanes = [0, 1];
-/** How often it looks without being called: for what waits for a time, and for calls that were missed. */
+/** Poll interval, for waiting executions and missed notifications. */
 const lookEveryMs = 1000;
-/** Steps whose turn is remembered. */
+/** Number of steps whose last turn is remembered. */
 const mostRounds = 1000;
 
-/** Starts to take steps, once the database can be reached. */
+/** Starts once the database is reachable. */
 export async function startWorkflows(options: WorkflowsOptions): Promise<Workflows> {
   const runner = new WorkflowRunner(options);
   await runner.start();
@@ -54,7 +55,7 @@ class WorkflowRunner implements Workflows {
   readonly #calls: Calls;
   readonly #worker: Loop;
   readonly #keeper: Loop;
-  /** When steps were taken last, in rounds: who has waited longest goes first. */
+  /** Round in which each step was last executed; the one that has waited longest goes first. */
   readonly #rounds = new Map<string, number>();
   #round = 0;
 
@@ -94,7 +95,7 @@ class WorkflowRunner implements Workflows {
     return false;
   }
 
-  /** Takes what is due, until nothing is; whether there was something. */
+  /** Executes due steps until there are none; returns whether there were any. */
   async #takeDue(): Promise<boolean> {
     let rounds = 0;
     for (let found = true; found && !this.#engine.isStopping; rounds += 1) {
@@ -103,7 +104,7 @@ class WorkflowRunner implements Workflows {
       );
       const due = this.#inTurn(rows);
       found = await this.#tryTo("wake", () => this.#computed.wake());
-      // In turn, so that a long queue of one workflow keeps no other from going on.
+      // Round-robin, so that a long queue of one workflow does not block others.
       await Promise.all(
         lanes.map(async () => {
           for (const step of due) if (await this.#tryTo(keyOf(step), () => this.#take(step))) found = true;
@@ -124,14 +125,14 @@ class WorkflowRunner implements Workflows {
   async #take(due: DueStep): Promise<boolean> {
     if (due.way === "SQL") return (await takeStep(this.#engine.pool, due, batch.SQL)) !== null;
     const holder = this.#engine.holder();
-    // Who has had its share comes back in a while.
+    // A step that used up its share is resumed a little later.
     if (!holder || !this.#computations.hasRoom(due.organization_id)) return false;
     this.#round += 1;
     this.#rounds.set(keyOf(due), this.#round);
     return due.way === "CALL" ? this.#calls.take(due) : this.#computed.take(due, holder);
   }
 
-  /** Does the work, and again where others were in the way; a fault is logged, and the work left alone for a while. */
+  /** Does the work, and repeats it after lock conflicts. Errors are logged, and the step is suspended for a while. */
   async #tryTo(key: string, work: () => Promise<boolean>): Promise<boolean> {
     if (this.#engine.isStopping || this.#faults.isPaused(key)) return false;
     try {

@@ -1,4 +1,4 @@
-/** What the parts of the workflow runner have in common: steps that are due, how much of them is taken at a time, and what is left alone for a while. */
+/** Shared by the parts of the workflow runner: due steps, batch sizes and back-off. */
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -6,9 +6,9 @@ import type { Engine } from "../engines/engine.ts";
 /** Executions per transaction. */
 export const batch = { SQL: 500, COMPUTED: 200, CALL: 32 };
 
-/** Batches of one organization that are computed, or wait for it, at a time. */
+/** Maximum number of batches per organization that are computed or queued. */
 const batchesAtOnce = 2;
-/** How long it leaves a step alone that it cannot take, through a fault of the service. */
+/** For how long a step is suspended after an internal error. */
 const faultPauseMs = 10_000;
 
 /** Row of app_private.due_workflow_steps. */
@@ -20,12 +20,12 @@ export interface DueStep {
   organization_id: string;
 }
 
-/** What computing a step for an execution takes; texts are JSON that is not read here. */
+/** Input for computing a step of an execution; texts are JSON that is not parsed here. */
 export interface StepItem {
   execution_id: string;
-  /** Null for an execution that has lost what it is about. */
+  /** Null if the subject of the execution no longer exists. */
   item: string | null;
-  /** With the first one. */
+  /** Only with the first one. */
   step: string | null;
 }
 
@@ -36,7 +36,7 @@ export const placeOf = ({ workflow_id, steps_revision, sequence }: DueStep) => [
 ];
 export const keyOf = (due: DueStep): string => placeOf(due).join(" ");
 
-/** What failed through a fault of the service, and is left alone for a while. */
+/** Steps that are suspended after an internal error. */
 export class Faults {
   readonly #pausedUntil = new Map<string, number>();
 
@@ -53,16 +53,16 @@ export class Faults {
   }
 }
 
-/** What is computed beside everything else, a few batches of each organization at a time: no transaction is open, and no lane is taken. */
+/** Concurrent computations, limited per organization. No transaction is open and no lane is occupied meanwhile. */
 export class Computations {
   readonly #engine: Engine;
   readonly #compute: Compute;
   readonly #faults: Faults;
   readonly #ended: () => void;
-  /** Batches at a time, by organization. */
+  /** Number of batches in progress, by organization. */
   readonly #batches = new Map<string, number>();
 
-  /** @param ended called when a batch is over, done or not */
+  /** @param ended called when a batch has ended, successful or not */
   constructor(engine: Engine, compute: Compute, faults: Faults, ended: () => void) {
     this.#engine = engine;
     this.#compute = compute;
@@ -70,18 +70,18 @@ export class Computations {
     this.#ended = ended;
   }
 
-  /** Whether an organization may have another batch computed now. */
+  /** Whether another batch of the organization may be computed now. */
   hasRoom(organization: string): boolean {
     return (this.#batches.get(organization) ?? 0) < batchesAtOnce && !this.#compute.isSpent(organization);
   }
 
-  /** Organizations that have had their share for the moment. */
+  /** Organizations that have used up their share for the moment. */
   busy(): string[] {
     const full = [...this.#batches].filter(([, batches]) => batches >= batchesAtOnce).map(([id]) => id);
     return [...this.#compute.spent(), ...full];
   }
 
-  /** @param key of what is left alone for a while where the work fails */
+  /** @param key what is suspended if the work fails */
   begin(organization: string, key: string, work: () => Promise<void>): void {
     this.#batches.set(organization, (this.#batches.get(organization) ?? 0) + 1);
     this.#engine.beside(async () => {

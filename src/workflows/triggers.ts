@@ -1,7 +1,7 @@
 /**
- * Starts workflows by what happens and by the clock. A commit calls; the stream of each organization is read on from where it was
- * left, conditions are evaluated (src/compute) while no transaction is open, and executions are started in the one that moves the
- * cursor. Any number of processes may do so at once, and any of them may die.
+ * Starts workflows by events and schedules. Commits notify it; the stream of each organization is read from its
+ * cursor, conditions are evaluated (src/compute) outside of any transaction, and executions are started in the
+ * transaction that advances the cursor. Any number of processes can run it, and any of them may die.
  */
 import { ComputeStopped, type Compute } from "../compute/pool.ts";
 import type { Line } from "../database/listener.ts";
@@ -13,18 +13,20 @@ export interface TriggersOptions extends EngineConnections {
 }
 
 export interface Triggers {
-  /** Begins nothing further, waits for what is under way. */
+  /** Stops taking work and waits for work in progress. */
   stop(): Promise<void>;
 }
 
-/** Events, or subjects of a schedule, for each transaction. */
+/** Events, or subjects of a schedule, per transaction. */
 const batch = 500;
-/** How often it looks without being called: for the clock, and for calls that were missed. */
+/** Poll interval, for schedules and missed notifications. */
 const lookEveryMs = 1000;
 
-/** Organizations whose conditions are evaluated at a time. */
+/** Number of organizations whose conditions are evaluated at a time. */
 const atOnce = 8;
-/** How long that may take, with what waits before: of a worker that lives but does not come back, another one takes it over. */
+/**
+ * Time limit for that, including time in the queue; after that another worker takes over, even if this one is alive.
+ */
 const leaseSeconds = 600;
 
 interface Candidate {
@@ -34,7 +36,7 @@ interface Candidate {
   data?: object;
 }
 
-/** Candidates whose conditions hold, and why those of a workflow could not be evaluated. */
+/** Candidates whose conditions are met, and why the conditions of a workflow could not be evaluated. */
 interface Passed<C> {
   passed: C[];
   refused: { workflowId: string; error: string }[];
@@ -65,16 +67,16 @@ interface ClaimedRun {
   items: Omit<Candidate, "workflowId">[] | null;
 }
 
-/** What is done for an organization with what was claimed. */
+/** Processes a claim for an organization. */
 interface Claim {
   organization: string;
   holder: Line;
   work: () => Promise<unknown>;
-  /** Gives back what was claimed, where the work failed. */
+  /** Releases the claim if the processing failed. */
   release: () => Promise<unknown>;
 }
 
-/** Starts to look after triggers, once the database can be reached. */
+/** Starts once the database is reachable. */
 export async function startTriggers(options: TriggersOptions): Promise<Triggers> {
   const engine = new Engine({
     ...options,
@@ -85,7 +87,7 @@ export async function startTriggers(options: TriggersOptions): Promise<Triggers>
       message: "Reading events for workflow triggers failed; retrying.",
     },
   });
-  // Apart from each other, so that a long schedule keeps no event waiting.
+  // Run concurrently, so that a long schedule does not delay events.
   const events = new EventReader(engine, options.compute);
   const clock = new Clock(engine, options.compute);
   await engine.start({
@@ -102,12 +104,12 @@ export async function startTriggers(options: TriggersOptions): Promise<Triggers>
   return engine;
 }
 
-/** What both kinds of triggers have in common: work for one organization beside that of others. */
+/** Common base of both kinds of triggers: processes claims of several organizations concurrently. */
 abstract class TriggerReader {
   readonly loop: Loop;
   protected readonly engine: Engine;
   protected readonly compute: Compute;
-  /** Organizations that are worked for. */
+  /** Organizations in progress. */
   readonly #underway = new Set<string>();
 
   constructor(engine: Engine, compute: Compute) {
@@ -116,20 +118,20 @@ abstract class TriggerReader {
     this.loop = engine.loop(() => this.readAll());
   }
 
-  /** Claims what there is, until there is no more; whether there was something. */
+  /** Claims work until there is no more; returns whether there was any. */
   protected abstract readAll(): Promise<boolean>;
 
-  /** By whose id something may be claimed now; undefined where enough is under way. */
+  /** The id under which work can be claimed; undefined at the concurrency limit. */
   protected holder(): Line | undefined {
     return this.#underway.size >= atOnce ? undefined : this.engine.holder();
   }
 
-  /** Organizations that are left alone for the moment. */
+  /** Organizations that are suspended for the moment. */
   protected busy(): string[] {
     return [...this.#underway, ...this.compute.spent()];
   }
 
-  /** Does the work of an organization beside that of others, and looks for more afterwards. */
+  /** Processes a claim concurrently and looks for more afterwards. */
   protected begin({ organization, holder, work, release }: Claim): void {
     this.#underway.add(organization);
     this.engine.lease(holder, async () => {
@@ -146,10 +148,10 @@ abstract class TriggerReader {
     });
   }
 
-  /** Those whose conditions hold. */
+  /** Candidates whose conditions are met. */
   protected async evaluate<C extends Candidate>(organization: string, candidates: C[]): Promise<Passed<C>> {
     const items = candidates.map(({ condition, data }) => ({ condition, data }));
-    // Nothing to evaluate needs no thread.
+    // Without conditions there is no need for a thread.
     const results = items.some(({ condition }) => condition !== undefined)
       ? await this.compute.run(organization, "condition", null, items)
       : items.map(() => ({ value: true }));
@@ -163,7 +165,7 @@ abstract class TriggerReader {
   }
 }
 
-/** Starts workflows by what happens: reads on in the stream of each organization. */
+/** Starts workflows by events: reads the stream of each organization from its cursor. */
 class EventReader extends TriggerReader {
   protected override async readAll(): Promise<boolean> {
     let streams = 0;
@@ -171,7 +173,7 @@ class EventReader extends TriggerReader {
     return streams > 0;
   }
 
-  /** Reads on in one stream; whether there was one to read. */
+  /** Advances one stream; returns whether there was one. */
   async #readOn(): Promise<boolean> {
     const holder = this.holder();
     if (!holder) return false;
@@ -210,7 +212,7 @@ class EventReader extends TriggerReader {
   }
 }
 
-/** Starts workflows by the clock. */
+/** Starts workflows by schedules. */
 class Clock extends TriggerReader {
   protected override async readAll(): Promise<boolean> {
     let found = await this.#runSchedules();
@@ -218,7 +220,7 @@ class Clock extends TriggerReader {
     return found > 0;
   }
 
-  /** Selects the subjects of the schedules that are due; how many schedules these were. */
+  /** Selects the subjects of due schedules; returns the number of schedules. */
   async #runSchedules(): Promise<number> {
     const { rows } = await this.engine.pool.query<DueSchedule>(
       "select organization_id, workflow_id, schedule, time_zone, was_due_at::text from app_private.due_schedules()",
@@ -232,7 +234,7 @@ class Clock extends TriggerReader {
 
   async #runSchedule(due: DueSchedule, after: string): Promise<void> {
     const { organization_id, workflow_id, schedule, time_zone: timeZone, was_due_at } = due;
-    // In a queue of its own: the clock of all waits for each of them.
+    // Uses a queue of its own, because all schedules wait for each of them.
     const [next] = await this.compute.run(`clock of ${organization_id}`, "schedule", null, [
       { schedule, timeZone, after },
     ]);
@@ -243,7 +245,7 @@ class Clock extends TriggerReader {
     ]);
   }
 
-  /** Starts the next subjects of a schedule that was due; whether there were some. */
+  /** Starts the next subjects of a due schedule; returns whether there were any. */
   async #startRun(): Promise<boolean> {
     const holder = this.holder();
     if (!holder) return false;

@@ -103,9 +103,31 @@ test("pages stay as they are when they are asked for again, and tell of records 
 
 test("an id that was the same each time is no constant of the query", async () => {
   const text = "query Same($id: ID!) { lead(id: $id) { id } }";
-  for (let n = 0; n < 5; n += 1)
-    expect((await world.owen.get(text, { id: world.leads.open.id })).lead.id).toBe(world.leads.open.id);
-  expect((await world.owen.get(text, { id: world.leads.sams.id })).lead.id).toBe(world.leads.sams.id);
+  const { open, sams, maxs } = world.leads;
+  const before = await compiled();
+  const ask = async ({ id }: { id: string }) => expect((await world.owen.get(text, { id })).lead.id).toBe(id);
+  for (let n = 0; n < 5; n += 1) await ask(open);
+  // Compiled for this id alone.
+  expect((await compiled()) - before).toBe(1);
+  for (const lead of [sams, open, maxs, sams, open]) await ask(lead);
+  expect((await compiled()) - before).toBe(1);
+});
+
+test("a query is compiled for the ids that it always comes with, until another one is asked for", async () => {
+  const text =
+    "query Two($project: ID!, $lead: ID!) { project(id: $project) { title } lead(id: $lead) { id } }";
+  const { open, sams } = world.leads;
+  const ask = async (project: { id: string }, lead: { id: string }) => {
+    const variables = { project: project.id, lead: lead.id };
+    const answer = await world.owen.ask(text, variables);
+    expect(said(answer)).toBe(
+      said(await world.owen.ask(`${text} # planned ${project.id} ${lead.id}`, variables)),
+    );
+  };
+  const { project, quiet } = world;
+  for (const lead of [open, open, sams, open, sams]) await ask(project, lead);
+  for (const lead of [open, sams, open]) await ask(quiet, lead);
+  for (const lead of [open, sams]) await ask(project, lead);
 });
 
 test("a lead that is refused, unknown or gone is answered as the plan answers it", async () => {

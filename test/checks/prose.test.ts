@@ -1,6 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "@jest/globals";
-import { descriptions, glossaryTerms, proseFaults } from "../../src/checks/prose.ts";
+import {
+  descriptions,
+  glossaryTerms,
+  proseFaults,
+  repeatedParagraphs,
+  repetitions,
+} from "../../src/checks/prose.ts";
 
 test("the glossary says what is not used; what depends on the meaning is left to readers", async () => {
   const terms = glossaryTerms(await readFile("CONTRIBUTING.md", "utf8"));
@@ -34,5 +40,31 @@ test("every kind of description is looked at", () => {
     "E Input.member",
     "F Kind",
     "G Kind.ONE",
+  ]);
+});
+
+test("a description says more than the name, its type and what it belongs to", () => {
+  const sdl = `"All there is to read." type Query {
+    "The status of the query." status: Kind
+    "Its kinds." all("In cents." amount: Int): [Kind!]
+  }
+  "State of a thing." enum Kind { "One." ONE "Sold to a buyer." TWO }`;
+  expect(repetitions(descriptions(sdl)).map((finding) => finding.split(":")[0])).toEqual([
+    "Query.status",
+    "Query.all",
+    "Kind.ONE",
+  ]);
+});
+
+test("a paragraph that a merge left twice is found, in whatever words", () => {
+  const now =
+    "Plans are made once per statement and connection, for any values, since planning a list takes several times as long as running it.";
+  const before =
+    "Plans are made once for a statement and connection, for any values: planning a list takes several times as long as running it.";
+  const other =
+    "A single record beside those of a list, such as the reservation of a unit, is joined in the statement of that list.";
+  expect(repeatedParagraphs({ name: "docs/a.md", text: `${now}\n\n${other}\n` })).toEqual([]);
+  expect(repeatedParagraphs({ name: "docs/a.md", text: `${now}\n\n${other}\n\n${before}\n` })).toEqual([
+    `docs/a.md: “${before}” says again what “${now}” says.`,
   ]);
 });

@@ -17,6 +17,9 @@ let fuzz: FuzzWorld;
 const dryRuns = new Set<string>();
 const faults: string[] = [];
 
+/** How often each method asked the payment processor; `readEvent` only reads what it tells, which may come at any time. */
+const asked = () => new Map([...fuzz.world.calls].filter(([method]) => method !== "readEvent"));
+
 /** The operation as a dry run, which leaves nothing behind and asks nobody. */
 async function runDry({ player: { person }, operation, variables }: Working): Promise<void> {
   const { field } = operation;
@@ -26,7 +29,7 @@ async function runDry({ player: { person }, operation, variables }: Working): Pr
     person.ask(mutationOf(field.name, selectionOf(field)), {
       input: { ...(variables.input as object), dryRun: true },
     });
-  const calls = JSON.stringify([...fuzz.world.calls]);
+  const before = asked();
   if (description.startsWith("Refused")) {
     const reason = (await ask()).errors?.[0]!.extensions.reason;
     if (reason !== "NO_DRY_RUN") faults.push(`${field.name} is refused with ${reason}`);
@@ -37,7 +40,8 @@ async function runDry({ player: { person }, operation, variables }: Working): Pr
     if (errors || !extensions.effects) faults.push(`${field.name} answers ${JSON.stringify(errors)}`);
     dryRuns.add(field.name);
   }
-  if (JSON.stringify([...fuzz.world.calls]) !== calls) faults.push(`${field.name} asks the processor`);
+  for (const [method, times] of asked())
+    if (times !== before.get(method)) faults.push(`${field.name} asks the processor (${method})`);
 }
 
 beforeAll(async () => {

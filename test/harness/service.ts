@@ -45,6 +45,8 @@ export interface Service extends AsyncDisposable {
   told(pattern: RegExp, from?: number): Promise<{ match: RegExpExecArray; end: number }>;
   /** GET, whatever the certificate. */
   get(path: string): Promise<{ status: number; body: unknown }>;
+  /** Asks as a visitor. */
+  ask(query: string): Promise<{ status: number; body: unknown }>;
 }
 
 const readyWithinMs = 50_000;
@@ -108,6 +110,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       return { match: match!, end: from + match!.index + match![0].length };
     },
     get: (path) => get(`${first}${path}`),
+    ask: (query) => get(`${first}/graphql`, query),
     [Symbol.asyncDispose]: async () => {
       child.kill("SIGTERM");
       await exit;
@@ -174,15 +177,17 @@ function runService({
   return { child, exit, output };
 }
 
-function get(url: string): Promise<{ status: number; body: unknown }> {
+/** @param query of a visitor, which is posted; a GET where omitted. */
+function get(url: string, query?: string): Promise<{ status: number; body: unknown }> {
+  const asked = query !== undefined && { method: "POST", headers: { "content-type": "application/json" } };
   return new Promise((done, fail) => {
-    request(url, { rejectUnauthorized: false, agent: false }, (response) => {
+    request(url, { rejectUnauthorized: false, agent: false, ...asked }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (part: string) => (text += part));
       response.on("end", () => done({ status: response.statusCode!, body: JSON.parse(text) }));
     })
       .once("error", fail)
-      .end();
+      .end(query && JSON.stringify({ query }));
   });
 }
 

@@ -121,6 +121,44 @@ test("an owner that is no superuser can migrate", async () => {
   }
 });
 
+test("a second installation of the cluster needs logins of its own, and leaves those of the first as they are", async () => {
+  await use("template");
+  const second = await createTestDatabase("empty");
+  await using folder = await temporaryFolder();
+  await sql("create role second_owner superuser login password 'a plain word'");
+  const url = new URL(second.ownerUrl);
+  url.username = "second_owner";
+  url.password = "a plain word";
+  const env = { DATABASE_URL: url.href, DATA_DIR: folder.path };
+  try {
+    await migrate(database.ownerUrl);
+    expect(await runToExit({ env })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^plat_authenticator is how the installation of the database \S+ logs in to this cluster: set ROLE_PREFIX, /,
+      ),
+    });
+    await using service = await startService({ env: { ...env, ROLE_PREFIX: "second_" } });
+    expect(await service.get("/readyz")).toMatchObject({ status: 200 });
+    expect(await service.ask("{ publicProjects { id } }")).toMatchObject({
+      body: { data: { publicProjects: [] } },
+    });
+    const users = await sql(
+      "select distinct usename::text as name from pg_stat_activity where usename like 'second%' order by 1",
+    );
+    expect(users.map(({ name }) => name)).toEqual(["second_authenticator", "second_owner", "second_worker"]);
+    expect(await service.stop()).toMatchObject({ code: 0 });
+    for (const [role, login] of Object.entries({
+      plat_worker: database.workerUrl,
+      plat_authenticator: authenticatorUrl(database.ownerUrl),
+    }))
+      expect(await sql("select current_user::text as me", login)).toEqual([{ me: role }]);
+  } finally {
+    await second.drop();
+    await sql("drop role if exists second_authenticator, second_worker, second_owner");
+  }
+});
+
 test("a database that is newer than the code is refused and stays as it is", async () => {
   await use("template");
   await sql("insert into graphile_migrate.migrations (hash, filename) values ('sha1:00', '999999.sql')");

@@ -114,7 +114,7 @@ test("what cannot work is refused at the start with a sentence, and leaves no lo
   await expect(requirePooler(api("transaction"), authenticatorUrl, false)).rejects.toThrow(
     /Run: alter role "plat_authenticator" in database "test_\w+" set plan_cache_mode = 'force_generic_plan'; .*RECONNECT/,
   );
-  await onConnection(database.ownerUrl, setRoleDefaults);
+  await onConnection(database.ownerUrl, (owner) => setRoleDefaults(owner, "plat_authenticator"));
   await expect(requirePooler(api("transaction"), authenticatorUrl, false)).rejects.toThrow(
     /^The pooler has connections that are older/,
   );

@@ -640,7 +640,7 @@ describe("executions of workflows", () => {
     "a context is an object": {
       as: "demo",
       call: "app_public.create_workflow_execution(workflow, lead, '[]')",
-      says: "context is an object of 20,000 characters at most.",
+      says: "context is an object of at most 20,000 characters.",
     },
     "none is started in an archived project": {
       as: "demo",

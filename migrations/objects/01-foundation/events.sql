@@ -14,8 +14,8 @@ grant select on app_public.events to plat_user, plat_anonymous;
 comment on column app_public.events.stream_id is
   E'@behavior -*\n\nThe stream that numbers the event: its organization, or its user.';
 comment on column app_public.events.sequence is E'@behavior -*\n\nPlace in the stream.';
-comment on column app_public.events.name is 'What happened, such as lead.created.';
-comment on column app_public.events.dispatched_at is 'When the event was handed to webhooks and workflows.';
+comment on column app_public.events.name is 'Event name, such as lead.created.';
+comment on column app_public.events.dispatched_at is 'When the event was dispatched to webhooks and workflows.';
 comment on column app_public.events.actor_type is 'Kind of actor that caused the event.';
 comment on column app_public.events.channel is 'Channel through which the change was made.';
 comment on column app_public.events.request_id is 'The X-Request-Id of the request.';

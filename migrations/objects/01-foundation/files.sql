@@ -128,9 +128,8 @@ comment on column app_private.document_record.file is
   E'@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
 comment on column app_private.document_record.title is 'Display title, shown instead of the filename.';
 comment on column app_private.document_record.description is 'Free-text description.';
-comment on column app_private.document_record.category is 'Category of the document.';
-comment on column app_private.document_record.public is
-  'Whether everybody who may see the record may also see the file.';
+comment on column app_private.document_record.category is 'What it contains, such as BROCHURE or CONTRACT.';
+comment on column app_private.document_record.public is 'Whether everyone who can see the record can see the file.';
 comment on column app_private.document_record.filename is 'Filename for downloads.';
 comment on column app_private.document_record.filemime is
   'Media type (MIME) detected from the content.';
@@ -425,15 +424,15 @@ comment on function app_private.make_file_table is
   'condition that replaces who sees it, `writers` one that replaces who writes it.';
 
 comment on type app_public.delete_organization_avatar_payload is
-  E'@foreignKey (organization_id) references organizations (id)|@fieldName organization\n\nWhat '
-  'deleteOrganizationAvatar did.';
+  E'@foreignKey (organization_id) references organizations (id)|@fieldName organization\n\n'
+  'Result of `deleteOrganizationAvatar`.';
 
 comment on column app_public.delete_organization_avatar_payload.id is E'@notNull\n\nThe deleted picture.';
 comment on column app_public.delete_organization_avatar_payload.deleted is E'@notNull\n\nWhether it is deleted.';
 comment on column app_public.delete_organization_avatar_payload.organization_id is E'@behavior -*\n\nIts organization.';
 
 comment on type app_public.delete_project_avatar_payload is
-  E'@foreignKey (project_id) references projects (id)|@fieldName project\n\nWhat deleteProjectAvatar did.';
+  E'@foreignKey (project_id) references projects (id)|@fieldName project\n\nResult of `deleteProjectAvatar`.';
 
 comment on column app_public.delete_project_avatar_payload.id is E'@notNull\n\nThe deleted picture.';
 comment on column app_public.delete_project_avatar_payload.deleted is E'@notNull\n\nWhether it is deleted.';
@@ -472,7 +471,8 @@ end $$;
 grant execute on function app_public.delete_organization_avatar, app_public.delete_project_avatar to plat_user,
   plat_anonymous;
 comment on function app_public.delete_organization_avatar is
-  E'@arg organizationId The organization.\n\nDeletes the logo of an organization. Requires the role OWNER.';
+  E'@arg organizationId The organization whose logo is deleted.\n\nDeletes the logo of an organization. '
+  'Requires the role OWNER.';
 comment on function app_public.delete_project_avatar is
-  E'@arg projectId The project.\n\nDeletes the avatar of a project.';
+  E'@arg projectId The project that keeps no image.\n\nDeletes the avatar of a project; it then has none.';
 grant execute on function app_private.sweep_files to plat_worker;

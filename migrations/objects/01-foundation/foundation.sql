@@ -48,7 +48,7 @@ comment on function app_private.create_enum(text, text, text[]) is
 comment on function app_private.add_enum_values(text, text[]) is 'Adds values to an enumeration made by create_enum.';
 
 comment on domain app_public.email_address is
-  E'@scalar EmailAddress\n\nAn email address such as ada@example.com; compared without case and kept in lower case.';
+  E'@scalar EmailAddress\n\nAn email address, such as ada@example.com. Case is ignored; stored in lower case.';
 
 comment on constraint email_address_format on domain app_public.email_address is
   'Not a valid email address; use one such as ada@example.com.';
@@ -86,7 +86,7 @@ comment on domain app_public.slug is
   'A readable name in addresses: lower-case letters and digits joined by single hyphens.';
 
 comment on constraint slug_format on domain app_public.slug is
-  'A slug has lower-case letters, digits and single hyphens, 100 characters at most, and does not look like an id.';
+  'A slug has lower-case letters, digits and single hyphens, at most 100 characters, and does not look like an id.';
 
 comment on domain app_public.short_text is 'One line of text: 1 to 300 characters without space around.';
 
@@ -115,8 +115,8 @@ comment on column app_public.address.thoroughfare is 'Street and number.';
 comment on column app_public.address.premise is 'Apartment or suite.';
 comment on column app_public.address.locality is 'City.';
 comment on column app_public.address.administrative_area is 'State or province.';
-comment on column app_public.address.postal_code is 'Postal code.';
+comment on column app_public.address.postal_code is 'Postal code in the format of the country, such as M5V 2T6.';
 comment on column app_public.address.country is
-  E'@notNull\n\nCountry; the one of the project or organization where omitted.';
+  E'@notNull\n\nCountry. Default: the one of the project or organization.';
 comment on column app_public.address.latitude is E'@behavior -insert -update\n\nDegrees north.';
 comment on column app_public.address.longitude is E'@behavior -insert -update\n\nDegrees east.';

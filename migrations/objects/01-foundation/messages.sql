@@ -72,14 +72,14 @@ begin
 end $$;
 grant execute on function app_public.contact_organization to plat_user, plat_anonymous;
 comment on function app_public.contact_organization is $$
-@arg organization_id The organization.
-@arg name Who writes.
+@arg organization_id The organization that receives the message.
+@arg name Name of the sender.
 @arg email Where the answer goes.
-@arg message What they want to say, 20,000 characters at most.
+@arg message The message, at most 20,000 characters.
 @arg phone Where to call back.
 
-Forwards a message by email to the organization: to its address for enquiries, once whoever owns that has agreed by the
-link of a mail; else to its owners.$$;
+Forwards a message by email to the organization: to its address for inquiries if the owner of the address has
+agreed through the link in a mail, otherwise to its owners.$$;
 
 create function app_public.contact_service(
   name text, email app_public.email_address, message text, phone app_public.phone_number default null
@@ -92,9 +92,9 @@ begin
 end $$;
 grant execute on function app_public.contact_service to plat_user, plat_anonymous;
 comment on function app_public.contact_service is $$
-@arg name Who writes.
+@arg name Name of the sender.
 @arg email Where the answer goes.
-@arg message What they want to say, 20,000 characters at most.
+@arg message The message, at most 20,000 characters.
 @arg phone Where to call back.
 
 Sends a message to the operator of the service.$$;

@@ -24,7 +24,7 @@ begin
   end if;
   return result;
 end $$;
-comment on function app_private.link_key() is 'The key that signs; made where there is none yet.';
+comment on function app_private.link_key() is 'The key that signs; made if there is none yet.';
 
 create function app_private.link_signature(text text, key bytea) returns text
 language sql immutable strict as $$

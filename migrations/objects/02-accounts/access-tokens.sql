@@ -37,7 +37,7 @@ comment on column app_public.access_tokens.user_id is E'@behavior -*\n\nWhose to
 comment on column app_public.access_tokens.organization_id is E'@behavior -*\n\nThe only organization it works in.';
 comment on column app_public.access_tokens.parent_id is
   E'@behavior -*\n\nThe token that created it, and takes it along when revoked.';
-comment on column app_public.access_tokens.name is E'@impersonal\n\nName that says what the token is for.';
+comment on column app_public.access_tokens.name is E'@impersonal\n\nName that describes the purpose of the token.';
 comment on column app_public.access_tokens.token is
   E'@impersonal\n\nThe token itself. Only the response of `createAccessToken` contains it; null afterwards.';
 comment on column app_public.access_tokens.prefix is
@@ -217,7 +217,7 @@ begin
   return result;
 end $$;
 comment on function app_public.create_access_token is $$
-@arg name Name that says what the token is for.
+@arg name Name that describes the purpose of the token.
 @arg scopes Permissions that the token is restricted to, such as lead.*. All of the user if omitted.
 @arg read_only Whether mutations are refused with this token.
 @arg organization_id The only organization that the token gives access to. All of the user if omitted.

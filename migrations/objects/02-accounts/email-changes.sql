@@ -21,7 +21,8 @@ comment on type app_public.email_change is 'A change of the email address of an 
 comment on column app_public.email_change.email is E'@notNull\n\nThe new address.';
 comment on column app_public.email_change.is_confirmed is E'@notNull\n\nWhether the new address has confirmed it.';
 comment on column app_public.email_change.is_former_confirmed is
-  E'@notNull\n\nWhether the present address has confirmed it; not asked where nobody has confirmed that one itself.';
+  E'@notNull\n\n'
+  'Whether the current address has confirmed the change; not required if the current address was never verified.';
 comment on column app_public.email_change.requested_at is E'@notNull\n\nWhen it was asked for.';
 comment on column app_public.email_change.expires_at is E'@notNull\n\nUntil when both can confirm.';
 
@@ -61,7 +62,7 @@ begin
 end $$;
 comment on function app_public.request_email_change is $$
 @arg email The new address.
-@arg password The password of the account.
+@arg password Current password, to confirm the request.
 @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second factor.
 
 Asks for another email address for the viewer's account. Both addresses get a mail with a code for confirmEmailChange,

@@ -25,7 +25,7 @@ begin
 end $$;
 comment on function app_public.request_email_verification() is
   'Sends a code for verifyEmail to the email address of the viewer''s account; it lives a day and replaces the one '
-  'before. createAccount sends the first. Gives true.';
+  'before. createAccount sends the first. Returns true.';
 
 create function app_public.verify_email(token text) returns app_public.users
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -15,7 +15,7 @@ grant select on app_public.organization_invites to plat_user, plat_anonymous;
 comment on index app_public.organization_invites_one_pending is 'This address has a pending invitation already.';
 
 comment on table app_public.organization_invites is 'An invitation to join an organization.';
-comment on column app_public.organization_invites.email is E'@personal\n\nThe invited address.';
+comment on column app_public.organization_invites.email is E'@personal\n\nAddress that the invitation is sent to.';
 comment on column app_public.organization_invites.role is 'What the new member may do.';
 comment on column app_public.organization_invites.status is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nCurrent status.';
@@ -112,8 +112,8 @@ grant execute on function app_public.create_organization_invite to plat_user, pl
 comment on function app_public.create_organization_invite is
   E'@arg organization_id The organization to join.\n'
   '@arg email The address to invite; only an account with this address can accept.\n'
-  '@arg role What the new member may do; only an owner invites an owner.\n'
-  '@arg message A few words for the mail, 2,000 characters at most.\n\n'
+  '@arg role Role of the new member; only an owner can invite an owner.\n'
+  '@arg message A few words for the mail, at most 2,000 characters.\n\n'
   'Invites a person to the organization by email. If an invitation to the address is pending, it is sent again '
   'with a new link. Requires the role OWNER or ADMIN.';
 
@@ -172,7 +172,7 @@ grant execute on function app_public.resend_organization_invite to plat_user, pl
 comment on function app_public.resend_organization_invite is $$
 @arg id The invitation.
 
-Sends a pending invitation again, with a new link, and for another seven days. Takes the role OWNER or ADMIN.$$;
+Sends a pending invitation again, with a new link, and for another seven days. Requires the role OWNER or ADMIN.$$;
 
 create function app_public.revoke_organization_invite(id uuid) returns app_public.organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

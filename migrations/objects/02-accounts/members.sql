@@ -30,15 +30,15 @@ end $$;
 grant execute on function app_public.create_organization to plat_user, plat_anonymous;
 comment on function app_public.create_organization is $$
 @arg name Name of the company.
-@arg slug Readable name in addresses; made from the name where omitted.
-@arg kind What the company does; a developer where omitted.
+@arg slug Readable name for URLs. Default: derived from the name.
+@arg kind Business of the company. Default: DEVELOPER.
 @arg description Description for the public page.
 @arg email Email address for enquiries.
 @arg phone Phone number, with its country code.
 @arg website_url Address of its website.
 @arg address Postal address.
-@arg time_zone Time zone of its office, such as America/Toronto; the founder's where omitted.
-@arg language Language of mails to people whose own is not known, such as fr; the founder's where omitted.
+@arg time_zone Time zone of the office, such as America/Toronto. Default: the time zone of the founder.
+@arg language Language of mails to people whose language is unknown, such as fr. Default: that of the founder.
 
 Creates an organization with the viewer as its first owner. At most ten per day.$$;
 
@@ -82,8 +82,8 @@ begin
 end $$;
 grant execute on function app_public.update_organization_member_role to plat_user, plat_anonymous;
 comment on function app_public.update_organization_member_role is $$
-@arg organization_id The organization.
-@arg user_id The member.
+@arg organization_id The organization in which the role applies.
+@arg user_id The user whose role changes.
 @arg role What the member may do from now on.
 
 Changes the role of a member; takes the role OWNER, and of a restricted access token all permissions that the role adds.
@@ -131,11 +131,11 @@ begin
 end $$;
 grant execute on function app_public.remove_organization_member to plat_user, plat_anonymous;
 comment on function app_public.remove_organization_member is
-  E'@arg organization_id The organization.\n'
-  '@arg user_id The member.\n\n'
-  'Removes a member; the leads of the organization that were assigned to them have nobody assigned then, nor have '
-  'those that are open in projects that it is affiliated with. Takes the role OWNER, also to remove oneself; the last '
-  'owner stays.';
+  E'@arg organization_id The organization that the user leaves.\n'
+  '@arg user_id The user who leaves.\n\n'
+  'Removes a member. Their leads in the organization become unassigned, as do their open leads in projects that '
+  'the organization is affiliated with. Requires the role OWNER, even to remove oneself; the last owner cannot be '
+  'removed.';
 
 create function app_public.update_organization_notifications(organization_id uuid,
   notifications app_public.notification_settings)
@@ -155,7 +155,7 @@ begin
 end $$;
 grant execute on function app_public.update_organization_notifications to plat_user, plat_anonymous;
 comment on function app_public.update_organization_notifications is $$
-@arg organization_id The organization.
+@arg organization_id The organization whose events cause these notifications.
 @arg notifications The mails to switch on or off; those omitted stay as they are.
 
 Changes which email notifications the viewer gets from an organization.$$;

@@ -11,7 +11,8 @@ comment on column app_public.notification_settings.reservation is E'@notNull\n\n
 comment on column app_public.notification_settings.offer is E'@notNull\n\nAn offer came in or was answered.';
 comment on column app_public.notification_settings.task is E'@notNull\n\nA task is due or was assigned.';
 comment on column app_public.notification_settings.escalation is E'@notNull\n\nAn escalation ticket was opened.';
-comment on column app_public.notification_settings.export_ready is E'@notNull\n\nAn export is ready.';
+comment on column app_public.notification_settings.export_ready is
+  E'@notNull\n\nWhether to notify the user when an export can be downloaded.';
 
 create policy members on app_public.organizations for select to plat_user
   using (deleted_at is null and (id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[])
@@ -62,8 +63,10 @@ comment on column app_public.organization_user_connections.invited_by_id is
 comment on column app_public.organization_user_connections.joined_at is 'Since when.';
 comment on column app_public.organization_user_connections.last_active_at is 'The last request of the member.';
 comment on constraint organization_user_connections_organization_id_fkey on app_public.organization_user_connections is
-  E'@foreignFieldName members\n@backwardPermission org.member\n@backwardDescription The members; null for '
-  'outsiders.\n\nThe organization.';
+  E'@foreignFieldName members\n'
+  '@backwardPermission org.member\n'
+  '@backwardDescription The members; null for non-members.\n\n'
+  'The organization.';
 comment on constraint organization_user_connections_user_id_fkey on app_public.organization_user_connections is
   E'@backwardBehavior -*\n\nThe member.';
 comment on constraint organization_user_connections_invited_by_id_fkey on app_public.organization_user_connections is

@@ -44,9 +44,9 @@ end $$;
 comment on function app_public.update_password is $$
 @arg current_password The password up to now.
 @arg new_password 10 characters or more.
-@arg keep_session Whether the login token in use stays; no where omitted.
-@arg keep_access_token_ids The access tokens that stay, the others end; all stay where omitted.
-@arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds; all stay where omitted.
+@arg keep_session Whether the login token in use stays. Default: false.
+@arg keep_access_token_ids The access tokens that stay, the others end. Default: all stay.
+@arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds. Default: all stay.
 @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second factor.
 
 Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to stay.

@@ -11,7 +11,7 @@
 
 comment on type app_public.principal_token is
   'The access token that something was made with, for those who see what it made.';
-comment on column app_public.principal_token.id is E'@notNull\n\nThe id of the token.';
+comment on column app_public.principal_token.id is E'@notNull\n\nId of the access token, as listed for its user.';
 comment on column app_public.principal_token.name is E'@notNull\n\nWhat its user calls it.';
 comment on column app_public.principal_token.prefix is E'@notNull\n\nIts first characters, to recognise it by.';
 comment on column app_public.principal_token.status is E'@notNull\n\nWhether it still works.';

@@ -49,7 +49,7 @@ grant execute on function app_public.organization_user_connections_second_factor
 comment on function app_public.organizations_second_factor_required_from is
   'From when on members without a second factor are refused its data; null where none is required, and for outsiders.';
 comment on function app_public.organizations_second_factor_grace_days is
-  'How many days members have to get a second factor; null for outsiders.';
+  'How many days members have to get a second factor; null for non-members.';
 comment on function app_public.organization_user_connections_second_factor_due_at is
   'From when on the member is refused the data of the organization, unless they get a second factor; null where they '
   'have one or it is not required. Seen by the member and by admins.';
@@ -98,7 +98,7 @@ language sql stable as $$
   where m.user_id = $1 and o.second_factor_required_from is not null order by o.name limit 1
 $$;
 comment on function app_private.required_by(uuid) is
-  'An organization of the user that requires a second factor; null where there is none.';
+  'An organization of the user that requires a second factor; null if there is none.';
 
 create function app_public.update_organization_second_factor(organization_id uuid, required boolean,
   grace_days int default null) returns app_public.organizations
@@ -136,12 +136,12 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.update_organization_second_factor is $$
-@arg organization_id The organization.
+@arg organization_id The organization that requires second factors.
 @arg required Whether its members have to have a second factor.
 @arg grace_days How many days they have to get one, 0 to 90, also when they join later; 7 where never given.
 
 Requires a second factor of the members of an organization, or does so no longer. Members without one get a mail; when
-the grace is over they are refused its data, until they have one. Takes the role OWNER and a second factor of one's
+the grace is over they are refused its data, until they have one. Requires the role OWNER and a second factor of one's
 own.$$;
 
 create function app_public.reset_member_second_factor(organization_id uuid, user_id uuid,
@@ -188,13 +188,15 @@ begin
   return app_hidden.masked(member);
 end $$;
 comment on function app_public.reset_member_second_factor is $$
-@arg organization_id The organization.
+@arg organization_id The organization in which the viewer is an admin.
 @arg user_id The member, who has lost the authenticator app and the recovery codes.
 @arg password The password of the viewer's own account.
 @arg second_factor_code A code of the viewer's own authenticator app, or a recovery code, where they have one.
 
-Takes the second factor of a member away and ends their sessions; they get a mail, sign in with their password alone and
-get another one. Takes the permission org.admin, the permissions of the member's role, and that the viewer administers
+Takes the second factor of a member away and ends their sessions; they get a mail, sign in with their password
+alone and
+get another one. Requires the permission org.admin, the permissions of the member's role, and that the viewer
+administers
 all organizations of the member.$$;
 grant execute on function app_public.update_organization_second_factor, app_public.reset_member_second_factor
   to plat_user, plat_anonymous;

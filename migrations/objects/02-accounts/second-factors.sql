@@ -224,10 +224,10 @@ begin
 end $$;
 comment on function app_public.enroll_second_factor is $$
 @eachTime
-@arg password The password of the account.
+@arg password Current password, to confirm the request.
 
-Makes a secret for an authenticator app, which nothing asks for until confirmSecondFactor has taken a code of it. Takes
-a confirmed email address.$$;
+Creates a secret for an authenticator app. It takes effect when `confirmSecondFactor` has accepted a code. Requires
+a verified email address.$$;
 
 create function app_private.give_recovery_codes(user_id uuid) returns app_public.recovery_codes
 language plpgsql volatile as $$
@@ -290,7 +290,7 @@ begin
 end $$;
 comment on function app_public.renew_recovery_codes is $$
 @eachTime
-@arg password The password of the account.
+@arg password Current password, to confirm the request.
 @arg second_factor_code A code of the authenticator app, or a recovery code.
 
 Generates ten new recovery codes; the previous ones become invalid.$$;
@@ -314,11 +314,11 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.disable_second_factor is $$
-@arg password The password of the account.
+@arg password Current password, to confirm the request.
 @arg second_factor_code A code of the authenticator app, or a recovery code.
 
-Takes the second factor of the viewer's account away, with its recovery codes; not while an organization of theirs
-requires one.$$;
+Removes the second factor of the viewer's account and its recovery codes. Refused while an organization of the
+viewer requires a second factor.$$;
 
 create function app_private.remove_second_factor(user_id uuid, change text, facts jsonb default '{}') returns void
 language plpgsql volatile as $$

@@ -252,13 +252,11 @@ begin
   return true;
 end $$;
 comment on function app_public.request_mail_consent is
-  E'@arg organization_id The organization that wants to write.\n@arg email The address.\n\nAsks the owner of an '
-  'address '
-  'by mail whether the organization may write to it, or, of its own address for enquiries, whether these may be '
-  'forwarded '
-  'there; once a day at most. Workflows write to addresses of leads, buyers, members and of those who agreed. Gives '
-  'true '
-  'whatever becomes of it. Takes the role OWNER or ADMIN.';
+  E'@arg organization_id The organization that wants to write.\n'
+  '@arg email The recipient, who has not confirmed yet.\n\n'
+  'Asks the owner of an address by mail for consent to write to it or, for the organization''s own address for '
+  'inquiries, to forward inquiries there; at most once a day. Workflows write only to leads, buyers, members and '
+  'addresses that consented. Always returns true. Requires the role OWNER or ADMIN.';
 grant execute on function app_public.request_mail_consent to plat_user, plat_anonymous;
 
 create function app_private.tg_organizations__ask_mailbox() returns trigger

@@ -203,8 +203,8 @@ comment on function app_public.logout is $$
 @arg session_ids The sessions to end, of viewer.sessions.
 @arg others Whether to end all sessions but the one in use; by an access token, all of them.
 
-Ends sessions of the viewer, and with them their login and refresh tokens: the one in use where nothing is said. Access
-tokens are ended by revokeAccessToken.$$;
+Ends sessions of the viewer with their login and refresh tokens. Default: the current session. Access tokens are
+revoked by `revokeAccessToken`.$$;
 grant execute on function app_public.logout to plat_user, plat_anonymous;
 
 -- Refreshing.
@@ -270,9 +270,11 @@ begin
   return result;
 end $$;
 comment on function app_public.refresh_session is
-  E'@withoutViewer For those whose login token has expired; the refresh token says who it is.\n@becomes user_id\n'
-  '@eachTime\n@arg refresh_token The refresh token that the session had last.\n\nGives the next tokens of a '
-  'session that login opened with refreshable. A refresh token works once: the answer has the next one. One that '
-  'comes again ends the session, and its user gets a mail; only the one before the present one may come again within '
-  '30 seconds, where the answer was lost.';
+  E'@withoutViewer For those whose login token has expired; the refresh token says who it is.\n'
+  '@becomes user_id\n'
+  '@eachTime\n'
+  '@arg refresh_token The refresh token that the session had last.\n\n'
+  'Returns new tokens for a session that `login` opened with `refreshable`. A refresh token can be used once; the '
+  'response contains the next one. Reuse ends the session and notifies the user by mail, except that the previous '
+  'token is accepted again within 30 seconds, in case the response was lost.';
 grant execute on function app_public.refresh_session to plat_user, plat_anonymous;

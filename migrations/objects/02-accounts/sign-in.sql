@@ -20,8 +20,9 @@ comment on type app_public.authentication is
 comment on column app_public.authentication.token is E'@notNull\n\nSend it as "Authorization: Bearer <token>".';
 comment on column app_public.authentication.token_type is E'@notNull\n\nAlways Bearer.';
 comment on column app_public.authentication.expires_at is
-  E'@notNull\n\nWhen the token ends by itself; it ends sooner with its session: by logout, when the password changes, '
-  'or when the user is suspended.';
+  E'@notNull\n\n'
+  'When the token expires. It is revoked earlier if its session ends: by logout, by a change of password, or if '
+  'the user is suspended.';
 comment on column app_public.authentication.user_id is E'@behavior -*\n\nWho signed in.';
 comment on column app_public.authentication.session_id is E'@notNull\n\nThe session that it belongs to, for logout.';
 comment on column app_public.authentication.refresh_token is
@@ -277,12 +278,16 @@ exception
     raise;
 end $$;
 comment on function app_public.create_account(app_public.email_address,app_public.new_password,text,text,text) is
-  E'@withoutViewer For those who have no account.\n@becomes id\n@arg email Where codes and notifications go; one '
-  'account per address.\n@arg password 10 characters or more.\n@arg first_name Given name.\n@arg last_name Family '
-  'name.\n@arg username A further name for signing in, without @.\n\nCreates a user account, and sends a code to its '
-  'address for verifyEmail. Where the address has an account already, the answer is the same, nothing is made, and the '
-  'mail says so: who asks does not learn who has an account. A viewer who is signed in may do so too; it changes '
-  'nothing about their own.';
+  E'@withoutViewer For those who have no account.\n'
+  '@becomes id\n'
+  '@arg email Where codes and notifications go; one account per address.\n'
+  '@arg password 10 characters or more.\n'
+  '@arg first_name Given name.\n'
+  '@arg last_name Family name.\n'
+  '@arg username A further name for signing in, without @.\n\n'
+  'Creates a user account and sends a code for `verifyEmail` to its address. If the address already has an '
+  'account, the response is the same, nothing is created and the mail says so, so that the response does not '
+  'reveal who has an account. Signed-in viewers can call it too; their own account is not affected.';
 
 create function app_public.login(username text, password app_public.password_proof, refreshable boolean default false,
   device app_public.session_device default null, second_factor_code app_public.second_factor_code default null)

@@ -20,8 +20,9 @@ grant select on app_public.project_organization_invites to plat_user, plat_anony
 comment on table app_public.project_organization_invites is 'An invitation of an organization to a project.';
 comment on column app_public.project_organization_invites.owner_id is 'The organization that owns the project.';
 comment on column app_public.project_organization_invites.email is
-  E'@personal\n\nThe invited address; null where an organization was named.';
-comment on column app_public.project_organization_invites.role is 'What the organization is to do in the project.';
+  E'@personal\n\nAddress that the invitation is sent to; null where an organization was named.';
+comment on column app_public.project_organization_invites.role is
+  'What the organization contributes, which decides what its members may see and do.';
 comment on column app_public.project_organization_invites.permissions is
   E'@impersonal\n\nWhat its members may do, of the permissions that the role has; null for all of them.';
 comment on column app_public.project_organization_invites.status is
@@ -218,17 +219,18 @@ end $$;
 grant execute on function app_public.create_project_organization to plat_user, plat_anonymous;
 comment on function app_public.create_project_organization is
   E'@withoutViewer Anybody may invite an organization by its slug, which is public.\n'
-  '@arg projectId The project.\n'
+  '@arg projectId The project in which the other organization takes part.\n'
   '@arg organizationId The organization to invite, by id or slug.\n'
-  '@arg email Instead of an organization, an address to invite one that is not here yet: whoever reads its mail '
-  'accepts for an organization that they found or administer.\n'
-  '@arg role What the organization is to do in the project.\n'
-  '@arg permissions What its members may do, of the permissions that the role has, such as project.read and '
-  'inventory.read; all of them where omitted.\n'
-  '@arg message A few words for the mail, 2,000 characters at most.\n\n'
+  '@arg email Instead of an organization, an email address to invite one that does not use the service yet. The '
+  'recipient accepts for an organization that they create or administer.\n'
+  '@arg role What the organization contributes, which decides what its members may see and do.\n'
+  '@arg permissions Permissions of its members, a subset of those of the role, such as project.read and '
+  'inventory.read. Default: all of them.\n'
+  '@arg message A few words for the mail, at most 2,000 characters.\n\n'
   'Invites an organization to have a part in a project. It has one once it accepts '
-  '(acceptProjectOrganizationInvite); an organization or address with a pending invitation gets it again, with what '
-  'is given now. Takes project.manage in the organization that owns the project, and each permission that is given.';
+  '(acceptProjectOrganizationInvite); an organization or address with a pending invitation gets it again, with '
+  'what is given now. Takes project.manage in the organization that owns the project, and each permission that is '
+  'given.';
 
 create function app_private.require_project_invite(id uuid) returns app_public.project_organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -409,7 +411,7 @@ end $$;
 comment on function app_public.decline_project_organization_invite is
   E'@arg id Id of the invitation, for administrators of the invited organization. Give either this or the token.\n'
   '@arg token Token from the link in the email, for the owner of the invited address. Give either this or the id.\n'
-  '@arg reason What whoever invited is to read about it, 2,000 characters at most.\n\n'
+  '@arg reason Message to the sender of the invitation, at most 2,000 characters.\n\n'
   'Declines an invitation to a project. The person who invited is notified by email.';
 grant execute on function app_public.accept_project_organization_invite,
   app_public.decline_project_organization_invite to plat_user, plat_anonymous;

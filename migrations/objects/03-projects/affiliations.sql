@@ -26,7 +26,8 @@ grant delete on app_public.project_organizations to plat_user;
 comment on table app_public.project_organizations is 'The affiliation of an organization with a project.';
 comment on column app_public.project_organizations.owner_id is
   E'@behavior -*\n\nThe organization that owns the project.';
-comment on column app_public.project_organizations.role is 'Role of the organization in the project.';
+comment on column app_public.project_organizations.role is
+  'What the organization contributes, which decides what its members may see and do.';
 comment on column app_public.project_organizations.permissions is
   'What its members may do, of the permissions that its role has; null for all of them. project.read always is.';
 comment on constraint project_organizations_project_id_fkey on app_public.project_organizations is
@@ -439,9 +440,9 @@ end $$;
 comment on function app_public.update_project_organization is
   E'@arg handOver Whether what is open with its people goes to the organization that owns the project, where they '
   'would not see their deals any more; refused with CONFLICT and what is open otherwise.\n'
-  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where omitted.\n\n'
-  'Changes what an affiliated organization may do in a project: its role, and which of the permissions of that. Takes '
-  'project.manage in the organization that owns the project; the owners of the other one get a mail.';
+  '@arg assigneeId Member who takes over open leads and tasks. Default: they stay unassigned.\n\n'
+  'Changes what an affiliated organization may do in a project: its role, and which of the permissions of that. '
+  'Takes project.manage in the organization that owns the project; the owners of the other one get a mail.';
 
 create function app_public.delete_project_organization(id uuid, hand_over boolean default false,
   assignee_id uuid default null) returns app_public.delete_project_organization_payload
@@ -464,17 +465,17 @@ end $$;
 comment on function app_public.delete_project_organization is
   E'@arg handOver Whether what is open with its people goes to the organization that owns the project; refused with '
   'CONFLICT and what is open otherwise.\n'
-  '@arg assigneeId Who takes over what is open; nobody until somebody assigns it where omitted.\n\n'
+  '@arg assigneeId Member who takes over open leads and tasks. Default: they stay unassigned.\n\n'
   'Ends the part of an organization in a project, and all its access to it at once. Takes project.manage in the '
-  'organization that owns the project, or org.admin in the affiliated one, which leaves; the owners of the other one '
-  'get a mail. Deals that are over keep the names of their people.';
+  'organization that owns the project, or org.admin in the affiliated one, which leaves; the owners of the other '
+  'one get a mail. Deals that are over keep the names of their people.';
 grant execute on function app_public.update_project_organization, app_public.delete_project_organization to plat_user,
   plat_anonymous;
 
 comment on type app_public.delete_project_organization_payload is
   E'@foreignKey (project_id) references projects (id)|@fieldName project\n'
   '@foreignKey (organization_id) references organizations (id)|@fieldName organization\n\n'
-  'What the end of an affiliation changed.';
+  'Result of ending an affiliation.';
 comment on column app_public.delete_project_organization_payload.id is E'@notNull\n\nThe affiliation that has ended.';
 comment on column app_public.delete_project_organization_payload.deleted is E'@notNull\n\nWhether it has ended.';
 comment on column app_public.delete_project_organization_payload.project_id is
@@ -482,7 +483,7 @@ comment on column app_public.delete_project_organization_payload.project_id is
 comment on column app_public.delete_project_organization_payload.organization_id is
   E'@behavior -*\n\nThe organization that had a part in it.';
 comment on column app_public.delete_project_organization_payload.handed_over is
-  E'@notNull\n\nHow much was open with its people and was handed over.';
+  E'@notNull\n\nNumber of open records of its members that were handed over.';
 
 -- What both sides read of it.
 create function app_public.project_organizations_open_deals(a app_public.project_organizations) returns

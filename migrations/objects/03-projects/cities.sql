@@ -56,11 +56,11 @@ $$;
 
 comment on type app_public.nearest_city is 'A city with public projects.';
 
-comment on column app_public.nearest_city.id is E'@notNull\n\nIts id.';
-comment on column app_public.nearest_city.name is E'@notNull\n\nIts name.';
+comment on column app_public.nearest_city.id is E'@notNull\n\nThe same in every response.';
+comment on column app_public.nearest_city.name is E'@notNull\n\nUsual name, such as Toronto.';
 comment on column app_public.nearest_city.slug is E'@notNull\n\nReadable name for URLs.';
 comment on column app_public.nearest_city.administrative_area is 'State or province.';
-comment on column app_public.nearest_city.country is E'@notNull\n\nIts country.';
+comment on column app_public.nearest_city.country is E'@notNull\n\nISO 3166-1 code, such as CA.';
 comment on column app_public.nearest_city.latitude is E'@notNull\n\nDegrees north.';
 comment on column app_public.nearest_city.longitude is E'@notNull\n\nDegrees east.';
 comment on column app_public.nearest_city.distance_km is

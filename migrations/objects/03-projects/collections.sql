@@ -25,10 +25,10 @@ comment on table app_public.project_collections is
 comment on column app_public.project_collections.organization_id is 'The organization that it belongs to.';
 comment on column app_public.project_collections.title is 'Display title.';
 comment on column app_public.project_collections.slug is
-  'Readable name in addresses, unique in the organization; made from the title where omitted.';
-comment on column app_public.project_collections.description is 'What the projects have in common.';
+  'Readable name for URLs, unique in the organization. Default: derived from the title.';
+comment on column app_public.project_collections.description is 'Description of what the projects have in common.';
 comment on column app_public.project_collections.public is
-  E'@filter\n\nWhether everybody sees it; of its projects they see the public ones.';
+  E'@filter\n\nWhether it is public; visitors then see its public projects.';
 comment on column app_public.project_collections.sequence is 'Position in the list; the lowest comes first.';
 comment on column app_public.project_collections.project_ids is
   E'@writeOnly\n\nThe projects of the organization that it has, in order; replaces those it had.';

@@ -13,13 +13,13 @@ grant insert (project_id, title, number, price, issued_on, expires_on, notes, st
 grant insert (unit_id), update (unit_id) on app_public.lease_permits to plat_user;
 grant insert (buyer_id), update (buyer_id) on app_public.lease_permits to plat_user;
 
-comment on table app_public.lease_permits is 'A right to let a home of the project.';
+comment on table app_public.lease_permits is 'A permit to rent out a home of the project.';
 comment on column app_public.lease_permits.title is E'@personal\n\nDisplay title.';
-comment on column app_public.lease_permits.number is E'@personal\n\nIts number, unique in the project.';
+comment on column app_public.lease_permits.number is E'@personal\n\nNumber, unique in the project.';
 comment on column app_public.lease_permits.status is E'@filter\n\nCurrent status.';
-comment on column app_public.lease_permits.price is 'What it costs, in the currency of the project.';
+comment on column app_public.lease_permits.price is 'Price, in the currency of the project.';
 comment on column app_public.lease_permits.issued_on is 'When it was issued.';
-comment on column app_public.lease_permits.expires_on is 'Until when it holds.';
+comment on column app_public.lease_permits.expires_on is 'End of validity.';
 comment on column app_public.lease_permits.notes is E'@personal\n\nNotes of the team.';
 comment on column app_public.lease_permits.unit_id is 'The unit that may be let.';
 comment on column app_public.lease_permits.buyer_id is 'The purchase that it belongs to.';

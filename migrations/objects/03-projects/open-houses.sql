@@ -11,19 +11,19 @@ grant insert (project_id, title, description, format, starts_at, ends_at, time_z
 comment on table app_public.open_houses is
   E'@defaultOrder starts_at desc, id desc\n\nA time at which a project can be seen.';
 comment on column app_public.open_houses.title is 'Display title.';
-comment on column app_public.open_houses.description is 'What visitors can expect.';
+comment on column app_public.open_houses.description is 'What visitors can expect, as free text.';
 comment on column app_public.open_houses.status is E'@writeOnly\n\nCANCELED calls it off; the clock says the rest.';
 comment on column app_public.open_houses.format is E'@filter\n\nHow it is held.';
-comment on column app_public.open_houses.starts_at is E'@filter\n\nWhen it begins.';
+comment on column app_public.open_houses.starts_at is E'@filter\n\nWhen the doors open.';
 comment on column app_public.open_houses.ends_at is 'When it ends.';
 comment on column app_public.open_houses.time_zone is
-  E'@insertOptional\n\nTime zone in which it is announced; that of the project where omitted.';
+  E'@insertOptional\n\nTime zone for announcements. Default: the time zone of the project.';
 comment on column app_public.open_houses.address is 'Where it is held; at the project where null.';
 comment on column app_public.open_houses.video_url is 'Where to watch.';
 comment on column app_public.open_houses.host_id is 'The member who receives visitors.';
 comment on column app_public.open_houses.capacity is 'How many people fit.';
 comment on column app_public.open_houses.rsvp_required is 'Whether visitors have to announce themselves.';
-comment on column app_public.open_houses.public is 'Whether everybody who may see the project may also see it.';
+comment on column app_public.open_houses.public is 'Whether everyone who can see the project can see it.';
 comment on constraint open_houses_capacity_range on app_public.open_houses is 'Give 1 to 100,000 people.';
 comment on constraint open_houses_order on app_public.open_houses is 'An open house ends after it starts.';
 comment on constraint open_houses_host_id_fkey on app_public.open_houses is

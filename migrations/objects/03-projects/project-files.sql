@@ -21,7 +21,8 @@ comment on constraint project_images_spec_options_number on app_public.project_i
 select app_private.make_file_table('project_documents', 'project_document', parent => 'projects', list => 'documents',
   settable => '{title, category, public}');
 
-comment on table app_public.project_documents is E'@file Document\n\nA document of a project.';
+comment on table app_public.project_documents is
+  E'@file Document\n\nA file attached to a project, such as a brochure or price list.';
 
 select app_private.make_file_table('site_plans', 'site_plan', parent => 'projects', list => 'site_plans',
   settable => '{title, sequence, phase, is_primary}');

@@ -67,9 +67,9 @@ comment on column app_public.projects.slug is 'Readable name for URLs, accepted 
 comment on column app_public.projects.status is E'@filter\n\nStage of the project, such as SELLING.';
 comment on column app_public.projects.visibility is 'Who can find it.';
 comment on column app_public.projects.type is E'@filter\n\nKind of development.';
-comment on column app_public.projects.overview is 'What the public reads, 1,500 characters at most.';
+comment on column app_public.projects.overview is 'Public description, at most 1,500 characters.';
 comment on column app_public.projects.overview_headline is 'Headline above the overview on the public page.';
-comment on column app_public.projects.design is 'What the public reads about the design.';
+comment on column app_public.projects.design is 'Public description of the design.';
 comment on column app_public.projects.design_heading is 'Headline above the text about design on the public page.';
 comment on column app_public.projects.address is 'Address of the site.';
 comment on column app_public.projects.city is 'City of the address.';
@@ -78,7 +78,7 @@ comment on column app_public.projects.time_zone is
 comment on column app_public.projects.currency is 'Currency of all its amounts.';
 comment on column app_public.projects.website_url is 'Address of its website.';
 comment on column app_public.projects.amenities is 'Shared amenities, such as a gym or garden.';
-comment on column app_public.projects.sales_start_date is 'Start of sales.';
+comment on column app_public.projects.sales_start_date is 'First day on which units are offered.';
 comment on column app_public.projects.completion_date is 'Expected completion date.';
 comment on column app_public.projects.archived_at is
   'When the project was archived (read-only and not public); null otherwise.';
@@ -111,7 +111,7 @@ comment on column app_public.projects.metadata is
   E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on column app_public.projects.service_index is
   E'@secret\n\nScore from 0 to 100 of how well the project serves buyers; default order of `publicProjects`.';
-comment on constraint projects_overview_length on app_public.projects is 'An overview has 1,500 characters at most.';
+comment on constraint projects_overview_length on app_public.projects is 'An overview has at most 1,500 characters.';
 comment on constraint projects_reservation_expiration_range on app_public.projects is 'Give 1 to 8,760 hours.';
 comment on constraint projects_hold_expiration_range on app_public.projects is 'Give 1 to 720 hours.';
 comment on constraint projects_hold_expiration_limit_range on app_public.projects is 'Give 1 to 720 hours.';
@@ -194,7 +194,7 @@ language sql stable as $$ select case when app_hidden.project_can(p.id, p.organi
   then p.metadata end $$;
 grant execute on function app_public.projects_metadata to plat_user, plat_anonymous;
 comment on function app_public.projects_metadata is
-  'Arbitrary JSON for the organization''s own programs; not interpreted; null for outsiders.';
+  'Arbitrary JSON for the organization''s own programs; not interpreted; null for non-members.';
 
 create function app_public.projects_allowed_transitions(p app_public.projects) returns app_public.transition[]
 language sql stable as $$

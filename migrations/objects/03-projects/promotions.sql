@@ -20,10 +20,10 @@ comment on table app_public.promotions is
   E'@defaultOrder starts_at desc, id desc\n\n'
   'An incentive for buyers that is limited in time, such as a price reduction.';
 comment on column app_public.promotions.title is 'Display title.';
-comment on column app_public.promotions.description is 'What it gives, in words.';
+comment on column app_public.promotions.description is 'Description of the benefit.';
 comment on column app_public.promotions.code is
   'Code by which buyers name it, unique in the project whatever the case.';
-comment on column app_public.promotions.kind is E'@filter\n\nWhat it gives.';
+comment on column app_public.promotions.kind is E'@filter\n\nKind of benefit.';
 comment on column app_public.promotions.amount is
   'Fixed amount in the currency of the project. Set either this or `percent`.';
 comment on column app_public.promotions.percent is 'The percentage, above 0 to 100; either this or an amount.';
@@ -31,14 +31,15 @@ comment on column app_public.promotions.max_amount is 'Maximum amount of the per
 comment on column app_public.promotions.status is
   E'@writeOnly\n\nDRAFT and PAUSED hold it back, ENDED ends it; with SCHEDULED or ACTIVE it runs from startsAt to '
   'endsAt until it is used up.';
-comment on column app_public.promotions.starts_at is E'@filter\n\nStart of the promotion.';
+comment on column app_public.promotions.starts_at is
+  E'@filter\n\nFrom when it applies, unless it is a draft or paused.';
 comment on column app_public.promotions.ends_at is 'End of the promotion; null if open-ended.';
 comment on column app_public.promotions.applies_to is 'What the promotion applies to.';
 comment on column app_public.promotions.stackable is 'Whether it can be combined with other promotions.';
 comment on column app_public.promotions.usage_limit is 'Maximum number of uses; null for no limit.';
 comment on column app_public.promotions.usage_count is 'Number of times it was used.';
 comment on column app_public.promotions.terms is 'Terms and conditions.';
-comment on column app_public.promotions.public is 'Whether everybody who may see the project may also see it.';
+comment on column app_public.promotions.public is 'Whether everyone who can see the project can see it.';
 comment on column app_public.promotions.unit_ids is
   E'@writeOnly\n\nThe units that a promotion of the scope UNITS is for; replaces those it had.';
 comment on column app_public.promotions.lot_ids is

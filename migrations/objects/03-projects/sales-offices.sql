@@ -1,7 +1,7 @@
 -- The sales office of a project: where buyers go. Each project has exactly one, made with it.
 
 select app_private.make_public_table('sales_offices', 'sales_office', 'project.manage', 'salesOffice',
-  'The sales office of the project.', made_by_hand => false);
+  'Where customers can visit the sales team: address, telephone and opening hours.', made_by_hand => false);
 
 grant update (title, address, phone, email, notes, by_appointment_only) on app_public.sales_offices to plat_user;
 
@@ -9,7 +9,7 @@ comment on table app_public.sales_offices is 'Where the buyers of a project go.'
 comment on column app_public.sales_offices.title is E'@impersonal\n\nDisplay title.';
 comment on column app_public.sales_offices.address is E'@impersonal\n\nWhere it is; at the project where null.';
 comment on column app_public.sales_offices.phone is E'@impersonal\n\nPhone number in E.164, such as +14165550123.';
-comment on column app_public.sales_offices.email is E'@impersonal\n\nEmail address.';
+comment on column app_public.sales_offices.email is E'@impersonal\n\nPublic address for inquiries by email.';
 comment on column app_public.sales_offices.notes is E'@impersonal\n\nWhat visitors should know, such as opening '
   'hours.';
 comment on column app_public.sales_offices.by_appointment_only is 'Whether visitors need an appointment.';
@@ -50,4 +50,4 @@ comment on function app_public.update_sales_office is $$
 @arg projectId The project, by id or slug.
 @arg expectedVersion The version that the caller has read; another present version is refused with VERSION_MISMATCH.
 
-Changes the sales office of a project. Fields that are omitted stay as they are.$$;
+Changes the sales office of a project. Omitted fields stay unchanged.$$;

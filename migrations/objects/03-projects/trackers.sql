@@ -18,7 +18,7 @@ grant insert (project_id, name, kind, destination_url, phone_number, lead_source
   plat_user;
 
 comment on table app_public.trackers is 'A link, code or number that tells which advertisement brings people.';
-comment on column app_public.trackers.name is E'@impersonal\n\nWhat the team calls it.';
+comment on column app_public.trackers.name is E'@impersonal\n\nInternal name.';
 comment on column app_public.trackers.kind is E'@filter\n\nKind of tracker, such as LINK or QR_CODE.';
 comment on column app_public.trackers.key is
   E'@impersonal\n\nIts public key: /t/<key> at this service counts and leads on, with the key as the parameter '
@@ -33,7 +33,7 @@ comment on column app_public.trackers.utm is
   E'@impersonal\n\nParameters for the destination, such as {"utm_source": "newsletter"}.';
 comment on column app_public.trackers.active is E'@filter\n\nWhether it leads on.';
 comment on constraint trackers_utm_object on app_public.trackers is
-  'Give an object such as {"utm_source": "newsletter"}, 2,000 characters at most.';
+  'Give an object such as {"utm_source": "newsletter"}, at most 2,000 characters.';
 comment on constraint trackers_lead_source_id_fkey on app_public.trackers is
   E'@fieldName leadSource\n@backwardBehavior -*\n\nThe lead source that it belongs to.';
 comment on table app_private.tracker_hits is 'How often each tracker was hit.';
@@ -75,7 +75,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   select hit.kind, hit.destination, hit.utm from hit
 $$;
 comment on function app_private.hit_tracker(text, boolean) is
-  'Says where the active tracker with the key leads, nulls where there is none, and counts the hit where `counts`.';
+  'Says where the active tracker with the key leads, nulls if there is none, and counts the hit where `counts`.';
 grant execute on function app_private.hit_tracker(text, boolean) to plat_authenticator;
 
 create function app_public.trackers_hit_count(t app_public.trackers) returns int

@@ -272,16 +272,16 @@ comment on function app_private.check_import_states(text) is
   'Notes which rows of import_ready (row, existing_id, status_before, status …) would take a step that is not there, '
   'or lack what their state requires.';
 
-comment on type app_public.import_row_error is 'What is wrong with a row of an imported file.';
+comment on type app_public.import_row_error is 'An error in a row of an imported file.';
 
 comment on column app_public.import_row_error.row is
   E'@notNull\n\nPlace in the file, as spreadsheets count: the names of the columns are row 1.';
 comment on column app_public.import_row_error."column" is
-  'Name of the column as the file spells it; null where it is about the whole row.';
+  'Name of the column as in the file; null if the error concerns the whole row.';
 comment on column app_public.import_row_error.code is
   E'@notNull\n\nOne of the codes of errors, such as BAD_USER_INPUT.';
-comment on column app_public.import_row_error.message is E'@notNull\n\nWhat is wrong, and what to do.';
-comment on column app_public.import_row_error.value is 'What stands there, 200 characters at most.';
+comment on column app_public.import_row_error.message is E'@notNull\n\nWhat is wrong and how to correct it.';
+comment on column app_public.import_row_error.value is 'Value of the cell, at most 200 characters.';
 
 create function app_private.import_errors() returns app_public.import_row_error[]
 language plpgsql volatile as $$
@@ -299,7 +299,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
   select 'importUnits', row_number() over (), c.* from (values
     ('number', null, true, '{Unit #,Unit,Unit No,Unit Number,Suite,Suite #,No,#}'::text[],
       'Number, unique in the project: which unit it is.'),
-    ('title', null, false, '{Name,Unit Name}', 'Name; made from the number of a new unit where omitted.'),
+    ('title', null, false, '{Name,Unit Name}', 'Name. Default: made from the number of a new unit.'),
     ('subtitle', null, false, '{}', 'Subtitle, shown below the title.'),
     ('description', null, false, '{Remarks,Public Remarks}', 'Description for the public page.'),
     ('floor_plan', 'app_public.short_text', false, '{Plan,Plan Code,Plan Name,Layout}',
@@ -309,11 +309,11 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('level', null, false, '{Floor,Storey,Story}', 'Floor that the unit is on.'),
     ('phase', null, false, '{Release}', 'Phase of the project.'),
     ('status', null, false, '{Unit Status,Availability}',
-      'UNRELEASED, AVAILABLE or OFF_MARKET; UNRELEASED where omitted.'),
+      'UNRELEASED, AVAILABLE or OFF_MARKET. Default: UNRELEASED.'),
     ('price', null, false, '{List Price,Asking Price}', 'List price.'),
     ('hoa_fee', null, false, '{HOA,HOA Fees,HOA Dues,Maintenance Fee,Condo Fee,Strata Fee}',
       'Monthly fee of the homeowners'' association (HOA).'),
-    ('bedrooms', null, false, '{Beds,Bed,BR}', 'Bedrooms; those of the floor plan where omitted.'),
+    ('bedrooms', null, false, '{Beds,Bed,BR}', 'Bedrooms. Default: those of the floor plan.'),
     ('baths', null, false, '{Bath,Bathrooms,Full Baths}', 'Number of full bathrooms.'),
     ('half_baths', null, false, '{Half Bath,Powder Rooms}', 'Number of half bathrooms (without bath or shower).'),
     ('garage', null, false, '{Garage Spaces,Parking}', 'Number of cars that fit in the garage.'),
@@ -326,7 +326,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('administrative_area', 'app_public.short_text', false, '{State,Province,Region}', 'State or province.'),
     ('postal_code', 'app_public.short_text', false, '{Zip,Zip Code,Postcode}', 'Postal code.'),
     ('country', 'app_public.country_code', false, '{}',
-      'Country by ISO 3166-1, such as CA; the one of the project where omitted.'),
+      'Country by ISO 3166-1, such as CA. Default: the one of the project.'),
     ('model', null, false, '{Model Home}', 'yes or no: whether it is a model home.'),
     ('is_spec', null, false, '{Spec,Spec Home,Quick Move-in,Inventory Home}',
       'yes or no: whether it is built before it is sold.'),
@@ -338,20 +338,19 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('listing_date', null, false, '{Listed,List Date}', 'Since when it is listed, such as 2027-05-31.'),
     ('estimated_delivery_date', null, false,
       '{Delivery,Delivery Date,Estimated Delivery,Occupancy,Occupancy Date,Completion Date}',
-      'When it is expected to be handed over.')
+      'Expected handover date.')
   ) as c (column_name, type, required, spellings, description);
 
-comment on type app_public.import_units_payload is 'What an import of units did.';
+comment on type app_public.import_units_payload is 'Result of an import of units.';
 
-comment on column app_public.import_units_payload.dry_run is E'@notNull\n\nWhether nothing was kept.';
+comment on column app_public.import_units_payload.dry_run is
+  E'@notNull\n\nWhether the result only shows what would happen.';
 comment on column app_public.import_units_payload.created_count is E'@notNull\n\nHow many units are new.';
 comment on column app_public.import_units_payload.updated_count is E'@notNull\n\nHow many units were changed.';
 comment on column app_public.import_units_payload.skipped_count is
-  E'@notNull\n\nHow many rows had nothing to do: the unit is there already and is not to be changed, or is as the row '
-  'says.';
+  E'@notNull\n\nNumber of rows without effect: the unit exists and is not to be updated, or already matches the row.';
 comment on column app_public.import_units_payload.failed_count is E'@notNull\n\nHow many rows were refused.';
-comment on column app_public.import_units_payload.errors is
-  'What is wrong with the rows that were refused, in their order; the first 1,000.';
+comment on column app_public.import_units_payload.errors is 'Errors of refused rows, in order; at most 1,000.';
 comment on column app_public.import_units_payload.units is
   'The units that were created or changed, in the order of the file; the first 1,000.';
 
@@ -585,13 +584,13 @@ begin
 end $$;
 grant execute on function app_public.import_units to plat_user, plat_anonymous;
 comment on function app_public.import_units is
-  E'@arg projectId The project of the units.\n'
-  '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 '
-  'rows at most.\n'
-  '@arg dryRun Nothing is kept; the answer shows what would be.\n'
-  '@arg updateExisting Changes units that are there already, by their number, to what the file says; cells '
-  'that are empty change nothing. Otherwise they are left as they are.\n\n'
-  'Imports units from CSV: the good rows, and says what is wrong with the others.';
+  E'@arg projectId The project to which all rows belong.\n'
+  '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows '
+  'at most.\n'
+  '@arg dryRun Only reports what would happen; nothing is changed.\n'
+  '@arg updateExisting Updates existing units, matched by number; empty cells change nothing. If false, existing '
+  'units stay unchanged.\n\n'
+  'Imports units from CSV: applies valid rows and reports errors of the others.';
 grant execute on function app_private.open_import to plat_user;
 revoke execute on function app_hidden.begin_import, app_hidden.add_import_rows from plat_anonymous;
 comment on domain app_public.data_upload is

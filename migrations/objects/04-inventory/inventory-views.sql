@@ -26,7 +26,7 @@ comment on view app_public.price_changes is $$
 @primaryKey event_id
 @foreignKey (actor_id) references users (id)|@fieldName actor|@backwardBehavior -*
 
-A change of a price.$$;
+A former and a new price of a unit, with the time and author.$$;
 
 comment on column app_public.price_changes.event_id is E'@behavior -*\n\nThe event of the change.';
 comment on column app_public.price_changes.subject_id is E'@behavior -*\n\nThe unit or lot.';
@@ -34,7 +34,7 @@ comment on column app_public.price_changes.at is E'@notNull\n\nWhen it was chang
 comment on column app_public.price_changes.actor_id is E'@behavior -*\n\nWho changed it.';
 comment on column app_public.price_changes."from" is 'The price before; null where there was none.';
 comment on column app_public.price_changes."to" is E'@notNull\n\nThe price after.';
-comment on column app_public.price_changes.reason is 'Why.';
+comment on column app_public.price_changes.reason is 'Reason, as free text.';
 comment on column app_public.price_changes.effective_at is E'@notNull\n\nSince when it holds.';
 
 create function app_public.recently_sold_units() returns setof app_public.units
@@ -303,7 +303,7 @@ begin
 end $$;
 grant execute on function app_public.update_units to plat_user, plat_anonymous;
 comment on function app_public.update_units is
-  E'@arg projectId The project of the units.\n'
+  E'@arg projectId The project to which all given units belong.\n'
   '@arg ids The units; or give filter.\n'
   '@arg filter Selects the units; or give ids.\n'
   '@arg status New status.\n'

@@ -31,7 +31,7 @@ grant update (number, title, block, phase, status, price, premium, address, area
   parcel_number, multi_unit, metadata), delete on app_public.lots to plat_user;
 
 comment on table app_public.lots is E'@defaultOrder id asc\n\nA piece of land that is sold alone or with a home.';
-comment on column app_public.lots.title is E'@insertOptional\n\nName of the lot; made from its number where omitted.';
+comment on column app_public.lots.title is E'@insertOptional\n\nName of the lot. Default: derived from its number.';
 comment on column app_public.lots.number is 'Number, unique in the project.';
 comment on column app_public.lots.block is 'Block of the plan of subdivision that the lot is in.';
 comment on column app_public.lots.phase is 'Phase of the project.';
@@ -45,7 +45,7 @@ comment on column app_public.lots.currency is 'Currency of its amounts: the one 
 comment on column app_public.lots.address is 'Postal address.';
 comment on column app_public.lots.area_sqft is E'@filter\n\nArea in square feet.';
 comment on column app_public.lots.orientation is 'Compass direction that it faces.';
-comment on column app_public.lots.features is E'@filter\n\nFeatures of the lot.';
+comment on column app_public.lots.features is E'@filter\n\nNotable characteristics, such as CORNER or WATERFRONT.';
 comment on column app_public.lots.parcel_number is 'Parcel number in the land register.';
 comment on column app_public.lots.multi_unit is
   'Whether several units stand on the lot. If so, reserving or selling a unit does not claim the lot.';
@@ -140,9 +140,9 @@ grant execute on function app_public.lots_price, app_public.lots_premium, app_pu
   app_public.lots_allowed_transitions, app_public.lots_filter_price, app_public.lots_filter_phase,
   app_public.lots_filter_query to plat_user, plat_anonymous;
 comment on function app_public.lots_price is
-  'Price of the land, null when it is sold with a home only; outsiders see it while the lot is AVAILABLE.';
+  'Price of the land; null if it is sold only with a home. Visible to non-members while the lot is AVAILABLE.';
 comment on function app_public.lots_premium is
-  'What the lot adds to the price of the home; outsiders see it while the lot is AVAILABLE.';
+  'Amount that the lot adds to the price of the home. Visible to non-members while the lot is AVAILABLE.';
 comment on function app_public.lots_metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission inventory.read.';
 comment on function app_public.lots_allowed_transitions is
@@ -176,4 +176,4 @@ language sql stable rows 1 as $$
   limit 1
 $$;
 comment on function app_public.lots_buyer is
-  'The purchase in force of the lot by itself; null without the permission buyer.read.';
+  'Active purchase of the lot without a home; null without the permission buyer.read.';

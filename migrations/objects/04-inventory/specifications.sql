@@ -14,14 +14,14 @@ grant insert (excluded_option_ids), update (excluded_option_ids) on app_public.s
 
 comment on table app_public.spec_options is
   E'@defaultOrder sequence asc, id asc\n\nWhat a buyer may choose for an element.';
-comment on column app_public.spec_options.element_id is 'The element.';
+comment on column app_public.spec_options.element_id is 'The `SpecElement` of which it is a variant.';
 comment on column app_public.spec_options.title is 'Name of the option.';
 comment on column app_public.spec_options.description is 'Free-text description.';
 comment on column app_public.spec_options.sku is 'Article number, unique in the project.';
 comment on column app_public.spec_options.tier is E'@filter\n\nHow it is offered.';
-comment on column app_public.spec_options.kind is E'@filter\n\nWhat it changes.';
-comment on column app_public.spec_options.price is 'What a buyer pays for one.';
-comment on column app_public.spec_options.cost is E'@masked\n\nWhat it costs the developer.';
+comment on column app_public.spec_options.kind is E'@filter\n\nPart of the home that it changes.';
+comment on column app_public.spec_options.price is 'Price for the buyer, per piece.';
+comment on column app_public.spec_options.cost is E'@masked\n\nCost to the developer.';
 comment on column app_public.spec_options.max_quantity is 'How many a buyer may take; no limit where null.';
 comment on column app_public.spec_options.active is E'@filter\n\nWhether it can be chosen.';
 comment on column app_public.spec_options.sequence is 'Position in the list; the lowest comes first.';
@@ -54,7 +54,7 @@ grant insert (category_id, title, description, sequence, selection_mode, require
 
 comment on table app_public.spec_elements is
   E'@defaultOrder sequence asc, id asc\n\nA part of a home that has options, such as the countertop.';
-comment on column app_public.spec_elements.category_id is 'The category.';
+comment on column app_public.spec_elements.category_id is 'The `SpecCategory` under which it is listed.';
 comment on column app_public.spec_elements.title is 'Name of the element.';
 comment on column app_public.spec_elements.description is 'Free-text description.';
 comment on column app_public.spec_elements.sequence is 'Position in the list; the lowest comes first.';
@@ -100,8 +100,7 @@ grant execute on function app_public.spec_elements_standard_option, app_public.s
   app_public.spec_options_currency to plat_user, plat_anonymous;
 comment on function app_public.spec_elements_standard_option is
   'The option that a buyer gets who chooses nothing: the first active one of tier STANDARD.';
-comment on function app_public.spec_options_cost is
-  'What it costs the developer; null without the permission finance.read.';
+comment on function app_public.spec_options_cost is 'Cost to the developer; null without the permission finance.read.';
 comment on function app_public.spec_options_currency is E'@notNull\n\nCurrency of its price, that of the project.';
 
 create function app_private.tg_spec_options__excluded() returns trigger

@@ -51,7 +51,7 @@ comment on table app_public.units is $$
 A home for sale.$$;
 comment on column app_public.units.project_id is E'@filter projectId\n\nThe project that it belongs to.';
 comment on column app_public.units.floor_plan_id is E'@filter floorPlanIds\n\nThe floor plan that it is built to.';
-comment on column app_public.units.lot_id is E'@filter lotIds\n\nThe lot that it stands on.';
+comment on column app_public.units.lot_id is E'@filter lotIds\n\nThe lot on which it is built.';
 comment on column app_public.units.title is 'Name of the unit.';
 comment on column app_public.units.number is 'Number, unique in the project.';
 comment on column app_public.units.subtitle is 'Subtitle, shown below the title.';
@@ -98,9 +98,10 @@ comment on column app_public.units.is_bmr is E'@filter\n\nWhether it is sold bel
 comment on column app_public.units.is_furnished is 'Whether it is furnished.';
 comment on column app_public.units.is_accessible is 'Whether it is accessible without steps.';
 comment on column app_public.units.mls_id is 'Listing id in the multiple listing service (MLS).';
-comment on column app_public.units.construction_status is E'@filter\n\nConstruction status.';
+comment on column app_public.units.construction_status is
+  E'@filter\n\nConstruction phase that the builder has reached.';
 comment on column app_public.units.listing_date is 'Listing date; set when the unit becomes AVAILABLE.';
-comment on column app_public.units.estimated_delivery_date is E'@masked\n\nWhen it is expected to be handed over.';
+comment on column app_public.units.estimated_delivery_date is E'@masked\n\nExpected handover date.';
 comment on column app_public.units.move_in_ready is E'@filter\n\nWhether its construction is complete.';
 comment on column app_public.units.sold_at is 'When it was sold; the order of recentlySoldUnits.';
 comment on column app_public.units.sold_price is E'@masked\n\nPrice at which it was sold.';
@@ -128,8 +129,10 @@ comment on constraint units_floor_plan_id_fkey on app_public.units is
   '@backwardDescription Units built to this plan.\n\n'
   'The floor plan that it is built to.';
 comment on constraint units_lot_id_fkey on app_public.units is
-  E'@fieldName lot\n@foreignFieldName units\n@backwardDescription The units that stand on it.\n\nThe lot that it '
-  'stands on.';
+  E'@fieldName lot\n'
+  '@foreignFieldName units\n'
+  '@backwardDescription The units that stand on it.\n\n'
+  'The lot on which it is built.';
 comment on index app_public.units_number is 'There is a unit with this number in the project already.';
 
 insert into app_hidden.column_permissions (table_name, column_name, permission)

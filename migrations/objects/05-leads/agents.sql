@@ -27,14 +27,17 @@ grant insert (organization_id, name, email, phone, brokerage, license_number), u
 
 comment on table app_public.agents is 'An agent who represents leads and buyers.';
 comment on column app_public.agents.name is E'@personal\n\nFull name.';
-comment on column app_public.agents.email is E'@personal\n\nEmail address.';
+comment on column app_public.agents.email is E'@personal\n\nAddress for email, such as ada@example.com.';
 comment on column app_public.agents.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.agents.brokerage is E'@personal\n\nName of the brokerage that the agent works for.';
 comment on column app_public.agents.license_number is E'@personal\n\nLicence number of the agent.';
 comment on constraint agents_organization_id_fkey on app_public.agents is
-  E'@parent\n@fieldName organization\n@foreignFieldName agents\n@backwardPermission org.member\n@backwardDescription '
-  'The agents that the organization knows; null for outsiders.\n\nThe organization that knows the agent; null for '
-  'those who may not see it.';
+  E'@parent\n'
+  '@fieldName organization\n'
+  '@foreignFieldName agents\n'
+  '@backwardPermission org.member\n'
+  '@backwardDescription The agents that the organization knows; null for non-members.\n\n'
+  'The organization that knows the agent; null for those who may not see it.';
 comment on index app_public.agents_email is 'There is an agent with this email address already.';
 
 create function app_private.tg_agents__prepare() returns trigger

@@ -48,7 +48,7 @@ comment on column app_public.project_contact_messages.metadata is
   E'@personal\n\nArbitrary JSON of the website that sends the form; not interpreted.';
 comment on column app_public.project_contact_messages.user_id is E'@behavior -*\n\nThe signed-in visitor.';
 comment on constraint project_contact_messages_metadata_size on app_public.project_contact_messages is
-  'metadata takes 20,000 characters at most.';
+  'metadata takes at most 20,000 characters.';
 comment on constraint project_contact_messages_project_id_fkey on app_public.project_contact_messages is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint project_contact_messages_lead_id_fkey on app_public.project_contact_messages is
@@ -246,7 +246,7 @@ begin
   return app_private.accept_message(message.id);
 end $$;
 comment on function app_public.accept_contact_message is
-  E'@arg id The message.\n\n'
+  E'@arg id A contact message with details that its lead lacks.\n\n'
   'Copies details from a contact message into the lead where the lead has none: phone number, company, address and '
   'agent. Consent to marketing email is not copied. Requires the permission lead.write.';
 
@@ -311,21 +311,21 @@ comment on function app_public.contact_project is
   '@arg name Full name.\n'
   '@arg email Where the answer goes; an existing lead with it takes the message.\n'
   '@arg phone Where to call back.\n'
-  '@arg text What they want to know, 20,000 characters at most.\n'
+  '@arg text The inquiry, at most 20,000 characters.\n'
   '@arg address Where they live.\n'
   '@arg sourceId Where they come from, as the project defines it.\n'
-  '@arg source Code or name of the source, such as WEB_DIRECT; one that the project does not have refuses nobody: '
-  'it is kept as given, in source of the lead and the message.\n'
-  '@arg company Company.\n'
+  '@arg source Code or name of the source, such as WEB_DIRECT. An unknown source is accepted and stored in '
+  '`source` of the lead and the message.\n'
+  '@arg company Employer or firm of the sender.\n'
   '@arg agent The agent who represents them.\n'
   '@arg follow Whether they want news by mail; they get a mail with a link that confirms it.\n'
   '@arg isAgent Whether they are an agent.\n'
   '@arg isRepresented Whether an agent represents them.\n'
   '@arg metadata Arbitrary JSON of the website that sends the form; not interpreted.\n\n'
-  'Contacts the sales office of a project: makes a lead, or joins the one with the same email address, and tells '
-  'the sales team. What a visitor says of a lead that is known stays on the message until the owner of the address '
-  'confirms it or the team accepts it; news are sent once the owner of the address has confirmed that they want '
-  'them.';
+  'Sends an inquiry to the sales office of a project: creates a lead, or adds a message to the lead with the same '
+  'email address, and notifies the sales team. Details about a known lead stay on the message until the owner of '
+  'the address confirms them or the team accepts them. Marketing mail is sent only after the owner of the address '
+  'has confirmed the consent.';
 
 create function app_public.public_project(id app_public.id_or_slug) returns app_public.projects
 language sql stable as $$

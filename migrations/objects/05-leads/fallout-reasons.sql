@@ -19,7 +19,7 @@ grant insert (project_id, name, applies_to, category, active, sequence), update 
 comment on table app_public.fallout_reasons is
   'A reason why leads, reservations, negotiations or purchases of a project fall through.';
 comment on column app_public.fallout_reasons.name is
-  'What the reason is called, such as Financing; unique in the project, whatever the case.';
+  'Name of the reason, such as Financing; unique in the project, ignoring case.';
 comment on column app_public.fallout_reasons.applies_to is 'Kinds of records that the reason can be given for.';
 comment on column app_public.fallout_reasons.category is 'Kind of the reason.';
 comment on column app_public.fallout_reasons.active is 'Whether it can be chosen.';

@@ -6,7 +6,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('external_id', 'app_public.external_id', false, '{External ID,Record ID,CRM ID}'::text[],
       'Id of the lead in the given system: which lead it is.'),
     ('name', null, false, '{Full Name,Lead,Lead Name,Contact,Contact Name}',
-      'Full name; made of first and last name where omitted.'),
+      'Full name. Default: made of first and last name.'),
     ('first_name', null, false, '{First,Given Name}', 'Given name.'),
     ('last_name', null, false, '{Last,Surname,Family Name}', 'Family name.'),
     ('legal_name', null, false, '{}', 'Legal name, as on contracts.'),
@@ -14,8 +14,8 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
       'Email address: which lead it is, where no external id says so.'),
     ('phone', null, false, '{Telephone,Phone Number,Mobile,Cell}', 'Phone number in E.164, such as +14165550123.'),
     ('company', null, false, '{Organization,Firm}', 'Company that the person works or buys for.'),
-    ('status', null, false, '{Lead Status,Stage}', 'How far the lead is; NEW where omitted.'),
-    ('origin', null, false, '{}', 'The technical way in; IMPORT where omitted.'),
+    ('status', null, false, '{Lead Status,Stage}', 'How far the lead is. Default: NEW.'),
+    ('origin', null, false, '{}', 'The technical way in. Default: IMPORT.'),
     ('source', null, false, '{Lead Source,Source Name,Channel}', 'Code or name of a lead source of the project.'),
     ('source_id', null, false, '{}', 'Id of a lead source of the project.'),
     ('is_agent', null, false, '{Agent}', 'yes or no: whether the lead is an agent.'),
@@ -31,7 +31,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('budget_max', null, false, '{Maximum Budget,Max Budget,Budget To,Budget}', 'Upper limit of the budget.'),
     ('preapproved', null, false, '{Pre-approved,Mortgage Approved}', 'yes or no: whether a lender approved the lead.'),
     ('registered_at', null, false, '{Registered,Registration Date,Created,Created At,Date}',
-      'When the lead registered, such as 2027-05-31 or 2027-05-31T10:15:00Z; now where omitted.'),
+      'When the lead registered, such as 2027-05-31 or 2027-05-31T10:15:00Z. Default: now.'),
     ('fallout_reason_id', null, false, '{}', 'Id of the reason why the lead was lost.'),
     ('fallout_note', null, false, '{}', 'Why the lead was lost, in words.'),
     ('tags', null, false, '{Tag,Labels}', 'Free-form tags, separated by commas or semicolons.'),
@@ -50,23 +50,22 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('administrative_area', 'app_public.short_text', false, '{State,Province,Region}', 'State or province.'),
     ('postal_code', 'app_public.short_text', false, '{Zip,Zip Code,Postcode}', 'Postal code.'),
     ('country', 'app_public.country_code', false, '{}',
-      'Country by ISO 3166-1, such as CA; the one of the project where omitted.')
+      'Country by ISO 3166-1, such as CA. Default: the one of the project.')
   ) as c (column_name, type, required, spellings, description);
 
-comment on type app_public.import_leads_payload is 'What an import of leads did.';
-comment on column app_public.import_leads_payload.dry_run is E'@notNull\n\nWhether nothing was kept.';
+comment on type app_public.import_leads_payload is 'Result of an import of leads.';
+comment on column app_public.import_leads_payload.dry_run is
+  E'@notNull\n\nWhether the result only shows what would happen.';
 comment on column app_public.import_leads_payload.created_count is E'@notNull\n\nHow many leads are new.';
 comment on column app_public.import_leads_payload.updated_count is E'@notNull\n\nHow many leads were changed.';
 comment on column app_public.import_leads_payload.skipped_count is
-  E'@notNull\n\nHow many rows had nothing to do: the lead is there already and is not to be changed, or is as the row '
-  'says.';
+  E'@notNull\n\nNumber of rows without effect: the lead exists and is not to be updated, or already matches the row.';
 comment on column app_public.import_leads_payload.failed_count is E'@notNull\n\nHow many rows were refused.';
 comment on column app_public.import_leads_payload.duplicate_count is
   E'@notNull\n\nHow many rows have the email address of an open lead that was there already.';
-comment on column app_public.import_leads_payload.errors is
-  'What is wrong with the rows that were refused, in their order; the first 1,000.';
+comment on column app_public.import_leads_payload.errors is 'Errors of refused rows, in order; at most 1,000.';
 comment on column app_public.import_leads_payload.rows is
-  E'@notNull\n\nWhat became of each row, in the order of the file; the first 1,000.';
+  E'@notNull\n\nResult of each row, in file order; at most 1,000.';
 comment on column app_public.import_leads_payload.leads is
   'The leads that were created or changed, in the order of the file; the first 1,000.';
 
@@ -122,13 +121,13 @@ begin
 end $$;
 grant execute on function app_public.import_leads to plat_user, plat_anonymous;
 comment on function app_public.import_leads is
-  E'@arg projectId The project of the leads.\n'
-  '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 '
-  'rows at most.\n'
+  E'@arg projectId The project to which all rows belong.\n'
+  '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows '
+  'at most.\n'
   '@arg system The system of the organization that the external ids in the file are of, such as crm.\n'
-  '@arg dryRun Nothing is kept; the answer shows what would be.\n'
-  '@arg updateExisting Changes leads that are there already, by their external id or email address, to what the file '
-  'says; cells that are empty change nothing. Otherwise they are left as they are, and get the external id at most.\n\n'
-  'Imports leads from CSV: the good rows, and says what is wrong with the others. An open lead with the same email '
-  'address is the same lead. Where members take turns, the new leads are dealt out; nobody is notified, and who '
-  'withdrew from marketing mail is not entered anew.';
+  '@arg dryRun Only reports what would happen; nothing is changed.\n'
+  '@arg updateExisting Updates existing leads, matched by external id or email address; empty cells change '
+  'nothing. If false, existing leads stay unchanged, except that they may get the external id.\n\n'
+  'Imports leads from CSV: applies valid rows and reports errors of the others. Rows are matched to open leads by '
+  'email address. With ROUND_ROBIN, new leads are assigned in turn. No notifications are sent, and withdrawn '
+  'consent to marketing mail stays withdrawn.';

@@ -9,9 +9,9 @@ grant insert (lead_id, text, pinned, visibility), update (text, pinned, visibili
 grant insert (buyer_id) on app_public.lead_notes to plat_user;
 
 comment on table app_public.lead_notes is E'@defaultOrder pinned desc, id desc\n\nA note on a lead or buyer.';
-comment on column app_public.lead_notes.text is E'@personal\n\nText of the note.';
+comment on column app_public.lead_notes.text is E'@personal\n\nWhat the author wrote, as plain text.';
 comment on column app_public.lead_notes.pinned is 'Whether the note is pinned to the top of the list.';
-comment on column app_public.lead_notes.visibility is 'Who may read the note.';
+comment on column app_public.lead_notes.visibility is 'Who can read the note.';
 comment on column app_public.lead_notes.author_id is 'The user who wrote it.';
 comment on column app_public.lead_notes.edited_at is 'When its text was last changed.';
 comment on column app_public.lead_notes.lead_id is 'Id of the lead. Set either this or `buyerId`.';
@@ -22,10 +22,12 @@ comment on constraint lead_notes_author_id_fkey on app_public.lead_notes is
   E'@fieldName author\n@backwardBehavior -*\n\nThe user who wrote it.';
 comment on constraint lead_notes_one_person on app_public.lead_notes is 'Name either the lead or the buyer.';
 comment on constraint lead_notes_lead_id_fkey on app_public.lead_notes is
-  E'@fieldName lead\n@foreignFieldName notes\n@backwardDescription The notes, pinned first, then newest first.\n\nThe '
-  'lead; null where it is on a buyer, or not the viewer''s to see.';
+  E'@fieldName lead\n'
+  '@foreignFieldName notes\n'
+  '@backwardDescription The notes, pinned first, then newest first.\n\n'
+  'The lead; null if it belongs to a buyer, or if the viewer may not see the lead.';
 comment on constraint lead_notes_buyer_id_fkey on app_public.lead_notes is
-  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer; null where it is on a lead.';
+  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer; null if it belongs to a lead.';
 
 create function app_private.tg_lead_notes__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

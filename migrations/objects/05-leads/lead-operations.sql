@@ -240,7 +240,7 @@ end $$;
 comment on function app_public.delete_lead_source is $$
 @arg reassignToId Lead source that leads, buyers and trackers are moved to. Required if the source has leads or buyers.
 
-Deletes a lead source.$$;
+Deletes a lead source, after moving its leads, buyers and trackers to another one.$$;
 grant execute on function app_public.delete_lead_source to plat_user, plat_anonymous;
 
 -- Neither LIKE nor a trigram is leakproof, so under row security they reach no index: these look first, among what the

@@ -8,26 +8,27 @@
 comment on type app_public.lead_row_error is 'Why a row was refused.';
 comment on column app_public.lead_row_error.code is E'@notNull\n\nOne of the codes of errors, such as BAD_USER_INPUT.';
 comment on column app_public.lead_row_error.field is
-  'The member or column that it is about; null where it is about the whole row.';
-comment on column app_public.lead_row_error.message is E'@notNull\n\nWhat is wrong, and what to do.';
+  'The field or column concerned; null if the error concerns the whole row.';
+comment on column app_public.lead_row_error.message is E'@notNull\n\nWhat is wrong and how to correct it.';
 comment on type app_public.lead_row_result is
   E'@foreignKey (lead_id) references leads (id)|@fieldName lead|@behavior -manyRelation:resource:list '
-  '-manyRelation:resource:connection\n\nWhat became of one row of many.';
+  '-manyRelation:resource:connection\n\n'
+  'Result of one row.';
 comment on column app_public.lead_row_result."position" is
   E'@notNull\n\nPlace of the row: in a list from 0, in a file as spreadsheets count, with the names of the columns as '
   'row 1.';
 comment on column app_public.lead_row_result.external_id is 'The external id that the row gives.';
-comment on column app_public.lead_row_result.outcome is E'@notNull\n\nWhat was done with the row.';
+comment on column app_public.lead_row_result.outcome is
+  E'@notNull\n\nWhether a lead was created, updated, left unchanged or refused.';
 comment on column app_public.lead_row_result.lead_id is
   'The lead that it became or belongs to; null where the viewer does not see it, and for one that a dry run would '
   'make.';
 comment on column app_public.lead_row_result.is_duplicate is
   E'@notNull\n\nWhether an open lead with its email address was there already, which no external id named.';
-comment on column app_public.lead_row_result.code is
-  'The code of the first of its errors; null where nothing is wrong.';
-comment on column app_public.lead_row_result.errors is E'@notNull\n\nWhat is wrong, for a row that was refused.';
+comment on column app_public.lead_row_result.code is 'Code of the first error; null if there is none.';
+comment on column app_public.lead_row_result.errors is E'@notNull\n\nErrors of a refused row.';
 comment on column app_public.lead_row_result.warnings is
-  E'@notNull\n\nWhat was not taken over though nothing is wrong, and why.';
+  E'@notNull\n\nValues that were ignored although the row is valid, and why.';
 comment on column app_private.lead_external_ids.system is
   E'@impersonal\n@impersonal\n\nThe system that knows the lead by the id.';
 comment on column app_private.lead_external_ids.external_id is E'@personal\n@personal\n\nThe id.';

@@ -17,10 +17,10 @@ grant insert (project_id, name, code, category, active), update (name, category,
   app_public.lead_sources to plat_user;
 
 comment on table app_public.lead_sources is 'A marketing source of the leads of a project, such as Website.';
-comment on column app_public.lead_sources.name is 'What the source is called, such as Website.';
+comment on column app_public.lead_sources.name is 'Name of the source, such as Website.';
 comment on column app_public.lead_sources.code is
-  E'@insertOptional\n\nStable code in upper case with underscores, unique in the project; made from the name where '
-  'omitted.';
+  E'@insertOptional\n\n'
+  'Stable code in upper case with underscores, unique in the project. Default: derived from the name.';
 comment on column app_public.lead_sources.category is 'Kind of the source.';
 comment on column app_public.lead_sources.is_system is
   'Whether the source is built in: it exists in every project and cannot be deleted.';

@@ -6,7 +6,8 @@ comment on type app_public.agent_input is 'An agent: an existing one by id, or o
 
 comment on column app_public.agent_input.id is 'An existing agent.';
 comment on column app_public.agent_input.name is 'Full name.';
-comment on column app_public.agent_input.email is 'Email address; an agent of the organization with it is taken.';
+comment on column app_public.agent_input.email is
+  'Email address. An existing agent of the organization with this address is reused.';
 comment on column app_public.agent_input.phone is 'Phone number in E.164, such as +14165550123.';
 comment on column app_public.agent_input.brokerage is 'Name of the brokerage that the agent works for.';
 comment on column app_public.agent_input.license_number is 'Licence number of the agent.';
@@ -71,9 +72,9 @@ A person who is interested in a project.$$;
 comment on column app_public.leads.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.leads.name is E'@personal\n\nFull name as given.';
 comment on column app_public.leads.first_name is
-  E'@personal\n\nGiven name; taken from the full name where neither name is given, as far as that tells it.';
+  E'@personal\n\nGiven name. Derived from the full name if both names are omitted.';
 comment on column app_public.leads.last_name is
-  E'@personal\n\nFamily name; taken from the full name where neither name is given, as far as that tells it.';
+  E'@personal\n\nFamily name. Derived from the full name if both names are omitted.';
 comment on column app_public.leads.legal_name is E'@personal\n\nLegal name, as on contracts.';
 comment on column app_public.leads.email is E'@personal\n\nEmail address; at most one open lead of a project has it.';
 comment on column app_public.leads.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
@@ -85,11 +86,12 @@ comment on column app_public.leads.status_changed_at is 'When the status last ch
 comment on column app_public.leads.tags is E'@personal\n@filter\n\nFree-form tags.';
 comment on column app_public.leads.origin is E'@filter\n\nChannel through which the lead was created. Default: API.';
 comment on column app_public.leads.source is
-  E'@impersonal\n\nCode of the source, such as WEB_DIRECT, or the key of a tracker. Given to createLead, the code '
-  'or the name of a '
-  'lead source of the project, or the key of one of its trackers; any other is refused, and the error says which '
-  'there are.';
-comment on column app_public.leads.source_id is E'@filter leadSourceIds\n\nThe lead source.';
+  E'@impersonal\n\n'
+  'Code of the source, such as WEB_DIRECT, or the key of a tracker. `createLead` accepts the code or name of a '
+  'lead source of the project, or the key of one of its trackers; any other value is refused, and the error lists '
+  'the valid ones.';
+comment on column app_public.leads.source_id is
+  E'@filter leadSourceIds\n\nThe `LeadSource` through which the person found the project, such as a portal.';
 comment on column app_public.leads.is_agent is E'@filter\n\nWhether the lead is an agent.';
 comment on column app_public.leads.is_represented is 'Whether an agent represents the lead.';
 comment on column app_public.leads.assignee_id is E'@filter assigneeIds\n\nThe team member assigned to the lead.';
@@ -267,9 +269,10 @@ create trigger _200_prepare before insert or update on app_public.leads for each
   execute function app_private.tg_leads__prepare();
 
 comment on type app_public.delete_lead_source_payload is
-  E'@foreignKey (project_id) references projects (id)|@fieldName project\n\nWhat deleting a lead source did.';
+  E'@foreignKey (project_id) references projects (id)|@fieldName project\n\nResult of deleting a lead source.';
 
-comment on column app_public.delete_lead_source_payload.id is E'@notNull\n\nThe deleted lead source.';
+comment on column app_public.delete_lead_source_payload.id is
+  E'@notNull\n\nId of the removed record, for clients to remove it from their cache.';
 comment on column app_public.delete_lead_source_payload.deleted is E'@notNull\n\nWhether it is deleted.';
 comment on column app_public.delete_lead_source_payload.project_id is E'@behavior -*\n\nIts project.';
 comment on column app_public.delete_lead_source_payload.reassigned_buyers is

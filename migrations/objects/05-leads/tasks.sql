@@ -50,7 +50,7 @@ comment on constraint tasks_organization_id_fkey on app_public.tasks is
   E'@fieldName organization\n'
   '@foreignFieldName tasks\n'
   '@backwardPermission org.member\n'
-  '@backwardDescription Tasks of the organization, earliest due date first; null for outsiders.\n\n'
+  '@backwardDescription Tasks of the organization, earliest due date first; null for non-members.\n\n'
   'The organization.';
 comment on constraint tasks_project_id_fkey on app_public.tasks is
   E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';

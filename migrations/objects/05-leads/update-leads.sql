@@ -2,7 +2,8 @@
 -- lead that is refused leaves the others alone.
 
 comment on type app_public.update_leads_payload is 'What became of the leads that were to be changed.';
-comment on column app_public.update_leads_payload.dry_run is E'@notNull\n\nWhether nothing was kept.';
+comment on column app_public.update_leads_payload.dry_run is
+  E'@notNull\n\nWhether the result only shows what would happen.';
 comment on column app_public.update_leads_payload.updated_count is E'@notNull\n\nHow many were changed.';
 comment on column app_public.update_leads_payload.unchanged_count is E'@notNull\n\nHow many were so already.';
 comment on column app_public.update_leads_payload.refused_count is E'@notNull\n\nHow many were refused.';
@@ -210,6 +211,6 @@ comment on function app_public.update_leads is
   '@arg status New status.\n'
   '@arg falloutReasonId Why they were lost; required for the status LOST.\n'
   '@arg falloutNote Why they were lost, in words.\n'
-  '@arg dryRun Nothing is kept; the answer shows what would be.\n\n'
+  '@arg dryRun Only reports what would happen; nothing is changed.\n\n'
   'Changes up to 500 leads alike, each whole or not at all: the answer says of each whether it was changed, was so '
   'already or was refused, and why. One event for each that was changed.';

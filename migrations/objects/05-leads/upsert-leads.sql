@@ -3,11 +3,10 @@
 
 comment on domain app_public.lead_entry is E'@inputType LeadEntryInput\n\nA lead of a list.';
 comment on type app_public.lead_entry_input is
-  'A lead as a program knows it. Of a lead that is there, fields that are omitted stay as they are, and null clears.';
+  'A lead from another system. For an existing lead, omitted fields stay unchanged and null clears a field.';
 comment on column app_public.lead_entry_input.external_id is
   E'@notNull\n\nId of the lead in the external system; identifies the lead.';
-comment on column app_public.lead_entry_input.name is
-  'Full name; made of first and last name for a new lead where omitted.';
+comment on column app_public.lead_entry_input.name is 'Full name. Default for a new lead: first and last name.';
 comment on column app_public.lead_entry_input.first_name is 'Given name.';
 comment on column app_public.lead_entry_input.last_name is 'Family name.';
 comment on column app_public.lead_entry_input.legal_name is 'Legal name, as on contracts.';
@@ -15,7 +14,7 @@ comment on column app_public.lead_entry_input.email is 'Email address; at most o
 comment on column app_public.lead_entry_input.phone is 'Phone number in E.164, such as +14165550123.';
 comment on column app_public.lead_entry_input.address is 'Postal address.';
 comment on column app_public.lead_entry_input.company is 'Company that the person works or buys for.';
-comment on column app_public.lead_entry_input.status is 'How far the lead is; NEW for a new one where omitted.';
+comment on column app_public.lead_entry_input.status is 'Sales stage of the lead. Default for a new lead: NEW.';
 comment on column app_public.lead_entry_input.origin is
   'Channel through which the lead was created. Default for a new lead: INTEGRATION.';
 comment on column app_public.lead_entry_input.source is
@@ -45,7 +44,8 @@ comment on column app_public.lead_entry_input.metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted.';
 
 comment on type app_public.upsert_leads_payload is 'What became of a list of leads.';
-comment on column app_public.upsert_leads_payload.dry_run is E'@notNull\n\nWhether nothing was kept.';
+comment on column app_public.upsert_leads_payload.dry_run is
+  E'@notNull\n\nWhether the result only shows what would happen.';
 comment on column app_public.upsert_leads_payload.created_count is E'@notNull\n\nHow many leads are new.';
 comment on column app_public.upsert_leads_payload.updated_count is E'@notNull\n\nHow many leads were changed.';
 comment on column app_public.upsert_leads_payload.unchanged_count is
@@ -160,14 +160,14 @@ begin
 end $$;
 grant execute on function app_public.upsert_leads to plat_user, plat_anonymous;
 comment on function app_public.upsert_leads is
-  E'@arg projectId The project of the leads.\n'
-  '@arg system The system of the organization that the external ids are of, such as crm; the caller chooses the name.\n'
+  E'@arg projectId The project to which all rows belong.\n'
+  '@arg system The system of the organization that the external ids are of, such as crm; the caller chooses the '
+  'name.\n'
   '@arg leads The leads, 500 at most.\n'
-  '@arg onDuplicate What to do where no lead has the external id, but an open lead the email address; ERROR where '
-  'omitted. With MERGE and RETURN_EXISTING that lead gets the external id.\n'
-  '@arg dryRun Nothing is kept; the answer shows what would be.\n\n'
+  '@arg onDuplicate What to do where no lead has the external id, but an open lead the email address. Default: '
+  'ERROR. With MERGE and RETURN_EXISTING that lead gets the external id.\n'
+  '@arg dryRun Only reports what would happen; nothing is changed.\n\n'
   'Creates or changes leads by the ids that they have in a system of the viewer''s organization: a lead that the '
-  'system '
-  'does not know yet is created, one that it knows becomes what the entry says. Each entry is carried out whole or '
-  'refused by itself, with its errors. Takes the permission lead.write; who works on own leads only changes these. '
-  'The sales team is not notified.';
+  'system does not know yet is created, one that it knows becomes what the entry says. Each entry is carried out '
+  'whole or refused by itself, with its errors. Requires the permission lead.write; who works on own leads only '
+  'changes these. The sales team is not notified.';

@@ -109,8 +109,8 @@ insert into app_private.event_names (subject, column_name, value, name) values
 
 comment on table app_public.agreement_signers is
   E'@defaultOrder sequence asc, id asc\n\nA person who signs an agreement.';
-comment on column app_public.agreement_signers.agreement_id is 'The agreement.';
-comment on column app_public.agreement_signers.role is 'Role of the signer in the agreement.';
+comment on column app_public.agreement_signers.agreement_id is 'The agreement to be signed.';
+comment on column app_public.agreement_signers.role is 'Capacity in which the person signs.';
 comment on column app_public.agreement_signers.name is E'@personal contract\n\nFull name as printed on the agreement.';
 comment on column app_public.agreement_signers.email is
   E'@personal contract\n'
@@ -121,7 +121,7 @@ comment on column app_public.agreement_signers.phone is
   E'@personal contract\n@masked\n\nMobile number for the code, if the signer wants it by text message.';
 comment on column app_public.agreement_signers.sequence is
   'Position in the signing order, from 1. Signers with the same position sign in parallel. Default: 1.';
-comment on column app_public.agreement_signers.status is 'Signing status of the signer.';
+comment on column app_public.agreement_signers.status is 'How far this person is, from invitation to signature.';
 comment on column app_public.agreement_signers.status_changed_at is 'When the status last changed.';
 comment on column app_public.agreement_signers.invited_at is 'When the signer was asked to sign the current version.';
 comment on column app_public.agreement_signers.viewed_at is 'When the signer first opened the agreement.';
@@ -171,10 +171,11 @@ language sql stable as $$ select app_hidden.transitions_from('agreement_signer',
 grant execute on function app_public.agreement_signers_email, app_public.agreement_signers_phone,
   app_public.agreement_signers_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.agreement_signers_email is
-  'Where their link and code go; null for whoever has neither the permission buyer.read nor signs as them.';
+  'Address that receives the link and the code; null for viewers who neither have the permission buyer.read nor '
+  'sign as this person.';
 comment on function app_public.agreement_signers_phone is
-  'Mobile number for the code, if the signer wants it by text message; null for whoever has neither the permission '
-  'buyer.read nor signs as them.';
+  'Mobile number for codes by text message; null for viewers who neither have the permission buyer.read nor sign '
+  'as this person.';
 comment on function app_public.agreement_signers_allowed_transitions is
   E'@notNull\n\nAlways empty: the status follows from what the signer does.';
 

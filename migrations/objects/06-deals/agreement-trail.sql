@@ -9,7 +9,7 @@ grant select on app_public.agreement_trail_entries to plat_user, plat_anonymous;
 comment on table app_public.agreement_trail_entries is
   E'@defaultOrder id asc\n\nAn entry of the audit trail of an agreement; never changed or deleted.';
 comment on column app_public.agreement_trail_entries.agreement_id is E'@behavior -*\n\nThe agreement.';
-comment on column app_public.agreement_trail_entries.kind is 'What happened.';
+comment on column app_public.agreement_trail_entries.kind is 'Kind of event.';
 comment on column app_public.agreement_trail_entries.occurred_at is 'When.';
 comment on column app_public.agreement_trail_entries.signer_id is E'@behavior -*\n\nThe signer that it is about.';
 comment on column app_public.agreement_trail_entries.signer_name is
@@ -25,7 +25,8 @@ comment on column app_public.agreement_trail_entries.user_agent is
   'says.';
 comment on column app_public.agreement_trail_entries.sent_to is
   E'@personal contract\n@masked\n\nThe address or number that a mail or code went to.';
-comment on column app_public.agreement_trail_entries.consent_text is E'@impersonal\n\nWhat the signer agreed to.';
+comment on column app_public.agreement_trail_entries.consent_text is
+  E'@impersonal\n\nText of the consent that the signer accepted.';
 comment on column app_public.agreement_trail_entries.note is
   E'@personal contract\n\nFurther words, such as why somebody declined.';
 comment on constraint agreement_trail_entries_agreement_id_fkey on app_public.agreement_trail_entries is
@@ -63,7 +64,7 @@ grant execute on function app_public.agreement_trail_entries_ip_address, app_pub
 comment on function app_public.agreement_trail_entries_ip_address is
   'The network address that it came from; null without the permission buyer.pii.';
 comment on function app_public.agreement_trail_entries_user_agent is
-  'The program that it came from, as it says; null without the permission buyer.pii.';
+  'User agent that the client sent; null without the permission buyer.pii.';
 comment on function app_public.agreement_trail_entries_sent_to is
   'The address or number that a mail or code went to; null without the permission buyer.pii.';
 

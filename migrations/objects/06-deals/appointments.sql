@@ -48,7 +48,8 @@ comment on column app_public.appointments.open_house_id is 'The open house that 
 comment on column app_public.appointments.host_id is
   E'@filter hostIds\n\nThe team member who hosts the appointment. Appointments of the same host cannot overlap.';
 comment on column app_public.appointments.cancelled_at is 'When it was cancelled; null otherwise.';
-comment on column app_public.appointments.cancellation_reason is E'@personal\n\nReason for the cancellation.';
+comment on column app_public.appointments.cancellation_reason is
+  E'@personal\n\nWhy it was called off, as free text; null unless cancelled.';
 comment on constraint appointments_order on app_public.appointments is 'An appointment ends after it starts.';
 comment on constraint appointments_host_free on app_public.appointments is
   'The host has another appointment at this time.';
@@ -135,8 +136,7 @@ begin
   return app_hidden.update_record(null::app_public.appointments, input);
 end $$;
 grant execute on function app_public.update_appointment to plat_user, plat_anonymous;
-comment on function app_public.update_appointment is
-  'Changes an appointment. Fields that are omitted stay as they are.';
+comment on function app_public.update_appointment is 'Changes an appointment. Omitted fields stay unchanged.';
 
 -- What the team writes down for itself is not for the buyer, who sees the appointment.
 create function app_public.appointments_notes(a app_public.appointments) returns app_public.long_text

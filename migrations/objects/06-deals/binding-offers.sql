@@ -64,14 +64,14 @@ comment on column app_public.binding_offers.number is
 comment on column app_public.binding_offers.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.binding_offers.project_id is
   E'@notNull\n@filter projectIds\n\nThe project that it belongs to.';
-comment on column app_public.binding_offers.negotiation_id is E'@notNull\n\nThe negotiation.';
-comment on column app_public.binding_offers.unit_id is E'@notNull\n@filter unitIds\n\nThe unit.';
+comment on column app_public.binding_offers.negotiation_id is E'@notNull\n\nThe negotiation in which it was made.';
+comment on column app_public.binding_offers.unit_id is
+  E'@notNull\n@filter unitIds\n\nThe unit that the accepted offer claims.';
 comment on column app_public.binding_offers.lead_id is 'The lead who buys.';
 comment on column app_public.binding_offers.buyer_id is 'The purchase.';
 comment on column app_public.binding_offers.reservation_id is 'The reservation of the unit.';
 comment on column app_public.binding_offers.assignee_id is E'@behavior -*\n\nThe member who has the deal.';
-comment on column app_public.binding_offers.legal_name is
-  'The legal name of whoever buys, as it was when the offer was made.';
+comment on column app_public.binding_offers.legal_name is 'Legal name of the buyer at the time of the offer.';
 comment on column app_public.binding_offers.side is E'@notNull\n\nSide that made the offer.';
 comment on column app_public.binding_offers.status is
   E'@notNull\n@indexed\n@filter\n\nCurrent status. Every status but PENDING is final.';

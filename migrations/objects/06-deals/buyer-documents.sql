@@ -23,7 +23,7 @@ create policy own_delete on app_public.buyer_documents for delete to plat_user
 comment on table app_public.buyer_documents is
   E'@file Document\n\nA private document of a buyer: proof of identity or of funds.';
 comment on column app_public.buyer_documents.category is
-  'What it is: IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
+  'Subject of the document: IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
 comment on constraint buyer_documents_kinds on app_public.buyer_documents is
   'A private document of a buyer is IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
 comment on column app_public.buyer_documents.public is 'Always false: buyer documents are private.';

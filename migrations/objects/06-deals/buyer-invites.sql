@@ -106,11 +106,11 @@ end $$;
 grant execute on function app_public.invite_buyer to plat_user, plat_anonymous;
 comment on function app_public.invite_buyer is
   E'@arg buyerId The purchase.\n'
-  '@arg email The address to invite; that of the buyer where omitted. Only an account with this address can '
+  '@arg email Email address to invite. Default: the address of the buyer. Only an account with this address can '
   'accept.\n'
-  '@arg message A few words for the mail, 2,000 characters at most.\n\n'
-  'Invites a buyer to the service by email, to follow the purchase and act on the buyer''s side; again with a '
-  'new link. Gives true.';
+  '@arg message A few words for the mail, at most 2,000 characters.\n\n'
+  'Invites a buyer by email to follow the purchase and act on the buyer''s side. Calling it again sends a new '
+  'link. Returns true.';
 
 create function app_public.accept_buyer_invite(token text) returns app_public.buyers
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -185,9 +185,9 @@ begin
   return buyer;
 end $$;
 comment on function app_public.create_buyer is
-  E'@arg agent The agent who represents the buyer; that of the lead where omitted.\n\n'
-  'Creates a purchase and takes the claim on its unit or lot; what the lead has reserved is taken over. Begins '
-  'as DRAFT where no status is given. What is not given of the person comes from the lead.';
+  E'@arg agent The agent who represents the buyer. Default: the agent of the lead.\n\n'
+  'Creates a purchase and claims its unit or lot, taking over the lead''s reservation. The default status is '
+  'DRAFT. Omitted personal details are copied from the lead.';
 
 create function app_private.correct_as_buyer(input jsonb) returns app_public.buyers
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -75,7 +75,8 @@ comment on column app_public.buyers.address is E'@personal contract\n\nPostal ad
 comment on column app_public.buyers.status is E'@filter\n\nStage of the purchase, from draft to closing.';
 comment on column app_public.buyers.status_changed_at is 'When the status last changed.';
 comment on column app_public.buyers.source is E'@impersonal\n\nCode of the source, such as WEB_DIRECT.';
-comment on column app_public.buyers.source_id is 'The lead source.';
+comment on column app_public.buyers.source_id is
+  'The `LeadSource` through which the person found the project, such as a portal.';
 comment on column app_public.buyers.occupancy_type is 'Intended use of the home.';
 comment on column app_public.buyers.occupancy_type_other is
   E'@personal\n\nIntended use in words, if `occupancyType` is OTHER.';
@@ -93,7 +94,8 @@ comment on column app_public.buyers.rescission_ends_at is
 comment on column app_public.buyers.purchase_firm_date is 'Date on which the purchase became firm: all conditions met.';
 comment on column app_public.buyers.estimated_closing_date is 'Expected closing date.';
 comment on column app_public.buyers.closing_date is E'@filter\n\nDate on which the purchase closed.';
-comment on column app_public.buyers.cancellation_date is 'Date of the cancellation.';
+comment on column app_public.buyers.cancellation_date is
+  'Day on which the purchase fell through; null unless cancelled.';
 comment on column app_public.buyers.cancellation_reason is
   E'@personal\n@masked\n\nReason for the cancellation, in words.';
 comment on column app_public.buyers.fallout_reason_id is 'Why it was cancelled; required for the status CANCELLED.';
@@ -671,5 +673,6 @@ language sql stable rows 5 as $$
   order by c.id desc
 $$;
 comment on function app_public.buyers_charges is
-  E'@ordered\n\nWhat was charged for the purchase, the lead and the reservation that it came from, latest first; those '
-  'without the permission finance.read see what they paid themselves.';
+  E'@ordered\n\n'
+  'Card charges for the purchase, its lead and its reservation, latest first. Without the permission finance.read, '
+  'only the viewer''s own charges.';

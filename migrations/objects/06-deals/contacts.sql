@@ -106,7 +106,7 @@ begin
     format(E'@fieldName lead\n@foreignFieldName %s\n@backwardDescription %s.\n\nThe lead; null where it is of a buyer, '
       'or not the viewer''s to see.', list_name, list_description));
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_buyer_id_fkey', table_name,
-    E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer; null where it is of a lead.');
+    E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer; null if it belongs to a lead.');
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_project_id_fkey', table_name,
     E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.');
   execute format('comment on column app_public.%I.lead_id is %L', table_name,
@@ -175,12 +175,12 @@ grant insert (lead_id, buyer_id, role, name, first_name, last_name, legal_name, 
 
 comment on table app_public.contacts is
   'A person related to a lead or buyer, such as a co-buyer, guarantor, lender or lawyer.';
-comment on column app_public.contacts.role is 'Role of the contact.';
+comment on column app_public.contacts.role is 'Relation to the lead or buyer, such as SPOUSE or LOAN_OFFICER.';
 comment on column app_public.contacts.name is E'@personal contract\n\nFull name as given.';
 comment on column app_public.contacts.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.contacts.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.contacts.legal_name is E'@personal contract\n\nLegal name, as on contracts.';
-comment on column app_public.contacts.email is E'@personal\n\nEmail address.';
+comment on column app_public.contacts.email is E'@personal\n\nAddress for email, such as ada@example.com.';
 comment on column app_public.contacts.phone is E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.contacts.address is E'@personal contract\n\nPostal address.';
 comment on column app_public.contacts.company is E'@personal\n\nCompany that the person works or buys for.';

@@ -126,14 +126,13 @@ begin
 end $$;
 grant execute on function app_public.convert_lead to plat_user, plat_anonymous;
 comment on function app_public.convert_lead is
-  E'@arg leadId The lead.\n'
-  '@arg reservationId The reservation that becomes the purchase; the lead''s active one where omitted.\n'
-  '@arg unitId The unit that the lead buys, where it has not reserved one.\n'
-  '@arg lotId The lot that the lead buys, where it has not reserved one.\n'
-  '@arg price Purchase price; where omitted that of the reservation or of the accepted offer, else the list '
-  'price.\n'
+  E'@arg leadId The lead who becomes a buyer.\n'
+  '@arg reservationId The reservation that becomes the purchase. Default: the active reservation of the lead.\n'
+  '@arg unitId The unit to buy, if the lead has not reserved one.\n'
+  '@arg lotId The lot to buy, if the lead has not reserved one.\n'
+  '@arg price Purchase price. Default: the price of the reservation or accepted offer, otherwise the list price.\n'
   '@arg legalName Legal name, as on the contract.\n'
-  '@arg purchaseDate The day on which all parties had signed; today where omitted.\n'
+  '@arg purchaseDate Day on which all parties had signed. Default: today.\n'
   '@arg estimatedClosingDate Expected closing date.\n\n'
   'Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. A '
   'lead who buys several homes is converted once for each, with the reservation, unit or lot named. Refused with '

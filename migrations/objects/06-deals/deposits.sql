@@ -86,7 +86,7 @@ comment on constraint deposits_one_person on app_public.deposits is
   'Name either the lead or the buyer, or a reservation that has neither.';
 comment on index app_public.deposits_reservation_fee is 'The fee of this reservation is a deposit already.';
 comment on column app_public.deposits.milestone_id is
-  'The milestone of the project''s deposit schedule; says the amount or percentage, and the day, where they are '
+  'Milestone of the project''s deposit schedule. Supplies the amount or percentage and the due date if they are '
   'omitted.';
 comment on column app_public.deposits.title is E'@impersonal\n\nDisplay title.';
 comment on column app_public.deposits.status is 'Current status.';
@@ -104,7 +104,7 @@ comment on column app_public.deposits.amount_refunded is 'Amount refunded so far
 comment on column app_public.deposits.amount_to_return is
   'Amount still to be returned by wire or cheque; reduced when `amountRefunded` is recorded.';
 comment on column app_public.deposits.return_requested_at is
-  E'@filter\n\nWhen it was last said that some of it is to be given back, by cancelling the purchase.';
+  E'@filter\n\nWhen a cancellation of the purchase last marked part of it to be returned.';
 comment on column app_public.deposits.currency is 'The currency of the project.';
 comment on column app_public.deposits.due_at is
   'Due date: to be paid by the end of this day, in the time zone of the project.';
@@ -112,15 +112,16 @@ comment on column app_public.deposits.due_rule is E'@behavior -*\n\nThe rule of 
 comment on column app_public.deposits.due_offset_days is
   E'@behavior -*\n\nNumber of days after the event that `dueRule` names.';
 comment on column app_public.deposits.paid_at is 'When the deposit was paid in full; null until then.';
-comment on column app_public.deposits.method is 'Payment method.';
+comment on column app_public.deposits.method is 'How the money is paid, such as WIRE or CARD.';
 comment on column app_public.deposits.reference is
   E'@personal contract\n\nReference of the payment, such as a cheque or wire number.';
-comment on column app_public.deposits.held_by is 'Who holds the deposit, such as an escrow agent.';
+comment on column app_public.deposits.held_by is 'Party that holds the deposit, such as an escrow agent.';
 comment on column app_public.deposits.sent_to_holder_at is 'When the payment was forwarded to the holder.';
 comment on column app_public.deposits.released_at is 'When the deposit was released to the seller.';
 comment on column app_public.deposits.refunded_at is 'When the deposit was refunded.';
 comment on column app_public.deposits.forfeited_at is 'When the deposit was forfeited to the seller.';
-comment on column app_public.deposits.invoice_number is E'@personal contract\n\nNumber of the invoice.';
+comment on column app_public.deposits.invoice_number is
+  E'@personal contract\n\nReference of the invoice in the accounting of the seller.';
 comment on column app_public.deposits.offer_id is 'The offer that it belongs to; the accepted offer if omitted.';
 comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
 comment on constraint deposits_percent_range on app_public.deposits is
@@ -407,5 +408,4 @@ language sql stable rows 1 as $$
   order by c.status in ('FAILED', 'CANCELLED'), c.id desc limit 1
 $$;
 comment on function app_public.deposits_charge is
-  'The charge that paid it, the last where there are several; null without the permission finance.read, but for the '
-  'buyer.';
+  'The latest charge that paid it; null without the permission finance.read, except for the buyer.';

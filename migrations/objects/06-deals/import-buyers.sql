@@ -17,12 +17,12 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
       'Email address: which purchase it is, where there is neither unit nor lot.'),
     ('phone', null, false, '{Telephone,Phone Number,Mobile,Cell}', 'Phone number in E.164, such as +14165550123.'),
     ('company', null, false, '{Organization,Firm}', 'Company that buys.'),
-    ('status', null, false, '{Purchase Status,Stage}', 'How far the purchase is; DRAFT where omitted.'),
+    ('status', null, false, '{Purchase Status,Stage}', 'How far the purchase is. Default: DRAFT.'),
     ('price', null, true, '{Purchase Price,Sale Price,Contract Price}', 'Purchase price.'),
     ('purchase_date', null, false, '{Contract Date,Sale Date,Date Signed,Signed}',
       'When all parties had signed, such as 2027-05-31.'),
     ('purchase_firm_date', null, false, '{Firm Date,Sold,Sold Date,Sold At,Sold On,Date Sold}',
-      'When nothing was open any more, such as 2027-05-31; purchaseDate where omitted.'),
+      'When nothing was open any more, such as 2027-05-31. Default: purchaseDate.'),
     ('estimated_closing_date', null, false, '{Estimated Closing,Expected Closing}', 'Expected closing date.'),
     ('closing_date', null, false, '{Closing,Closed}', 'When it was closed.'),
     ('occupancy_type', null, false, '{Occupancy}', 'What the home is bought for, such as PRIMARY_RESIDENCE.'),
@@ -40,20 +40,20 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
       'State or province of the buyer.'),
     ('postal_code', 'app_public.short_text', false, '{Zip,Zip Code,Postcode}', 'Postal code of the buyer.'),
     ('country', 'app_public.country_code', false, '{}',
-      'Country of the buyer by ISO 3166-1, such as CA; the one of the project where omitted.')
+      'Country of the buyer by ISO 3166-1, such as CA. Default: the one of the project.')
   ) as c (column_name, type, required, spellings, description);
 
-comment on type app_public.import_buyers_payload is 'What an import of buyers did.';
+comment on type app_public.import_buyers_payload is 'Result of an import of buyers.';
 
-comment on column app_public.import_buyers_payload.dry_run is E'@notNull\n\nWhether nothing was kept.';
+comment on column app_public.import_buyers_payload.dry_run is
+  E'@notNull\n\nWhether the result only shows what would happen.';
 comment on column app_public.import_buyers_payload.created_count is E'@notNull\n\nHow many purchases are new.';
 comment on column app_public.import_buyers_payload.updated_count is E'@notNull\n\nHow many purchases were changed.';
 comment on column app_public.import_buyers_payload.skipped_count is
-  E'@notNull\n\nHow many rows had nothing to do: the purchase is there already and is not to be changed, or is as the '
-  'row says.';
+  E'@notNull\n\n'
+  'Number of rows without effect: the purchase exists and is not to be updated, or already matches the row.';
 comment on column app_public.import_buyers_payload.failed_count is E'@notNull\n\nHow many rows were refused.';
-comment on column app_public.import_buyers_payload.errors is
-  'What is wrong with the rows that were refused, in their order; the first 1,000.';
+comment on column app_public.import_buyers_payload.errors is 'Errors of refused rows, in order; at most 1,000.';
 comment on column app_public.import_buyers_payload.buyers is
   'The purchases that were created or changed, in the order of the file; the first 1,000.';
 
@@ -278,10 +278,10 @@ end $$;
 grant execute on function app_public.import_buyers to plat_user, plat_anonymous;
 comment on function app_public.import_buyers is
   E'@arg projectId The project of the purchases.\n'
-  '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 '
-  'rows at most.\n'
-  '@arg dryRun Nothing is kept; the answer shows what would be.\n'
-  '@arg updateExisting Changes purchases that are there already, by their unit, lot or email address, to what '
-  'the file says; cells that are empty change nothing. Otherwise they are left as they are.\n\n'
-  'Imports buyers from CSV, with the homes that they bought: the good rows, and says what is wrong with the '
-  'others. A lead with the same email address becomes the lead of the purchase. Nobody is notified.';
+  '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows '
+  'at most.\n'
+  '@arg dryRun Only reports what would happen; nothing is changed.\n'
+  '@arg updateExisting Updates existing purchases, matched by unit, lot or email address; empty cells change '
+  'nothing. If false, existing purchases stay unchanged.\n\n'
+  'Imports buyers and their purchases from CSV: applies valid rows and reports errors of the others. A lead with '
+  'the same email address becomes the lead of the purchase. No notifications are sent.';

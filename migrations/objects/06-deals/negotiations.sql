@@ -38,10 +38,10 @@ grant update (status, floor_price, offer_expiration_hours, cancellation_reason, 
 comment on table app_public.negotiations is 'A negotiation about the sale of a unit; contains the offers.';
 comment on column app_public.negotiations.unit_id is 'The unit that it is about.';
 comment on column app_public.negotiations.lead_id is
-  'The lead who negotiates; omitted where the buyer or the reservation says who.';
+  'The negotiating lead; omitted if the buyer or the reservation identifies the person.';
 comment on column app_public.negotiations.buyer_id is 'The buyer who negotiates.';
 comment on column app_public.negotiations.reservation_id is
-  'Their reservation of the unit, whose time stands still while an offer is pending; found where it is omitted.';
+  'The lead''s reservation of the unit, whose deadline is suspended while an offer is pending. Default: looked up.';
 comment on column app_public.negotiations.assignee_id is
   E'@secret\n@behavior -*\n\nThe member who has the lead or the purchase.';
 comment on column app_public.negotiations.status is

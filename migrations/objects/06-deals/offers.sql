@@ -49,7 +49,7 @@ comment on column app_public.offers.claim_id is
 comment on column app_public.offers.number is
   E'@impersonal\n@insertOptional\n\nNumber in the project, such as O-000042.';
 comment on table app_private.offer_counters is 'The last number of an offer of each project.';
-comment on column app_public.offers.negotiation_id is 'The negotiation.';
+comment on column app_public.offers.negotiation_id is 'The negotiation in which it is made.';
 comment on column app_public.offers.round is 'The round of the negotiation.';
 comment on column app_public.offers.sequence is 'Position in the round, from 1.';
 comment on column app_public.offers.side is 'Side that makes the offer.';
@@ -66,20 +66,21 @@ comment on column app_public.offers.financing_type is 'How the buyer finances th
 comment on column app_public.offers.financing_contingency is 'Whether the purchase is conditional on financing.';
 comment on column app_public.offers.amount_financed is 'Part of the price that is financed by a loan.';
 comment on column app_public.offers.occupancy_type is
-  'What the home is bought for; that of the reservation or purchase where omitted.';
+  'Intended use of the home. Default: that of the reservation or purchase.';
 comment on column app_public.offers.occupancy_type_other is
   E'@personal contract\n\nIntended use in words, if `occupancyType` is OTHER.';
 comment on column app_public.offers.requested_credits is
   'Credits that the buyer requests from the seller towards closing costs.';
 comment on column app_public.offers.comments is E'@personal\n\nComments for the other side.';
 comment on column app_public.offers.expires_at is E'@insertOptional\n\nWhen the offer expires.';
-comment on column app_public.offers.parent_id is 'The offer it answers: the pending one, also where omitted.';
+comment on column app_public.offers.parent_id is
+  'The offer that it answers, which must be the pending one. Default: the pending one.';
 comment on column app_public.offers.created_by_id is
   E'@inert An offer does nothing by itself.\n\nThe user who created it.';
 comment on column app_public.offers.withdrawn_at is 'When it was withdrawn.';
 comment on column app_public.offers.manual is 'Whether the team entered the offer on behalf of the buyer.';
 comment on column app_public.offers.legal_name is
-  E'@personal contract\n\nThe legal name of whoever buys, as it was when the offer was made.';
+  E'@personal contract\n\nLegal name of the buyer at the time of the offer.';
 comment on column app_public.offers.unit_id is E'@behavior -*\n\nThe unit.';
 comment on column app_public.offers.lead_id is E'@behavior -*\n\nThe lead.';
 comment on column app_public.offers.buyer_id is E'@behavior -*\n\nThe buyer.';
@@ -112,12 +113,12 @@ select app_private.make_project_record('offer_responses', 'offer_response', 'sal
 grant select on app_public.offer_responses to plat_user, plat_anonymous;
 
 comment on table app_public.offer_responses is 'The answer to an offer, which is final.';
-comment on column app_public.offer_responses.offer_id is 'The offer.';
-comment on column app_public.offer_responses.action is 'The response.';
+comment on column app_public.offer_responses.offer_id is 'The offer that is answered.';
+comment on column app_public.offer_responses.action is 'Whether the offer was accepted or rejected.';
 comment on column app_public.offer_responses.side is 'The side that answers: never the one that made the offer.';
 comment on column app_public.offer_responses.manual is
   'Whether the team entered the response on behalf of the buyer.';
-comment on column app_public.offer_responses.comments is E'@personal\n\nComments on the response.';
+comment on column app_public.offer_responses.comments is E'@personal\n\nFree text to the other side.';
 comment on column app_public.offer_responses.fallout_reason_id is 'Why it was rejected.';
 comment on column app_public.offer_responses.responded_by_id is 'Who answered.';
 comment on constraint offer_responses_once on app_public.offer_responses is 'This offer was answered already.';

@@ -54,7 +54,7 @@ language sql immutable as $$
     'EXTERIOR_FINISHES', 'FINAL_INSPECTION', 'COMPLETED', 'DELIVERED'] as steps) s
 $$;
 comment on function app_private.construction_has_come_to(text, text) is
-  'Whether construction has come to a phase, or beyond; null where there is none.';
+  'Whether construction has come to a phase, or beyond; null if there is none.';
 
 create function app_private.discount_amount(d app_public.personalization_discounts) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

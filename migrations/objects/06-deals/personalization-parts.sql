@@ -14,13 +14,16 @@ grant insert (personalization_id, option_id, quantity, note), update (quantity, 
 comment on table app_public.personalization_selections is
   E'@behavior -operation\n@defaultOrder selected_at asc, id asc\n@partOf personalization_id\n\nAn option that was '
   'chosen.';
-comment on column app_public.personalization_selections.personalization_id is 'The personalization.';
-comment on column app_public.personalization_selections.element_id is 'The element that it is for.';
-comment on column app_public.personalization_selections.option_id is 'The option.';
+comment on column app_public.personalization_selections.personalization_id is
+  'The personalization to which the selected option belongs.';
+comment on column app_public.personalization_selections.element_id is
+  'The `SpecElement` of which the option is a variant.';
+comment on column app_public.personalization_selections.option_id is 'The selected `SpecOption`.';
 comment on column app_public.personalization_selections.selected_by_id is 'The user who chose the option.';
 comment on column app_public.personalization_selections.quantity is 'How many.';
 comment on column app_public.personalization_selections.unit_price is E'@writeOnly\n\nThe price of one.';
-comment on column app_public.personalization_selections.note is E'@personal\n\nA note on it.';
+comment on column app_public.personalization_selections.note is
+  E'@personal\n\nRemark for the builder, such as a color.';
 comment on column app_public.personalization_selections.selected_at is 'When it was chosen.';
 comment on constraint personalization_selections_quantity_range on app_public.personalization_selections is
   'Give a quantity above 0, 10,000 at most.';
@@ -46,7 +49,8 @@ comment on table app_public.personalization_credits is
 comment on column app_public.personalization_credits.created_by_id is
   E'@inert A credit does nothing by itself.\n\nThe user who granted it.';
 comment on column app_public.personalization_credits.title is E'@impersonal\n\nDisplay title.';
-comment on column app_public.personalization_credits.personalization_id is 'The personalization.';
+comment on column app_public.personalization_credits.personalization_id is
+  'The personalization whose total it reduces.';
 comment on column app_public.personalization_credits.amount is
   'How much is credited to the buyer, in the currency of the project.';
 comment on column app_public.personalization_credits.reason is E'@personal\n\nWhy it is given.';
@@ -69,11 +73,12 @@ comment on table app_public.personalization_discounts is
 comment on column app_public.personalization_discounts.created_by_id is
   E'@inert A discount does nothing by itself.\n\nThe user who granted it.';
 comment on column app_public.personalization_discounts.title is E'@impersonal\n\nDisplay title.';
-comment on column app_public.personalization_discounts.personalization_id is 'The personalization.';
+comment on column app_public.personalization_discounts.personalization_id is
+  'The personalization whose total it reduces.';
 comment on column app_public.personalization_discounts.percent is 'The percentage, above 0 to 100.';
 comment on column app_public.personalization_discounts.applies_to is 'Amount that the percentage is calculated from.';
 comment on column app_public.personalization_discounts.category_id is
-  'The category whose options it is of, with CATEGORY only.';
+  'The category whose options it applies to; only with CATEGORY.';
 comment on column app_public.personalization_discounts.max_amount is 'Maximum amount of the discount.';
 comment on column app_public.personalization_discounts.amount is
   E'@writeOnly\n@behavior -insert -update\n\nWhat it takes off.';

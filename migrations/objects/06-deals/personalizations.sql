@@ -3,9 +3,10 @@
 
 comment on type app_public.personalization_selection_input is 'An option to choose.';
 
-comment on column app_public.personalization_selection_input.option_id is E'@notNull\n\nThe option.';
-comment on column app_public.personalization_selection_input.quantity is 'How many; 1 where omitted.';
-comment on column app_public.personalization_selection_input.note is 'A note on it.';
+comment on column app_public.personalization_selection_input.option_id is
+  E'@notNull\n\nA `SpecOption` that is offered for the unit.';
+comment on column app_public.personalization_selection_input.quantity is 'How many. Default: 1.';
+comment on column app_public.personalization_selection_input.note is 'Remark for the builder, such as a color.';
 
 -- Who may do what: the sales team for its deals; the buyer for the own purchase, up to handing it in.
 select app_private.make_deal_table('personalizations', 'sale.read', 'sale.write', null, null,
@@ -36,9 +37,9 @@ grant update (selections_changed_at) on app_public.personalizations to plat_user
 comment on table app_public.personalizations is 'A choice of options and upgrades for a unit.';
 comment on column app_public.personalizations.assignee_id is
   E'@secret\n@behavior -*\n\nThe member who works on the deal.';
-comment on column app_public.personalizations.unit_id is 'The unit.';
+comment on column app_public.personalizations.unit_id is 'The unit that is built with the selected options.';
 comment on column app_public.personalizations.lead_id is
-  'The lead who chooses; either this, or the buyer, or nobody for a show home.';
+  'The lead who selects the options. Set this or the buyer, or neither for a show home.';
 comment on column app_public.personalizations.buyer_id is 'The purchase that it belongs to.';
 comment on column app_public.personalizations.title is E'@personal\n\nDisplay title.';
 comment on column app_public.personalizations.status is 'Current status.';

@@ -1,7 +1,8 @@
 -- Phone calls with leads and buyers, as the team or its telephone system writes them down.
 
 -- What is masked is said first: the lists that are made follow it.
-comment on column app_public.phone_calls.recording_url is E'@personal\n@masked\n@secret\n\nURL of the recording.';
+comment on column app_public.phone_calls.recording_url is
+  E'@personal\n@masked\n@secret\n\nWhere the recorded conversation can be heard.';
 select app_private.make_deal_child('phone_calls', 'phone_call', 'phoneCalls', 'The calls, latest first',
   list_order => 'started_at desc, id desc');
 
@@ -14,11 +15,11 @@ comment on column app_public.phone_calls.user_id is 'The team member who called,
 comment on column app_public.phone_calls.direction is 'Direction: inbound or outbound.';
 comment on column app_public.phone_calls.status is 'Current status.';
 comment on column app_public.phone_calls.outcome is
-  'What came of it; DO_NOT_CALL marks the lead as not to be contacted.';
+  'Result of the call. DO_NOT_CALL marks the lead as not to be contacted.';
 comment on column app_public.phone_calls.from_number is
-  E'@personal\n\nThe number that called; that of the lead or buyer for an inbound call where omitted.';
+  E'@personal\n\nNumber of the caller. Default for inbound calls: the number of the lead or buyer.';
 comment on column app_public.phone_calls.to_number is
-  E'@personal\n\nThe number that was called; that of the lead or buyer for an outbound call where omitted.';
+  E'@personal\n\nNumber called. Default for outbound calls: the number of the lead or buyer.';
 comment on column app_public.phone_calls.started_at is E'@insertOptional\n\nWhen it began.';
 comment on column app_public.phone_calls.ended_at is 'When it ended.';
 comment on column app_public.phone_calls.notes is E'@personal\n\nNotes about the call.';

@@ -27,7 +27,8 @@ create policy own_delete on app_public.reservation_documents for delete to plat_
     and (select r.assignee_id from app_public.reservations r
       where r.id = reservation_id) = (select app_public.current_user_id()));
 
-comment on table app_public.reservation_documents is E'@file Document\n\nA document of a reservation.';
+comment on table app_public.reservation_documents is
+  E'@file Document\n\nA file attached to a reservation, such as a signed form.';
 comment on column app_public.reservation_documents.file is
   E'@personal contract\n@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
 comment on column app_public.reservation_documents.title is
@@ -38,4 +39,4 @@ comment on column app_public.reservation_documents.checksum is
   E'@personal contract\n\nSHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_public.reservation_documents.filemime is
   E'@impersonal\n\nMedia type (MIME) detected from the content.';
-comment on column app_public.reservation_documents.visible_to_buyer is 'Whether the buyer sees it; no where omitted.';
+comment on column app_public.reservation_documents.visible_to_buyer is 'Whether the buyer sees it. Default: false.';

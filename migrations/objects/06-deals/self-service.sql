@@ -142,7 +142,7 @@ begin
   return found_id;
 end $$;
 comment on function app_private.lead_of_visitor(app_public.projects) is
-  'The open lead of a project that has the confirmed address of the viewer; made where there is none.';
+  'The open lead of a project that has the confirmed address of the viewer; made if there is none.';
 
 create function app_private.hold_as_visitor(input jsonb) returns app_public.unit_holds
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -15,14 +15,15 @@ declare
   described record;
 begin
   for described in select * from (values
-    ('agreement_id', E'@notNull\n\nThe agreement.'), ('signer_id', E'@notNull\n\nThe signer.'),
+    ('agreement_id', E'@notNull\n\nThe agreement to be signed.'), ('signer_id', E'@notNull\n\nThe signer whom '
+  'the link belongs to.'),
     ('title', E'@notNull\n\nDisplay title.'), ('type', E'@notNull\n\nKind of the agreement.'),
-    ('status', E'@notNull\n\nSigning status of the agreement.'),
+    ('status', E'@notNull\n\nHow far all parties together are, from dispatch to countersignature.'),
     ('organization_name', E'@notNull\n\nWho asks.'),
     ('project_title', E'@notNull\n\nTitle of the project that the agreement is about.'),
     ('signer_name', E'@notNull\n\nThe name of the signer, as it stands on the agreement.'),
     ('role', E'@notNull\n\nWhat the signer is to the agreement.'),
-    ('signer_status', E'@notNull\n\nSigning status of the signer.'),
+    ('signer_status', E'@notNull\n\nHow far this person is, from invitation to signature.'),
     ('can_sign', E'@notNull\n\nWhether the signer can sign, or decline, now.'),
     ('file_id', 'The version that is signed; null once the agreement was withdrawn or has expired.'),
     ('file_number', 'Which version it is.'), ('filename', 'Its name for those who save it.'),
@@ -111,8 +112,9 @@ end $$;
 grant execute on function app_public.signing_request to plat_user, plat_anonymous;
 comment on function app_public.signing_request(uuid, text) is
   E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
-  '@arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.\n'
-  '@arg token The token of the link in the mail, for whoever has no account.\n\n'
+  '@arg signerId The signer, if the viewer is signed in with the signer''s address or as the buyer of the '
+  'purchase.\n'
+  '@arg token Token from the link in the mail, for signers without an account.\n\n'
   'What somebody is asked to sign.';
 
 create function app_public.signing_requests() returns setof app_public.signing_request
@@ -157,12 +159,12 @@ end $$;
 grant execute on function app_public.request_signing_code to plat_user, plat_anonymous;
 comment on function app_public.request_signing_code(uuid, text, app_public.code_channel) is
   E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
-  '@arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.\n'
-  '@arg token The token of the link in the mail, for whoever has no account.\n'
+  '@arg signerId The signer, if the viewer is signed in with the signer''s address or as the buyer of the '
+  'purchase.\n'
+  '@arg token Token from the link in the mail, for signers without an account.\n'
   '@arg channel How the code is sent: by mail, or as a text message to the number of the signer.\n\n'
   'Sends a one-time code to the signer, which signing and declining take: six digits, for ten minutes and five '
-  'attempts. It '
-  'replaces the one before, and notes that the signer opened the agreement.';
+  'attempts. It replaces the one before, and notes that the signer opened the agreement.';
 
 create function app_private.hash_of_code(signer_id uuid, code text) returns bytea
 language sql immutable as $$
@@ -257,11 +259,11 @@ comment on function app_public.sign_agreement(app_public.signing_code, boolean, 
   '@arg code The code that requestSigningCode sent.\n'
   '@arg consent Whether the signer agrees to consentText; it takes true.\n'
   '@arg fileId The version that the signer has read; refused where another one is present.\n'
-  '@arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.\n'
-  '@arg token The token of the link in the mail, for whoever has no account.\n\n'
-  'Signs the present version of an agreement. Its SHA-256, the consent, the time, the network address and the program '
-  'are '
-  'kept in the trail of the agreement.';
+  '@arg signerId The signer, if the viewer is signed in with the signer''s address or as the buyer of the '
+  'purchase.\n'
+  '@arg token Token from the link in the mail, for signers without an account.\n\n'
+  'Signs the present version of an agreement. Its SHA-256, the consent, the time, the network address and the '
+  'program are kept in the trail of the agreement.';
 
 create function app_public.decline_agreement(code app_public.signing_code, reason app_public.long_text,
   signer_id uuid default null, token text default null) returns app_public.signing_request
@@ -287,9 +289,10 @@ grant execute on function app_public.decline_agreement to plat_user, plat_anonym
 comment on function app_public.decline_agreement(app_public.signing_code, app_public.long_text, uuid, text) is
   E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
   '@arg code The code that requestSigningCode sent.\n'
-  '@arg reason Why, for whoever sent it.\n'
-  '@arg signerId The signer, for whoever is signed in with their address, or as the buyer of the purchase.\n'
-  '@arg token The token of the link in the mail, for whoever has no account.\n\n'
+  '@arg reason Reason, shown to the sender.\n'
+  '@arg signerId The signer, if the viewer is signed in with the signer''s address or as the buyer of the '
+  'purchase.\n'
+  '@arg token Token from the link in the mail, for signers without an account.\n\n'
   'Declines to sign an agreement. This ends the agreement for all signers.';
 
 create function app_public.remind_agreement_signer(id uuid) returns app_public.agreement_signers
@@ -311,7 +314,8 @@ begin
 end $$;
 grant execute on function app_public.remind_agreement_signer to plat_user, plat_anonymous;
 comment on function app_public.remind_agreement_signer(uuid) is
-  E'@arg id The signer.\n\nSends a reminder email to a signer who has not signed yet; at most three in 24 hours.';
+  E'@arg id A signer who was invited and has not signed yet.\n\nSends a reminder email to a signer who has not '
+  'signed yet; at most three in 24 hours.';
 
 create function app_private.remind_signer(id uuid, why text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

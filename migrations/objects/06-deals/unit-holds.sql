@@ -37,7 +37,8 @@ A short-term exclusive claim on a unit or lot, without a reservation.$$;
 comment on column app_public.unit_holds.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.unit_holds.unit_id is E'@filter\n\nId of the unit. Set either this or `lotId`.';
 comment on column app_public.unit_holds.lot_id is E'@filter\n\nId of the lot. Set either this or `unitId`.';
-comment on column app_public.unit_holds.lead_id is E'@filter\n\nThe lead that the hold is for.';
+comment on column app_public.unit_holds.lead_id is
+  E'@filter\n\nThe lead who gets time to decide; null if the hold names nobody.';
 comment on column app_public.unit_holds.user_id is E'@filter userIds\n\nThe user who holds it.';
 comment on column app_public.unit_holds.holder_organization_id is
   E'@behavior -*\n\nThe organization that whoever holds it sells for.';
@@ -309,7 +310,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     and app_private.hold_is_of(h.id, $3)
 $$;
 comment on function app_private.active_hold(uuid, uuid, uuid) is
-  'The hold of a unit or lot that gives way to what the viewer does with it for the lead; null where there is none.';
+  'The hold of a unit or lot that gives way to what the viewer does with it for the lead; null if there is none.';
 
 create function app_private.take_over_hold(unit_id uuid, lot_id uuid, lead_id uuid, subject_type text,
   subject_id uuid) returns void
@@ -341,8 +342,8 @@ begin
   return app_hidden.update_record(null::app_public.unit_holds, input);
 end $$;
 comment on function app_public.update_unit_hold is
-  'Changes a hold: lets its hours count from now (`expiration`), as far as holdExpirationLimit of the project allows, '
-  'or names the lead that it is for. Fields that are omitted stay as they are.';
+  'Changes a hold: lets its hours count from now (`expiration`), as far as holdExpirationLimit of the project '
+  'allows, or names the lead that it is for. Omitted fields stay unchanged.';
 
 create function app_private.release_hold(hold_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -384,12 +385,14 @@ begin
   return row(hold.id, true, hold.unit_id, hold.lot_id);
 end $$;
 comment on function app_public.delete_unit_hold is
-  E'@arg id The hold.\n\n'
+  E'@arg id An active `UnitHold`.\n\n'
   'Releases a hold: the unit or lot becomes AVAILABLE. Refused with CONFLICT if the hold has already ended.';
 comment on type app_public.delete_unit_hold_payload is
   E'@foreignKey (unit_id) references units (id)|@fieldName unit\n'
-  '@foreignKey (lot_id) references lots (id)|@fieldName lot\n\nWhat deleteUnitHold did.';
-comment on column app_public.delete_unit_hold_payload.id is E'@notNull\n\nThe deleted hold.';
+  '@foreignKey (lot_id) references lots (id)|@fieldName lot\n\n'
+  'Result of `deleteUnitHold`.';
+comment on column app_public.delete_unit_hold_payload.id is
+  E'@notNull\n\nId of the released hold, for clients to remove it from their cache.';
 comment on column app_public.delete_unit_hold_payload.deleted is E'@notNull\n\nWhether it is deleted.';
 comment on column app_public.delete_unit_hold_payload.unit_id is E'@behavior -*\n\nThe unit that it was of.';
 comment on column app_public.delete_unit_hold_payload.lot_id is E'@behavior -*\n\nThe lot that it was of.';

@@ -282,7 +282,7 @@ begin
   return webhook;
 end $$;
 comment on function app_public.rotate_webhook_secret is $$
-@arg grace_hours How long the old secret still signs too: 0 to 720, 24 where omitted.
+@arg grace_hours Number of hours for which requests are also signed with the old secret: 0 to 720. Default: 24.
 
 Replaces the signing secret of a webhook. Only this response contains the new `secret`. Requires the permission
 org.admin.$$;

@@ -188,16 +188,16 @@ begin
 end $$;
 grant execute on function app_public.resolve_escalation_ticket to plat_user, plat_anonymous;
 comment on function app_public.resolve_escalation_ticket is
-  E'@arg action What is to be done: one of its availableActions.\n'
+  E'@arg action The action to execute: one of `availableActions`.\n'
   '@arg note Comment on the decision.\n'
-  '@arg expectedVersion The version that was read; refused with VERSION_MISMATCH where somebody changed the ticket '
-  'meanwhile.\n'
-  '@arg assigneeId With REASSIGN: who gets the lead or purchase; the assignee of the ticket where omitted, else '
-  'whoever resolves it.\n\n'
-  'Resolves an escalation ticket by one of its actions, which is executed once: the same action again gives the '
-  'same answer, another one is refused. Where the action fails the ticket is FAILED, with the reason in '
-  'actionError and nothing done, and can be resolved again. Takes the permission workflow.run, and what the action '
-  'takes.';
+  '@arg expectedVersion The `version` that the client read. If the ticket has changed since, the mutation is refused '
+  'with VERSION_MISMATCH.\n'
+  '@arg assigneeId With REASSIGN: the member who gets the lead or purchase. Default: the assignee of the ticket, '
+  'otherwise the viewer.\n\n'
+  'Resolves an escalation ticket by one of its actions, which is executed once: repeating the same action returns '
+  'the same result, another action is refused. If the action fails, nothing is changed, the ticket becomes FAILED '
+  'with the reason in `actionError`, and it can be resolved again. Requires the permission workflow.run, and those '
+  'of the action.';
 
 create function app_private.reassign_by_ticket(ticket app_public.escalation_tickets) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

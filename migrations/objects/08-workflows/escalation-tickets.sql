@@ -56,8 +56,9 @@ comment on column app_public.escalation_tickets.workflow_execution_id is
   E'@behavior -*\n\nThe workflow run that it is about.';
 comment on column app_public.escalation_tickets.generation_id is E'@behavior -*\n\nThe draft that it is about.';
 comment on column app_public.escalation_tickets.available_actions is 'Actions that can resolve the ticket.';
-comment on column app_public.escalation_tickets.action is 'What it was resolved by; once it succeeded, for good.';
-comment on column app_public.escalation_tickets.action_status is 'What became of the action.';
+comment on column app_public.escalation_tickets.action is
+  'Action that resolved the ticket; final once it has succeeded.';
+comment on column app_public.escalation_tickets.action_status is 'Progress of the action.';
 comment on column app_public.escalation_tickets.action_error is E'@personal\n\nWhy the action failed.';
 comment on column app_public.escalation_tickets.note is E'@personal\n\nComment on the decision.';
 comment on column app_public.escalation_tickets.assignee_id is
@@ -68,9 +69,12 @@ comment on column app_public.escalation_tickets.due_at is
 comment on column app_public.escalation_tickets.resolved_at is 'When it was resolved.';
 comment on column app_public.escalation_tickets.resolved_by_id is 'Who chose the action.';
 comment on constraint escalation_tickets_organization_id_fkey on app_public.escalation_tickets is
-  E'@parent\n@fieldName organization\n@foreignFieldName escalationTickets\n@backwardPermission '
-  'org.member\n@backwardDescription What waits for a decision, or was decided, latest first; null for '
-  'outsiders.\n\nThe organization.';
+  E'@parent\n'
+  '@fieldName organization\n'
+  '@foreignFieldName escalationTickets\n'
+  '@backwardPermission org.member\n'
+  '@backwardDescription What waits for a decision, or was decided, latest first; null for non-members.\n\n'
+  'The organization.';
 comment on constraint escalation_tickets_project_id_fkey on app_public.escalation_tickets is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint escalation_tickets_lead_id_fkey on app_public.escalation_tickets is

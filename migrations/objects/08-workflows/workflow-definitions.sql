@@ -33,7 +33,7 @@ language sql stable as $$
     ('assignee', 'lastName', 'text', 'Last name.'), ('assignee', 'title', 'text', 'Title.'),
     ('assignee', 'phone', 'text', 'Phone number in E.164, such as +14165550123.'),
     ('assignee', 'email', 'text', 'Email address; null where they are of another organization.'),
-    ('event', 'id', 'text', 'Id.'), ('event', 'name', 'text', 'What happened, such as lead.created.'),
+    ('event', 'id', 'text', 'Id.'), ('event', 'name', 'text', 'Event name, such as lead.created.'),
     ('event', 'occurredAt', 'time', 'When.'),
     ('event', 'subjectType', 'text', 'The kind of record that changed.'),
     ('event', 'subjectId', 'text', 'The record that changed.'),
@@ -624,10 +624,11 @@ comment on domain app_public.workflow_checks is
   E'@transform workflowChecks\n@given\n\nWhat the service read of a definition that SQL cannot: templates, cron line '
   'and addresses, by their path.';
 
-comment on type app_public.workflow_step_input is 'A step of a workflow.';
+comment on type app_public.workflow_step_input is
+  'One action of a workflow, in its order; `type` decides which fields apply.';
 
-comment on column app_public.workflow_step_input.type is E'@notNull\n\nWhat it does.';
-comment on column app_public.workflow_step_input.name is 'What people call it.';
+comment on column app_public.workflow_step_input.type is E'@notNull\n\nEffect on the record.';
+comment on column app_public.workflow_step_input.name is 'Display title.';
 comment on column app_public.workflow_step_input.config is 'Configuration of the step; its fields depend on the type.';
 comment on column app_public.workflow_step_input.wait_seconds is
   'How long it waits, in seconds: a WAIT in all, another step before it begins.';
@@ -714,10 +715,10 @@ begin
   return result;
 end $$;
 comment on function app_public.create_workflow is
-  E'@arg steps What a subject goes through, in this order: 1 to 100.\n\n'
-  'Creates a workflow, as a draft: enableWorkflow has it started. A definition with a fault is refused, and '
-  'the field of the error is its path, such as steps[2].config.then. Takes the permission workflow.manage, and '
-  'those for what it reads and changes.';
+  E'@arg steps Steps, executed in this order: 1 to 100.\n\n'
+  'Creates a workflow as a draft; `enableWorkflow` activates it. An invalid definition is refused, and `field` of '
+  'the error is the path, such as steps[2].config.then. Requires the permission workflow.manage and the '
+  'permissions for what the workflow reads and changes.';
 
 create function app_public.update_workflow(input jsonb, checks app_public.workflow_checks,
   steps app_public.workflow_step_input[] default null) returns app_public.workflows
@@ -749,7 +750,7 @@ end $$;
 comment on function app_public.update_workflow is $$
 @arg steps Replaces the steps for executions that start from now on; those that have begun keep theirs.
 
-Changes a workflow. Fields that are omitted stay as they are. Takes the permission workflow.manage, and those for what
+Changes a workflow. Omitted fields stay unchanged. Requires the permission workflow.manage, and those for what
 it reads and changes: from a change of its definition on it acts in the name of the viewer.$$;
 
 create function app_private.set_workflow_status(id uuid, status text) returns app_public.workflows

@@ -32,7 +32,7 @@ select app_private.make_state_machine('workflow_executions', 'workflow_execution
 grant select on app_public.workflow_executions to plat_user, plat_anonymous;
 
 comment on constraint workflow_executions_context_size on app_public.workflow_executions is
-  'context is an object of 20,000 characters at most.';
+  'context is an object of at most 20,000 characters.';
 comment on index app_public.workflow_executions_live is 'The workflow is under way for this subject already.';
 
 -- Before the events are made, which leave out what only serves the engine.
@@ -56,7 +56,7 @@ comment on column app_public.workflow_executions.deaths is
   E'@secret\n@behavior -*\n\nHow many processes died while they carried out the current step.';
 comment on column app_public.workflow_executions.context is
   E'@personal\n@secret\n\nData given at the start, available as `context` in conditions and templates of the steps.';
-comment on column app_public.workflow_executions.workflow_id is 'The workflow.';
+comment on column app_public.workflow_executions.workflow_id is 'The workflow that is being executed.';
 comment on column app_public.workflow_executions.steps_revision is 'The revision of the steps that it goes through.';
 comment on column app_public.workflow_executions.subject_type is 'The kind of record that it is about.';
 comment on column app_public.workflow_executions.subject_id is 'The record that it is about.';

@@ -96,7 +96,7 @@ declare
   workflow app_public.workflows := app_private.require_enabled_workflow(workflow_id, 'workflowId');
 begin
   if context is not null and (jsonb_typeof(context) <> 'object' or length(context::text) > 20000) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'context is an object of 20,000 characters at most.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'context is an object of at most 20,000 characters.',
       '{"field": "context"}');
   end if;
   if subject_id is null or not exists (select
@@ -110,8 +110,8 @@ comment on function app_public.create_workflow_execution is
   E'@arg workflow_id The workflow; it has to be ENABLED.\n'
   '@arg subject_id The record that it is to work on, of the kind subjectType.\n'
   '@arg context Anything that conditions and texts of its steps are to know, as `context`.\n\n'
-  'Starts a workflow for a record, whatever its trigger and conditions. Refused with CONFLICT and existingId '
-  'where its reentry forbids that. Takes the permission workflow.run.';
+  'Starts a workflow for a record, regardless of its trigger and conditions. Refused with CONFLICT and '
+  '`existingId` if `reentry` does not allow it. Requires the permission workflow.run.';
 
 comment on domain app_public.leads_filter is E'@inputType LeadsFilter\n\nWhich leads; the filter of their lists.';
 
@@ -381,7 +381,7 @@ begin
 end $$;
 comment on function app_public.pause_workflow_execution is $$
 @arg id The execution; it has to be RUNNING.
-@arg reason Why.
+@arg reason Reason, as free text.
 @arg resume_at When it resumes by itself; omitted: when somebody resumes it.
 
 Pauses an execution once its current step has finished. Requires the permission workflow.run.$$;
@@ -407,13 +407,13 @@ begin
 end $$;
 comment on function app_public.cancel_workflow_execution is
   E'@arg id The execution; it has to be PENDING, RUNNING or PAUSED.\n'
-  '@arg reason Why.\n\n'
-  'Cancels an execution. When the mutation returns, no step is running and no further step will start. Requires '
-  'the permission workflow.run.';
+  '@arg reason Reason, as free text.\n\n'
+  'Stops an execution for good. When the mutation returns, no step is running and no further step will start. '
+  'Requires the permission workflow.run.';
 
 comment on type app_public.cancel_workflow_executions_payload is
-  E'@foreignKey (workflow_id) references workflows(id)|@fieldName workflow|@forwardDescription The workflow.\n\nWhat '
-  'cancelling the executions of a workflow did.';
+  E'@foreignKey (workflow_id) references workflows(id)|@fieldName workflow|@forwardDescription The workflow.\n\n'
+  'Result of cancelling the executions of a workflow.';
 
 comment on column app_public.cancel_workflow_executions_payload.workflow_id is E'@behavior -*\n\nThe workflow.';
 comment on column app_public.cancel_workflow_executions_payload.cancelled_count is
@@ -427,8 +427,7 @@ language sql stable rows 100 as $$
   where e.workflow_id = p.workflow_id and e.status = 'CANCELLED' and e.cancelled_at = p.cancelled_at order by e.id desc
 $$;
 comment on function app_public.cancel_workflow_executions_payload_executions is
-  E'@ordered\n@behavior -queryField\n\nThe executions that were cancelled, as far as the viewer may see them, latest '
-  'first.';
+  E'@ordered\n@behavior -queryField\n\nCancelled executions that the viewer may see, latest first.';
 
 create function app_public.cancel_workflow_executions(workflow_id uuid,
   reason text default null) returns app_public.cancel_workflow_executions_payload
@@ -469,8 +468,8 @@ begin
   return row(workflow.id, amount, now());
 end $$;
 comment on function app_public.cancel_workflow_executions is
-  E'@arg workflow_id The workflow.\n'
-  '@arg reason Why.\n\n'
+  E'@arg workflow_id The workflow whose executions are to stop.\n'
+  '@arg reason Reason, as free text.\n\n'
   'Cancels all executions of a workflow that are PENDING, RUNNING or PAUSED. When the mutation returns, no step is '
   'running and no further step will start. Requires the permission workflow.run.';
 grant execute on function app_public.create_workflow_execution, app_public.batch_workflow,

@@ -24,7 +24,7 @@ comment on table app_public.workflows is
   'An automation: a sequence of steps that runs for a record when an event occurs, on a schedule or on request.';
 comment on column app_public.workflows.project_id is
   E'@filter projectIds\n\nThe project whose records it is about; null for all of the organization.';
-comment on column app_public.workflows.name is 'What people call it.';
+comment on column app_public.workflows.name is 'Display title.';
 comment on column app_public.workflows.description is 'Free-text description of the purpose.';
 comment on column app_public.workflows.status is
   E'@filter\n\nStatus of the workflow; only ENABLED workflows are started.';
@@ -64,14 +64,15 @@ create policy readers on app_public.workflow_steps for select to plat_user
 
 grant select on app_public.workflow_steps to plat_user, plat_anonymous;
 
-comment on table app_public.workflow_steps is E'@behavior -operation\n\nA step of a workflow.';
+comment on table app_public.workflow_steps is
+  E'@behavior -operation\n\nOne action of a workflow; executions run them in order of `sequence`.';
 comment on column app_public.workflow_steps.workflow_id is E'@behavior -*\n\nThe workflow.';
 comment on column app_public.workflow_steps.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.workflow_steps.revision is
   E'@behavior -*\n\nThe revision of the steps that it belongs to.';
 comment on column app_public.workflow_steps.sequence is 'Its place among the steps, from 1.';
-comment on column app_public.workflow_steps.type is 'What it does.';
-comment on column app_public.workflow_steps.name is 'What people call it.';
+comment on column app_public.workflow_steps.type is 'Effect on the record.';
+comment on column app_public.workflow_steps.name is 'Display title.';
 comment on column app_public.workflow_steps.config is 'Configuration of the step; its fields depend on the type.';
 comment on column app_public.workflow_steps.wait_seconds is
   'How long it waits, in seconds: a WAIT in all, another step before it begins.';

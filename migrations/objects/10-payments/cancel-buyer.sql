@@ -14,35 +14,40 @@
 comment on type app_public.cancel_buyer_refund_input is
   'How much of a charge is refunded when a purchase is cancelled.';
 comment on column app_public.cancel_buyer_refund_input.charge_id is E'@notNull\n\nA charge of the purchase.';
-comment on column app_public.cancel_buyer_refund_input.amount is 'How much; all that can be refunded where omitted.';
+comment on column app_public.cancel_buyer_refund_input.amount is 'Amount. Default: everything that can be refunded.';
 comment on type app_public.cancel_buyer_return_input is
-  'How much of a deposit is given back otherwise than to a card when a purchase is cancelled.';
+  'Amount of a deposit that is returned by other means than to a card when a purchase is cancelled.';
 comment on column app_public.cancel_buyer_return_input.deposit_id is E'@notNull\n\nA deposit of the purchase.';
 comment on column app_public.cancel_buyer_return_input.amount is
-  'How much; what was paid otherwise than by card where omitted.';
-comment on type app_public.cancellation_effect is 'What cancelling a purchase does to one record, or leaves as it is.';
-comment on column app_public.cancellation_effect.kind is E'@notNull\n\nWhat it does.';
+  'Amount. Default: everything that was paid by other means than card.';
+comment on type app_public.cancellation_effect is
+  'Effect of cancelling a purchase on one record, which may also stay unchanged.';
+comment on column app_public.cancellation_effect.kind is E'@notNull\n\nEffect on the record.';
 comment on column app_public.cancellation_effect.record_type is
-  E'@notNull\n\nWhat kind of record it is, by the name that events have for it, such as unit, deposit or charge.';
-comment on column app_public.cancellation_effect.record_id is E'@notNull\n\nThe id of the record.';
-comment on column app_public.cancellation_effect.title is 'What the record is called.';
-comment on column app_public.cancellation_effect.status_before is E'@notNull\n\nThe status before the cancellation.';
+  E'@notNull\n\nKind of record, named as in events, such as unit, deposit or charge.';
+comment on column app_public.cancellation_effect.record_id is
+  E'@notNull\n\nIdentifies the changed record within its `recordType`.';
+comment on column app_public.cancellation_effect.title is 'Display title of the record.';
+comment on column app_public.cancellation_effect.status_before is E'@notNull\n\nValue of `status` until then.';
 comment on column app_public.cancellation_effect.status_after is
   E'@notNull\n\nThe status afterwards; that of a charge follows when the processor has refunded it.';
 comment on column app_public.cancellation_effect.amount is 'How much goes back, or stays with the seller.';
-comment on column app_public.cancellation_effect.reason is 'Why it stays as it is, where that is not chosen.';
+comment on column app_public.cancellation_effect.reason is
+  'Why the record stays unchanged; null if the input asked for that.';
 comment on type app_public.cancel_buyer_payload is
   E'@foreignKey (buyer_id) references buyers (id)|@fieldName buyer|@forwardDescription The purchase, as it is '
-  'now.\n\nWhat cancelling a purchase did, or would do.';
+  'now.\n\n'
+  'Effects of cancelling a purchase, actual or planned.';
 comment on column app_public.cancel_buyer_payload.buyer_id is E'@behavior -*\n\nThe purchase.';
-comment on column app_public.cancel_buyer_payload.dry_run is E'@notNull\n\nWhether nothing was kept.';
-comment on column app_public.cancel_buyer_payload.refund_total is E'@notNull\n\nWhat goes back to cards.';
-comment on column app_public.cancel_buyer_payload.return_total is E'@notNull\n\nWhat is to be returned otherwise.';
+comment on column app_public.cancel_buyer_payload.dry_run is
+  E'@notNull\n\nWhether the result only shows what would happen.';
+comment on column app_public.cancel_buyer_payload.refund_total is E'@notNull\n\nAmount refunded to cards.';
+comment on column app_public.cancel_buyer_payload.return_total is E'@notNull\n\nAmount to be returned by other means.';
 comment on column app_public.cancel_buyer_payload.kept_total is
-  E'@notNull\n\nWhat was paid and stays with the seller, as far as the viewer sees it.';
+  E'@notNull\n\nPaid amount that the seller keeps, as far as the viewer may see it.';
 comment on column app_public.cancel_buyer_payload.currency is E'@notNull\n\nThe currency of the project.';
 comment on column app_public.cancel_buyer_payload.effects is
-  E'@notNull\n\nWhat happens to each record that has to do with the purchase, what stays as it is too.';
+  E'@notNull\n\nEffect on each related record, including those that stay unchanged.';
 
 create function app_private.charges_of_purchase(purchase app_public.buyers) returns setof app_public.processor_charges
 language sql stable as $$
@@ -424,22 +429,23 @@ comment on function app_public.cancel_buyer is
   E'@arg id The purchase.\n'
   '@arg falloutReasonId Why, as the project defines it.\n'
   '@arg cancellationReason Why, in words.\n'
-  '@arg dryRun Nothing is kept; the answer shows what would happen.\n'
-  '@arg refundCharges Refund all that can be refunded to cards, less the cancellation fee; false where omitted.\n'
+  '@arg dryRun Only reports what would happen; nothing is changed.\n'
+  '@arg refundCharges Refunds everything that can be refunded to cards, less the cancellation fee. Default: '
+  'false.\n'
   '@arg refunds Which charges are refunded, and how much of them; 100 at most. Not with refundCharges.\n'
-  '@arg returnDeposits Mark all that was paid of deposits otherwise than by card to be returned, less what of the '
-  'cancellation fee was not kept of charges; false where omitted.\n'
+  '@arg returnDeposits Marks all deposits paid by other means than card to be returned, less the part of the '
+  'cancellation fee that was not deducted from charges. Default: false.\n'
   '@arg returns Which deposits are to be returned otherwise than to a card, and how much of them; 100 at most. Not '
   'with returnDeposits.\n'
-  '@arg forfeitDeposits Deposits that were paid and of which nothing goes back fall to the seller; false where '
-  'omitted.\n'
-  '@arg waiveCancellationFee Keep no cancellation fee; false where omitted.\n'
-  '@arg voidAgreements Void the agreements of the purchase that are not executed; true where omitted.\n'
-  '@arg cancelPersonalizations Call the choices of options off that are not signed; true where omitted.\n'
-  '@arg cancelTasks Cancel what is left to do for the purchase; true where omitted.\n'
-  '@arg cancelAppointments Call its appointments off; true where omitted.\n'
-  '@arg refundReservation Undo the reservation that it came from, which becomes REFUNDED; true where omitted.\n'
-  '@arg expectedVersion The version of the purchase that this is about; refused where it is another by now.\n\n'
+  '@arg forfeitDeposits Paid deposits of which nothing is returned are forfeited to the seller. Default: false.\n'
+  '@arg waiveCancellationFee Charges no cancellation fee. Default: false.\n'
+  '@arg voidAgreements Voids agreements of the purchase that are not executed. Default: true.\n'
+  '@arg cancelPersonalizations Cancels personalizations that are not signed. Default: true.\n'
+  '@arg cancelTasks Cancels open tasks of the purchase. Default: true.\n'
+  '@arg cancelAppointments Cancels the appointments of the purchase. Default: true.\n'
+  '@arg refundReservation Reverses the reservation of the purchase, which becomes REFUNDED. Default: true.\n'
+  '@arg expectedVersion The `version` of the purchase that the client read. If it has changed since, the mutation '
+  'is refused.\n\n'
   'Cancels a purchase and its related records in one transaction; `dryRun` only reports what would happen. The '
   'home becomes AVAILABLE, the lead is open again if it has no other purchase, negotiations and running workflows '
   'end, and unpaid deposits are cancelled. Requires buyer.write and sale.write, and finance.write if money moves. '

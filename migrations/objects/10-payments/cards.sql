@@ -44,19 +44,19 @@ grant select on app_public.processor_cards to plat_user, plat_anonymous;
 comment on table app_public.processor_cards is 'A payment card of a user, stored by the payment processor.';
 comment on column app_public.processor_cards.processor_id is
   E'@impersonal\n\nId of the record at the payment processor.';
-comment on column app_public.processor_cards.brand is 'Whose card it is.';
+comment on column app_public.processor_cards.brand is 'Card network, such as VISA.';
 comment on column app_public.processor_cards.last4 is E'@personal\n\nLast four digits of the card number.';
 comment on column app_public.processor_cards.exp_month is 'The last month in which it can be charged.';
 comment on column app_public.processor_cards.exp_year is 'The year of that month.';
 comment on column app_public.processor_cards.funding is 'Where its money comes from.';
-comment on column app_public.processor_cards.holder_name is E'@personal\n\nName on the card.';
+comment on column app_public.processor_cards.holder_name is E'@personal\n\nName of the cardholder, as printed.';
 comment on column app_public.processor_cards.country is 'Where it was issued.';
 comment on column app_public.processor_cards.fingerprint is
   E'@personal\n\nThe same for the same card, whoever adds it.';
 comment on column app_public.processor_cards.is_default is 'Whether it is charged where no other card is named.';
 comment on column app_public.processor_cards.removed_at is 'When it was removed.';
 comment on constraint processor_cards_user_id_fkey on app_public.processor_cards is
-  E'@fieldName user\n@backwardBehavior -*\n\nWhose card it is.';
+  E'@fieldName user\n@backwardBehavior -*\n\nThe user who added the card.';
 comment on constraint processor_cards_once on app_public.processor_cards is 'This card is there already.';
 
 -- What begins under an idempotency key, and is asked for again, goes on instead of beginning anew.
@@ -150,7 +150,7 @@ $$;
 comment on function app_public.create_processor_card(app_public.card_token,text,boolean) is
   E'@withoutViewer Its token is a card after app_hidden.begin_card has asked only.\n'
   '@arg token Single-use card token made by the processor''s client library; never a card number.\n'
-  '@arg holder_name Name on the card.\n'
+  '@arg holder_name Name of the cardholder, as printed.\n'
   '@arg make_default Whether it is charged where no other card is named; the first one is in any case.\n\n'
   'Stores a payment card for the viewer. Refused with BAD_USER_INPUT if the bank refuses the card.';
 
@@ -192,7 +192,7 @@ begin
 end $$;
 comment on function app_public.update_processor_card is $$
 @arg make_default True makes it the card that is charged where no other is named.
-@arg holder_name Name on the card.
+@arg holder_name Name of the cardholder, as printed.
 
 Changes a card of the viewer.$$;
 

@@ -443,13 +443,13 @@ language sql volatile as $$
 $$;
 comment on function app_public.create_processor_charge is $$
 @deprecated Use `createPaymentIntent`. Removed after 2028-01-01.
-@arg amount How much.
-@arg card_id A card of the viewer; the default one where omitted.
-@arg reservation_id The reservation that it is for.
+@arg amount Amount in the currency of the payment.
+@arg card_id A card of the viewer. Default: the viewer's default card.
+@arg reservation_id The reservation to pay for; null if the payment is for a deposit or for neither.
 @arg deposit_id The deposit that is paid.
-@arg organization_id The organization that is paid, where it is for neither.
-@arg currency The currency of the project; may be omitted where there is only one.
-@arg description What the payer reads about it.
+@arg organization_id The organization that is paid, if the payment is for neither.
+@arg currency Currency of the project. Can be omitted if there is only one.
+@arg description Text shown to the payer.
 
 Charges a card of the viewer. If the bank refuses, the charge has the status FAILED and a `failureCode`.$$;
 
@@ -459,6 +459,6 @@ language sql stable as $$
     or coalesce(project_id = any ((select app_hidden.viewer_projects('finance.read'))::uuid[]), false)
 $$;
 comment on function app_hidden.sees_finance(uuid, uuid) is
-  'Whether the viewer sees the charges of the project, or of the organization where there is none, as one of its team.';
+  'Whether the viewer sees the charges of the project, or of the organization if there is none, as one of its team.';
 grant execute on function app_private.disputed_charge, app_private.give_up_payment, app_private.note_looked_at,
   app_private.note_payment, app_private.payments_to_reconcile to plat_worker;

@@ -63,12 +63,14 @@ comment on column app_public.processor_charges.organization_id is
   E'@filter organizationId\n\nThe organization that is paid.';
 comment on column app_public.processor_charges.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.processor_charges.reservation_id is
-  E'@filter reservationId\n\nThe reservation that it is for.';
-comment on column app_public.processor_charges.deposit_id is E'@filter depositId\n\nThe deposit that it is for.';
+  E'@filter reservationId\n\nThe reservation that it pays for; null if it pays for something else.';
+comment on column app_public.processor_charges.deposit_id is
+  E'@filter depositId\n\nThe deposit that it pays; null if it pays for something else.';
 comment on column app_public.processor_charges.lead_id is
   E'@behavior -*\n\nThe lead whose deposit or reservation it is.';
 comment on column app_public.processor_charges.buyer_id is E'@filter buyerIds\n\nThe purchase that it is for.';
-comment on column app_public.processor_charges.card_id is 'The card.';
+comment on column app_public.processor_charges.card_id is
+  'The saved card that was charged; null if the card was not saved.';
 comment on column app_public.processor_charges.processor_id is
   E'@impersonal\n\nIts id at the processor; that of its payment, or the key that was asked under, before there is '
   'one.';
@@ -78,22 +80,23 @@ comment on column app_public.processor_charges.payment_intent_id is
   E'@impersonal\n\nThe id of its payment intent at the processor.';
 comment on column app_public.processor_charges.status is E'@filter\n\nCurrent status.';
 comment on column app_public.processor_charges.status_changed_at is 'When the status last changed.';
-comment on column app_public.processor_charges.amount is 'How much.';
+comment on column app_public.processor_charges.amount is 'Amount in the currency of the payment.';
 comment on column app_public.processor_charges.deposit_amount is
   E'@behavior -*\n@secret\n\nHow much of it paid its deposit; the rest was more than was due.';
 comment on column app_public.processor_charges.amount_refunded is 'Amount refunded so far.';
 comment on column app_public.processor_charges.amount_refunding is E'@secret\n\nAmount of pending refunds.';
 comment on column app_public.processor_charges.fee is E'@masked\n\nFee of the payment processor.';
 comment on column app_public.processor_charges.net is E'@masked\n\nAmount that remains for the organization.';
-comment on column app_public.processor_charges.currency is 'In which currency.';
+comment on column app_public.processor_charges.currency is 'ISO 4217 code, such as USD.';
 comment on column app_public.processor_charges.method is 'How it was paid.';
 comment on column app_public.processor_charges.card_brand is 'Whose card it was.';
 comment on column app_public.processor_charges.card_last4 is E'@personal contract\n\nThe last four digits of the '
   'card.';
-comment on column app_public.processor_charges.description is E'@personal contract\n\nWhat the payer reads about it.';
+comment on column app_public.processor_charges.description is E'@personal contract\n\nText shown to the payer.';
 comment on column app_public.processor_charges.statement_descriptor is
   E'@impersonal\n\nWhat stands on the statement of the card.';
-comment on column app_public.processor_charges.receipt_url is E'@personal contract\n\nThe receipt of the processor.';
+comment on column app_public.processor_charges.receipt_url is
+  E'@personal contract\n\nPage of the processor with the receipt for the payer; null if there is none.';
 comment on column app_public.processor_charges.failure_code is
   E'@impersonal\n\nWhy it was refused, in the words of the processor, such as card_declined.';
 comment on column app_public.processor_charges.failure_message is E'@impersonal\n\nWhy it was refused, for people.';

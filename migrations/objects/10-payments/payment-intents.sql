@@ -15,9 +15,9 @@ comment on column app_public.payment_intents.created_by_id is
   E'@inert Whoever pays confirms it.\n@behavior -*\n\nWho asked for it.';
 comment on column app_public.payment_intents.card_id is E'@behavior -*\n\nThe card that was named.';
 comment on column app_public.payment_intents.user_id is E'@behavior -*\n\nWho pays.';
-comment on column app_public.payment_intents.amount is 'How much.';
-comment on column app_public.payment_intents.currency is 'In which currency.';
-comment on column app_public.payment_intents.description is E'@personal contract\n\nWhat the payer reads about it.';
+comment on column app_public.payment_intents.amount is 'Amount in the currency of the payment.';
+comment on column app_public.payment_intents.currency is 'ISO 4217 code, such as USD.';
+comment on column app_public.payment_intents.description is E'@personal contract\n\nText shown to the payer.';
 comment on column app_public.payment_intents.status is 'Current status.';
 comment on column app_public.payment_intents.processor_id is
   E'@impersonal\n\nId of the record at the payment processor.';
@@ -45,18 +45,17 @@ language sql volatile as $$
   select p from app_public.payment_intents p where p.id = made::uuid
 $$;
 comment on function app_public.create_payment_intent is
-  E'@arg amount How much.\n'
-  '@arg reservation_id The reservation that it is for.\n'
+  E'@arg amount Amount in the currency of the payment.\n'
+  '@arg reservation_id The reservation to pay for; null if the payment is for a deposit or for neither.\n'
   '@arg deposit_id The deposit that is paid.\n'
-  '@arg organization_id The organization that is paid, where it is for neither.\n'
-  '@arg currency The currency of the project; may be omitted where there is only one.\n'
-  '@arg card_id A card of the viewer that is charged at once. Without one, the client of the payer completes '
-  'the payment with clientSecret.\n'
-  '@arg description What the payer reads about it.\n\n'
-  'Begins a payment by card. With a card it is charged at once: SUCCEEDED; REQUIRES_ACTION, where the bank '
-  'asks the payer to confirm it at nextActionUrl; or REQUIRES_PAYMENT_METHOD with a charge that is FAILED, '
-  'where the bank refuses it. Buyers pay their own deposits and reservations; others take the permission '
-  'finance.write.';
+  '@arg organization_id The organization that is paid, if the payment is for neither.\n'
+  '@arg currency Currency of the project. Can be omitted if there is only one.\n'
+  '@arg card_id A card of the viewer that is charged at once. Without one, the client of the payer completes the '
+  'payment with clientSecret.\n'
+  '@arg description Text shown to the payer.\n\n'
+  'Starts a card payment. If a card is given, it is charged at once, and the status is SUCCEEDED; REQUIRES_ACTION '
+  'if the payer must confirm at `nextActionUrl`; or REQUIRES_PAYMENT_METHOD with a FAILED charge if the bank '
+  'declines. Buyers can pay their own deposits and reservations; others require the permission finance.write.';
 
 create function app_public.payment_intents_client_secret(p app_public.payment_intents) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

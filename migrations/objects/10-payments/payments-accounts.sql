@@ -20,7 +20,8 @@ comment on table app_public.organization_payments_representatives is
 comment on column app_public.organization_payments_representatives.kind is 'What they are to the organization.';
 comment on column app_public.organization_payments_representatives.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.organization_payments_representatives.last_name is E'@personal contract\n\nFamily name.';
-comment on column app_public.organization_payments_representatives.email is E'@personal contract\n\nEmail address.';
+comment on column app_public.organization_payments_representatives.email is
+  E'@personal contract\n\nAddress at which the payment processor can reach the person.';
 comment on column app_public.organization_payments_representatives.phone is
   E'@personal contract\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.organization_payments_representatives.dob is
@@ -232,22 +233,22 @@ language sql volatile as $$
   select r.* from app_hidden.masked_organization_payments_representatives r where r.id = told::uuid
 $$;
 comment on function app_public.create_organization_payments_representative is
-  E'@arg organization_id The organization.\n'
+  E'@arg organization_id The organization whose payments account it represents.\n'
   '@arg kind Authorized representative, owner of 25 percent or more, director or executive.\n'
   '@arg first_name Given name.\n'
   '@arg last_name Family name.\n'
-  '@arg email Email address.\n'
+  '@arg email Address at which the payment processor can reach the person.\n'
   '@arg phone Phone number, with its country code.\n'
   '@arg dob Date of birth.\n'
   '@arg title Position.\n'
   '@arg ownership_percent The share of the organization that they own, in percent.\n'
   '@arg address Postal address.\n\n'
-  'Names somebody whom the payment processor wants to know before the organization takes payments. The first '
-  'one opens its account; what the processor still wants is in requirements. Takes the permission org.billing.';
+  'Adds a person whom the payment processor must verify before the organization can accept payments. The first one '
+  'opens the account; `requirements` lists what the processor still needs. Requires the permission org.billing.';
 comment on function app_public.update_organization_payments_representative is
   E'@arg first_name Given name.\n'
   '@arg last_name Family name.\n'
-  '@arg email Email address.\n'
+  '@arg email Address at which the payment processor can reach the person.\n'
   '@arg phone Phone number, with its country code.\n'
   '@arg dob Date of birth.\n'
   '@arg title Position.\n'
@@ -255,8 +256,8 @@ comment on function app_public.update_organization_payments_representative is
   '@arg address Postal address.\n'
   '@arg expected_version The version that the caller has read; another present version is refused with '
   'VERSION_MISMATCH.\n\n'
-  'Tells the processor what it still wants of a representative. Fields that are omitted stay as they are. '
-  'Takes the permission org.billing.';
+  'Tells the processor what it still wants of a representative. Omitted fields stay unchanged. Requires the '
+  'permission org.billing.';
 
 create function app_public.remove_organization_payments_representative(id uuid) returns
   app_public.organization_payments_representatives
@@ -280,8 +281,8 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.remove_organization_payments_representative is
-  'Removes a representative, here and at the processor, which may restrict the account until there is another. Takes '
-  'the permission org.billing.';
+  'Removes a representative, here and at the processor, which may restrict the account until there is another. '
+  'Requires the permission org.billing.';
 
 create function app_public.organization_payments_representatives_dob(r app_public.organization_payments_representatives)
   returns date

@@ -6,9 +6,9 @@ grant select on app_public.processor_refunds to plat_user, plat_anonymous;
 comment on table app_public.processor_refunds is 'A refund of a charge.';
 comment on column app_public.processor_refunds.organization_id is E'@behavior -*\n\nWho gives it back.';
 comment on column app_public.processor_refunds.charge_id is E'@behavior -*\n\nThe charge.';
-comment on column app_public.processor_refunds.amount is 'How much.';
+comment on column app_public.processor_refunds.amount is 'Amount in the currency of the payment.';
 comment on column app_public.processor_refunds.status is 'Current status.';
-comment on column app_public.processor_refunds.reason is 'Why.';
+comment on column app_public.processor_refunds.reason is 'Reason, as free text.';
 comment on column app_public.processor_refunds.note is E'@personal contract\n@masked\n\nInternal notes for the team.';
 comment on column app_public.processor_refunds.processor_id is
   E'@impersonal\n\nId of the record at the payment processor.';
@@ -221,9 +221,9 @@ language sql volatile as $$
   select c.* from app_hidden.masked_processor_charges c where c.id = made::uuid
 $$;
 comment on function app_public.refund_processor_charge is
-  E'@arg charge_id The charge.\n'
-  '@arg amount The whole refundable amount where omitted.\n'
-  '@arg reason Why; REQUESTED_BY_CUSTOMER where omitted.\n'
+  E'@arg charge_id A paid charge, of which something is left to refund.\n'
+  '@arg amount Amount in the currency of the charge. Default: the whole refundable amount.\n'
+  '@arg reason Why. Default: REQUESTED_BY_CUSTOMER.\n'
   '@arg note Internal notes for the team.\n\n'
   'Refunds all or part of a charge to the card that was charged. The total of all refunds cannot exceed the '
   'charge. Requires the permission finance.write.';

@@ -30,7 +30,7 @@ begin
   return result;
 end $$;
 comment on function app_private.lock_integration(text, uuid) is
-  'An integration that is not deleted, locked until the transaction ends; null where there is none.';
+  'An integration that is not deleted, locked until the transaction ends; null if there is none.';
 
 create function app_private.require_integration(of_scope text, id uuid) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -450,36 +450,36 @@ grant execute on function app_public.create_organization_integration, app_public
 comment on function app_public.create_organization_integration is
   E'@arg organization_id The organization that connects it.\n'
   '@arg app_key The key of the application, of organizationIntegrationApps.\n'
-  '@arg name What it is called; the name of the application where omitted.\n'
+  '@arg name Display name. Default: the name of the application.\n'
   '@arg config Configuration, according to `configSchema` of the application.\n'
   '@arg credentials Credentials, according to `credentialsSchema` of the application. Stored encrypted and never '
   'returned.\n\n'
-  'Connects an application with an organization. It is ENABLED where the application lets it in at once; else '
-  'PENDING, and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of the '
-  'answer is where consent is given. Takes the permission org.admin.';
+  'Connects an application to an organization. The integration is ENABLED if authentication succeeds at once; '
+  'otherwise it is PENDING, and `statusReason` or `lastError` explain why. For OAuth 2, open '
+  '`config.authorizationUrl` of the result to give consent. Requires the permission org.admin.';
 comment on function app_public.create_user_integration is
   E'@arg app_key The key of the application, of userIntegrationApps.\n'
-  '@arg name What it is called; the name of the application where omitted.\n'
+  '@arg name Display name. Default: the name of the application.\n'
   '@arg config Configuration, according to `configSchema` of the application.\n'
   '@arg credentials Credentials, according to `credentialsSchema` of the application. Stored encrypted and never '
   'returned.\n\n'
-  'Connects an application for the viewer. It is ENABLED where the application lets it in at once; else PENDING, '
-  'and statusReason or lastError say why. For an application with OAuth 2, config.authorizationUrl of the answer '
-  'is where consent is given.';
+  'Connects an application for the viewer. The integration is ENABLED if authentication succeeds at once; '
+  'otherwise it is PENDING, and `statusReason` or `lastError` explain why. For OAuth 2, open '
+  '`config.authorizationUrl` of the result to give consent.';
 comment on function app_public.refresh_organization_integration is
-  'Asks the application whether it still lets the integration in. Where it does, the integration is ENABLED, also one '
-  'that was disabled; where it does not, its state stays, lastError says why, and the operation is refused with '
-  'PROVIDER_ERROR. Takes the permission org.admin.';
+  'Authenticates with the application again. If that succeeds, the integration is ENABLED, even if it was '
+  'disabled. If it fails, the status stays, `lastError` explains why, and the mutation is refused with '
+  'PROVIDER_ERROR. Requires the permission org.admin.';
 comment on function app_public.refresh_user_integration is
-  'Asks the application whether it still lets the integration in. Where it does, the integration is ENABLED, also one '
-  'that was disabled; where it does not, its state stays, lastError says why, and the operation is refused with '
+  'Authenticates with the application again. If that succeeds, the integration is ENABLED, even if it was '
+  'disabled. If it fails, the status stays, `lastError` explains why, and the mutation is refused with '
   'PROVIDER_ERROR.';
 comment on function app_public.update_organization_integration is
   E'@arg name Display title.\n'
   '@arg config How it is set up: takes the place of the whole former config.\n'
   '@arg credentials What the application lets it in by: take the place of the former ones.\n\n'
   'Changes an integration of an organization. New config or credentials count once the application lets it in with '
-  'them; else nothing changes. Takes the permission org.admin.';
+  'them; else nothing changes. Requires the permission org.admin.';
 comment on function app_public.update_user_integration is
   E'@arg name Display title.\n'
   '@arg config How it is set up: takes the place of the whole former config.\n'

@@ -367,9 +367,10 @@ comment on function app_hidden.search_numbers(text[], text[], uuid) is
 comment on type app_public.search_result is
   E'@foreignKey (project_id) references projects (id)|@fieldName project|@backwardBehavior -*|@forwardDescription '
   'The project that it belongs to; null for agents.\n\n'
-  'A search result.';
+  'A record that matches the search text, with what a list of results displays.';
 
-comment on column app_public.search_result.id is E'@notNull\n\nThe id of the record.';
+comment on column app_public.search_result.id is
+  E'@notNull\n\nId of the found record; `type` tells of which kind it is.';
 comment on column app_public.search_result.type is E'@notNull\n\nThe kind of the record.';
 comment on column app_public.search_result.title is E'@notNull\n\nDisplay title.';
 comment on column app_public.search_result.subtitle is 'Second line that distinguishes records with the same title.';
@@ -540,10 +541,11 @@ end $$;
 grant execute on function app_hidden.deal_number, app_hidden.search_number_projects, app_hidden.search_numbers,
   app_public.search to plat_user, plat_anonymous;
 comment on function app_public.search is
-  E'@arg query Words, the beginnings of words, digits of a phone number: two letters at least, 200 characters at most. '
-  'What is found has all of them. Or the number of a reservation, an offer or an agreement: R-000042, r42.\n'
-  '@arg types Only these kinds; all of them where omitted.\n'
+  E'@arg query Words, the beginnings of words, digits of a phone number: two letters at least, at most 200 '
+  'characters. What is found has all of them. Or the number of a reservation, an offer or an agreement: R-000042, '
+  'r42.\n'
+  '@arg types Only these kinds. Default: all of them.\n'
   '@arg projectId Only what belongs to this project.\n'
-  '@arg amount How many records at most; 100 where omitted, 1000 at most.\n\n'
-  'Projects, floor plans, units, buyers, buyer''s agents and leads by their words, reservations, offers and agreements '
-  'by their numbers; best match first.';
+  '@arg amount Maximum number of records, up to 1000. Default: 100.\n\n'
+  'Projects, floor plans, units, buyers, buyer''s agents and leads by their words, reservations, offers and '
+  'agreements by their numbers; best match first.';

@@ -20,22 +20,25 @@ comment on table app_public.custom_exports is
   'An export that an organization put together; runCustomExport makes a file of it.';
 comment on column app_public.custom_exports.organization_id is 'The organization whose records it has.';
 comment on column app_public.custom_exports.project_id is 'The only project whose records it has.';
-comment on column app_public.custom_exports.name is 'What people call it, and its files.';
+comment on column app_public.custom_exports.name is 'Display title; the exported files are named after it.';
 comment on column app_public.custom_exports.description is 'Free-text description.';
-comment on column app_public.custom_exports.subject is 'What its rows are.';
+comment on column app_public.custom_exports.subject is 'Kind of record in its rows.';
 comment on column app_public.custom_exports.format is 'The kind of file.';
 comment on column app_public.custom_exports.columns is
-  E'@insertOptional\n\nA list of names of columns, or of {column, as}; those of the subject where omitted.';
+  E'@insertOptional\n\nA list of column names, or of {column, as}. Default: the columns of the subject.';
 comment on column app_public.custom_exports.filter is
   'Which rows: {column: value, list of values, {min, max}, {from, to}, {contains} or {empty}}; all of them hold.';
 comment on column app_public.custom_exports.sort is
-  'In which order: a list of names of columns, or of {column, direction}; the latest first where omitted.';
+  'Order: a list of column names, or of {column, direction}. Default: latest first.';
 comment on column app_public.custom_exports.created_by_id is
   E'@inert It is run by somebody, as they see the records.\n@behavior -*\n\nWho created it.';
 comment on constraint custom_exports_organization_id_fkey on app_public.custom_exports is
-  E'@parent\n@fieldName organization\n@foreignFieldName customExports\n@backwardPermission '
-  'org.member\n@backwardDescription The exports that the organization put together; null for outsiders.\n\nThe '
-  'organization.';
+  E'@parent\n'
+  '@fieldName organization\n'
+  '@foreignFieldName customExports\n'
+  '@backwardPermission org.member\n'
+  '@backwardDescription The exports that the organization put together; null for non-members.\n\n'
+  'The organization.';
 comment on constraint custom_exports_project_id_fkey on app_public.custom_exports is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint custom_exports_created_by_id_fkey on app_public.custom_exports is

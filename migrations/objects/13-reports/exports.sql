@@ -31,14 +31,13 @@ select app_private.make_deadline('export', 'app_public.exports', 'expires_at', '
 grant select on app_public.exports to plat_user, plat_anonymous;
 
 comment on table app_public.exports is
-  E'@defaultOrder id desc\n\nA file of records, as far as the user who requested it may see them.';
+  E'@defaultOrder id desc\n\nA file of the records that the requesting user may see.';
 comment on column app_public.exports.custom_export_id is E'@behavior -*\n\nThe custom export that it is a run of.';
 comment on column app_public.exports.custom_report_id is E'@behavior -*\n\nThe report whose figures it has.';
-comment on column app_public.exports.group_by is
-  'What its figures are grouped by, as the report had it; null for an export of rows.';
-comment on column app_public.exports.subject is 'What its rows are.';
+comment on column app_public.exports.group_by is 'Grouping of the report; null for an export of rows.';
+comment on column app_public.exports.subject is 'Kind of record in its rows.';
 comment on column app_public.exports.format is 'The kind of file.';
-comment on column app_public.exports.columns is 'Its columns, as they were asked for; null: those of the subject.';
+comment on column app_public.exports.columns is 'Requested columns; null for the default columns of the subject.';
 comment on column app_public.exports.filter is 'Which rows were asked for.';
 comment on column app_public.exports.sort is 'In which order.';
 comment on column app_public.exports.status is 'Current status.';
@@ -53,9 +52,12 @@ comment on column app_public.exports.completed_at is 'When the file was ready.';
 comment on column app_public.exports.expires_at is 'When the file will be deleted.';
 comment on column app_public.exports.error is 'Reason why the export failed.';
 comment on constraint exports_organization_id_fkey on app_public.exports is
-  E'@fieldName organization\n@foreignFieldName exports\n@backwardPermission org.member\n@backwardDescription The files '
-  'that the viewer asked for, those of everybody for whoever has the permission report.manage, latest first; null for '
-  'outsiders.\n\nThe organization.';
+  E'@fieldName organization\n'
+  '@foreignFieldName exports\n'
+  '@backwardPermission org.member\n'
+  '@backwardDescription The files that the viewer asked for, those of everybody for whoever has the permission '
+  'report.manage, latest first; null for non-members.\n\n'
+  'The organization.';
 comment on constraint exports_project_id_fkey on app_public.exports is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint exports_custom_export_id_fkey on app_public.exports is
@@ -240,8 +242,8 @@ begin
 end $$;
 grant execute on function app_public.export_custom_report to plat_user, plat_anonymous;
 comment on function app_public.export_custom_report is
-  E'@arg id The report.\n'
-  '@arg format The kind of file; CSV where omitted.\n\n'
+  E'@arg id The `CustomReport` whose rows are written to a file.\n'
+  '@arg format File format. Default: CSV.\n\n'
   'Exports the rows of a report, as far as the viewer may see them, to a file. The file is written in the '
   'background: `url` of the export is set once its status is COMPLETED.';
 
@@ -520,29 +522,29 @@ comment on function app_public.exports_url is
   'Download URL, valid for a few minutes; only for the user who requested the export.';
 comment on function app_public.exports_progress is E'@notNull\n\nProgress from 0 to 1.';
 comment on function app_public.exports_queue_position is
-  'Its place among the exports of the organization that wait, while it is PENDING: 1 is the next. People take turns.';
+  'Position in the organization''s queue of exports while it is PENDING; 1 is next. Users take turns.';
 comment on function app_public.exports_allowed_transitions is
   E'@notNull\n\nStatus transitions that the viewer can make; others happen automatically.';
 
 comment on function app_public.run_custom_export is
-  E'@arg id The custom export.\n\n'
-  'Runs a custom export. The file is ready when the status of the export is COMPLETED; it contains what the viewer '
-  'may see. Requires the permission report.run.';
+  E'@arg id The saved definition: columns, filter and format.\n\n'
+  'Exports the records that a saved definition selects. The file is ready when the status of the export is COMPLETED; '
+  'it contains what the viewer may see. Requires the permission report.run.';
 comment on function app_public.export_floor_plans is
-  E'@arg project_id The project.\n'
-  '@arg format The kind of file: PDF where omitted, with a page for each plan and its pictures.\n'
+  E'@arg project_id The project whose floor plans the file lists.\n'
+  '@arg format File format. Default: PDF, with one page per plan and its images.\n'
   '@arg floor_plan_ids These plans only.\n\n'
   'Exports the floor plans of a project to a file. The file is ready when the status of the export is COMPLETED. '
   'Requires the permission report.run.';
 comment on function app_public.export_plans is $$
 @deprecated Use `exportFloorPlans`. Removed after 2028-01-01.
-@arg project_id The project.
-@arg format The kind of file: PDF where omitted, with a page for each plan and its pictures.
+@arg project_id The project whose floor plans the file lists.
+@arg format File format. Default: PDF, with one page per plan and its images.
 @arg floor_plan_ids These plans only.
 
 Same as `exportFloorPlans`.$$;
 comment on function app_public.cancel_export is
-  E'@arg id The export.\n\n'
+  E'@arg id An `Export` that is pending or being written.\n\n'
   'Cancels an export that is not ready yet: the viewer''s own, or any of the organization with the permission '
   'report.manage.';
 

@@ -118,10 +118,10 @@ begin
 end $$;
 grant execute on function app_public.export_organization to plat_user, plat_anonymous;
 comment on function app_public.export_organization is $$
-@arg organization_id The organization.
-@arg files Whether the contents of its files are in the archive, too; they are where omitted.
+@arg organization_id The organization whose data the archive contains.
+@arg files Whether the archive includes the contents of files. Default: true.
 
-Has all that an organization has written into one archive (ZIP): a file of JSON lines for each kind of record, as the
-viewer may see it, the files, and a manifest with the counts. `url` of the export is there once it is COMPLETED. An
-archive has 2 GB at most: have a larger one without files, or written by whoever runs the service, by
-`npm run organizations -- export SLUG --to FILE`. Takes the permissions org.owner and report.run.$$;
+Exports all data of an organization to one archive (ZIP): a JSON Lines file per record type, as the viewer may see
+it, the files, and a manifest with counts. `url` of the export is set once it is COMPLETED. An archive is at most 2
+GB; for more, export without files, or have the operator run `npm run organizations -- export SLUG --to FILE`.
+Requires the permissions org.owner and report.run.$$;

@@ -12,7 +12,7 @@
 --
 -- A ticket may be about a draft: whoever resolves it may send the draft.
 
-comment on type app_public.generation_fact is 'A fact that a draft uses, and where it comes from.';
+comment on type app_public.generation_fact is 'A fact that a draft uses, with its source.';
 
 comment on column app_public.generation_fact.statement is E'@notNull\n\nThe fact, as a sentence.';
 comment on column app_public.generation_fact.subject_type is
@@ -38,7 +38,8 @@ grant select on app_public.service_intelligence_generations to plat_user, plat_a
 
 comment on table app_public.service_intelligence_generations is
   E'@defaultOrder id desc\n\nA text written by the drafting service for a person to review. Nothing is sent.';
-comment on column app_public.service_intelligence_generations.lead_id is 'The lead that it is for.';
+comment on column app_public.service_intelligence_generations.lead_id is
+  'The lead whom the text addresses; null for other texts.';
 comment on column app_public.service_intelligence_generations.kind is 'What was drafted.';
 comment on column app_public.service_intelligence_generations.status is E'@filter\n\nCurrent status.';
 comment on column app_public.service_intelligence_generations.status_changed_at is 'When the status last changed.';

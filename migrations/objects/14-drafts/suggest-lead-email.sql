@@ -164,10 +164,10 @@ grant execute on function app_public.suggest_lead_email to plat_user, plat_anony
 comment on function app_public.suggest_lead_email is
   E'@arg leadId The lead to write to.\n'
   '@arg purpose What the mail is for, in a few words.\n'
-  '@arg tone How it sounds; NEUTRAL where omitted.\n'
-  '@arg language The language to write in; that of the lead where omitted, else English.\n'
-  '@arg instructions What to mind, 2,000 characters at most. The text states facts of the lead''s own records '
+  '@arg tone How it sounds. Default: NEUTRAL.\n'
+  '@arg language Language of the text. Default: that of the lead, otherwise English.\n'
+  '@arg instructions What to mind, at most 2,000 characters. The text states facts of the lead''s own records '
   'only, whatever is asked here.\n\n'
-  'Drafts an email to a lead from facts that the viewer sees, for a person to look at: facts says which '
-  'record each statement is from. A text that states what no fact supports is BLOCKED. Nothing is sent. At '
-  'most 30 an hour for a user and 300 for an organization.';
+  'Drafts an email to a lead from facts that the viewer sees, for a person to look at: facts says which record '
+  'each statement is from. A text that states what no fact supports is BLOCKED. Nothing is sent. At most 30 an '
+  'hour for a user and 300 for an organization.';

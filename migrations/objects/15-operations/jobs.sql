@@ -255,28 +255,27 @@ comment on function app_private.paused_task_ids() is 'The tasks whose jobs no wo
 
 comment on type app_public.job is 'A background job: one entry of the job queue.';
 comment on column app_public.job.id is E'@notNull\n\nThe number of the job.';
-comment on column app_public.job.task is E'@notNull\n\nWhat it does: the name of its task.';
-comment on column app_public.job.state is E'@notNull\n\nWhat becomes of it next.';
+comment on column app_public.job.task is E'@notNull\n\nName of its task.';
+comment on column app_public.job.state is E'@notNull\n\nScheduling state of the job.';
 comment on column app_public.job.arguments is 'Arguments of the job; secrets are masked.';
 comment on column app_public.job.attempts is E'@notNull\n\nNumber of attempts so far.';
 comment on column app_public.job.max_attempts is E'@notNull\n\nMaximum number of attempts.';
 comment on column app_public.job.run_at is E'@notNull\n\nWhen it runs, or was to run.';
-comment on column app_public.job.started_at is 'Since when it runs; null where it does not.';
+comment on column app_public.job.started_at is 'When the current run started; null if it is not running.';
 comment on column app_public.job.created_at is E'@notNull\n\nWhen it was queued.';
 comment on column app_public.job.updated_at is E'@notNull\n\nWhen it was changed last.';
 comment on column app_public.job.last_error is 'Error of the last failed attempt; secrets are masked.';
-comment on column app_public.job.queue is 'The queue whose jobs run one at a time; null where it is in none.';
+comment on column app_public.job.queue is 'Queue whose jobs run one at a time; null if the job is in none.';
 comment on column app_public.job.request_id is 'The X-Request-Id of the request that has led to it.';
 comment on column app_public.job.organization_id is
   E'@behavior -*\n\nThe organization that it is done for, where one is.';
 comment on type app_public.job_task is 'A kind of background work.';
-comment on column app_public.job_task.name is E'@notNull\n\nIts name.';
+comment on column app_public.job_task.name is E'@notNull\n\nIdentifier as in the logs, such as `export__requested`.';
 comment on column app_public.job_task.due is E'@notNull\n\nJobs that run as soon as a worker has time.';
 comment on column app_public.job_task.scheduled is E'@notNull\n\nJobs whose time has not come.';
 comment on column app_public.job_task.failed is E'@notNull\n\nJobs that failed for the last time.';
-comment on column app_public.job_task.oldest_due_at is 'Since when the oldest job is due; null where none is.';
-comment on column app_public.job_task.last_scheduled_at is
-  'When its schedule queued a job last; null where it has no schedule.';
+comment on column app_public.job_task.oldest_due_at is 'Due time of the oldest due job; null if none is due.';
+comment on column app_public.job_task.last_scheduled_at is 'When its schedule last queued a job; null if it has none.';
 comment on column app_public.job_task.paused_at is 'Since when no worker takes its jobs; null where workers do.';
 comment on column app_public.job_task.pause_reason is 'Why it was paused.';
 comment on type app_public.changed_jobs is 'How many jobs an operation changed.';

@@ -154,10 +154,10 @@ end $$;
 grant execute on function app_public.erase_account to plat_user, plat_anonymous;
 comment on function app_public.erase_account is $$
 @eachTime
-@arg password The password of the account.
+@arg password Current password, to confirm the request.
 @arg second_factor_code A code of the authenticator app, or a recovery code; for accounts that have a second factor.
-@arg dry_run Only tells what would be removed and what would stay; nothing is changed.
+@arg dry_run Only reports what would be removed and retained; nothing is changed.
 
-Erases the viewer's own account for good: they are signed out everywhere, leave their organizations, and nobody can sign
-in with the address any more until it is registered anew. The last owner of an organization hands it over first. What
-organizations know of the person as a lead or buyer is theirs to erase (erasePerson).$$;
+Permanently erases the viewer's own account: all sessions end, memberships are removed, and the address cannot sign
+in until it is registered again. The last owner of an organization must hand it over first. Records that
+organizations keep about the person as a lead or buyer are not affected (see `erasePerson`).$$;

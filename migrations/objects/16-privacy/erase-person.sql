@@ -144,13 +144,13 @@ grant execute on function app_public.erase_person to plat_user, plat_anonymous;
 comment on function app_public.erase_person is $$
 @arg lead_id A lead of the person; deleted ones too.
 @arg buyer_id A purchase of the person.
-@arg agent_id An agent.
+@arg agent_id An `Agent` who represents buyers, if the person is one.
 @arg reason Why, such as a request of the person; no names, since it stays.
-@arg dry_run Only tells what would be removed and what would stay; nothing is changed.
+@arg dry_run Only reports what would be removed and retained; nothing is changed.
 
-Erases the personal data of somebody whom the organization knows, for good: in all their leads and purchases, in what
-hangs on these, in events, messages, files and exports. Contracts and payments stay as long as the law asks for;
-reservations, negotiations and purchases that are under way refuse it. Takes the permission privacy.erase.$$;
+Permanently erases a person's data in the organization: in all their leads and purchases, related records, events,
+messages, files and exports. Contracts and payments are retained as long as the law requires. Refused while a
+reservation, negotiation or purchase is in progress. Requires the permission privacy.erase.$$;
 
 create function app_private.erase_expired_contracts(batch int) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

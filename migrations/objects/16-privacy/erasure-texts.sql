@@ -81,9 +81,8 @@ begin
   return last;
 end $$;
 comment on function app_private.erase_texts(uuid, text, uuid, int) is
-  'Replaces what names an erased person in the texts of a batch of rows of a table; gives the last id of the batch, '
-    'null '
-  'where there is none.';
+  'Replaces what names an erased person in the texts of a batch of rows of a table; gives the last id of the '
+  'batch, null if there is none.';
 
 create function app_private.erasure_relations() returns setof text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

@@ -22,16 +22,16 @@ comment on table app_public.erasures is $$
 That the data of a person were erased: what was removed, what stays and why.$$;
 comment on column app_public.erasures.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.erasures.status is 'Current status.';
-comment on column app_public.erasures.reason is 'Why, as whoever asked for it said; no names.';
+comment on column app_public.erasures.reason is 'Reason given in the request, without names.';
 comment on column app_public.erasures.lead_ids is 'The leads that the person was.';
 comment on column app_public.erasures.buyer_ids is 'The purchases of the person.';
 comment on column app_public.erasures.agent_id is E'@behavior -*\n\nThe agent, where it was one.';
 comment on column app_public.erasures.removed is
-  'What was erased: {record, count, fields} for each kind of record, and counts of events, texts, files and exports.';
+  'Erased data: {record, count, fields} for each kind of record, and counts of events, texts, files and exports.';
 comment on column app_public.erasures.kept is
-  'What stays: {record, count, fields, reason, until} for each kind of record.';
+  'Retained data: {record, count, fields, reason, until} for each kind of record.';
 comment on column app_public.erasures.kept_until is
-  'When contracts and payments of the person are erased too; null where none stay.';
+  'When contracts and payments of the person are erased too; null if none are retained.';
 comment on column app_public.erasures.requested_by_id is
   E'@inert It is only told who asked.\n@behavior -*\n\nWho asked.';
 comment on column app_public.erasures.completed_at is 'When the certificate was written.';

@@ -296,15 +296,16 @@ end $$;
 grant execute on function app_public.request_organization_deletion to plat_user, plat_anonymous;
 comment on function app_public.request_organization_deletion is $$
 @eachTime
-@arg organization_id The organization.
+@arg organization_id The organization to delete; the viewer must be an owner.
 @arg password The password of the viewer's account.
 @arg second_factor_code A code of the authenticator app, or a recovery code; for accounts that have a second factor.
-@arg reason Why.
+@arg reason Reason, as free text.
 @arg dry_run Only tells what would go and what would stay; nothing is changed.
 
 Has an organization deleted with all that it has, in 30 days; until then each of its owners can cancel it, and all of
 them are reminded. Export its data before (exportOrganization). Contracts and payments stay as long as the law asks
-for; accounts of its people stay. Purchases, reservations and payments that are under way refuse it. For owners who are
+for; accounts of its people stay. Purchases, reservations and payments that are under way refuse it. For owners who
+are
 signed in; access tokens are refused.$$;
 
 create function app_private.end_scheduled_deletion(organization_id uuid, reason text, cancelled_by_id uuid default null)
@@ -335,10 +336,11 @@ begin
 end $$;
 grant execute on function app_public.cancel_organization_deletion to plat_user, plat_anonymous;
 comment on function app_public.cancel_organization_deletion is $$
-@arg organization_id The organization.
-@arg reason Why.
+@arg organization_id The organization that is to stay; the viewer must be an owner.
+@arg reason Reason, as free text.
 
-Cancels the deletion of an organization before it is final; all owners are told. Takes the permission org.owner.$$;
+Cancels the deletion of an organization before it is final and notifies all owners.
+Requires the permission org.owner.$$;
 
 create function app_private.deletion_mails(most int)
 returns table (key text, email text, organization text, about text, final_at timestamptz, requested_by text)
@@ -417,7 +419,7 @@ begin
     where a.organization_id = deletion.organization_id and deletion.status = 'SCHEDULED');
 end $$;
 comment on function app_private.account_to_close(uuid) is
-  'The account at the payment processor that is closed before a deletion that is final begins; null where there is '
+  'The account at the payment processor that is closed before a deletion that is final begins; null if there is '
   'none.';
 
 create function app_private.postpone_deletion(deletion_id uuid, reason text) returns void

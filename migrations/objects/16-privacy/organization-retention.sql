@@ -54,13 +54,13 @@ begin
 end $$;
 grant execute on function app_public.update_organization_retention to plat_user, plat_anonymous;
 comment on function app_public.update_organization_retention is $$
-@arg organization_id The organization.
+@arg organization_id The organization whose records the retention applies to.
 @arg contract_years How many years contracts and payments are kept when a person is erased: 1 to 30.
 @arg execution_days After how many days executions that are over are deleted: 30 or more.
 @arg message_days After how many days text messages are deleted: 30 or more.
 @arg event_days After how many days events are emptied: 365 or more.
 
-Sets how long an organization keeps what has ended; omitted settings stay as they are. Takes the permission
+Sets how long an organization keeps what has ended; omitted settings stay as they are. Requires the permission
 privacy.erase.$$;
 
 create function app_private.sweep_executions(organization_id uuid, days int, batch int) returns int

@@ -22,45 +22,45 @@ interface Retryable {
 export interface ErrorDetails {
   /** The token is missing, unknown, expired or revoked, or the name and password do not match. */
   UNAUTHENTICATED: { readonly reason?: string };
-  /** The viewer may see the record but not do that. */
+  /** The viewer can see the record, but lacks the permission for this operation. */
   FORBIDDEN: { readonly permission?: string; readonly reason?: string };
-  /** The record of a mutation does not exist for this viewer. */
+  /** The record that a mutation refers to does not exist, or the viewer cannot see it. */
   NOT_FOUND: { readonly field?: string };
-  /** A value that cannot be: format, range, missing, both of two. */
+  /** An input value is missing, malformed or out of range, or contradicts another one. */
   BAD_USER_INPUT: {
     readonly field?: string;
     readonly fields?: readonly BadField[];
     readonly allowed?: readonly string[];
   };
-  /** Refused because of what depends on it or already stands. */
+  /** The change conflicts with other records, such as a duplicate or a record that is still in use. */
   CONFLICT: Retryable & { readonly existingId?: string; readonly dependents?: unknown };
-  /** The state machine has no such step from here. */
+  /** The state machine does not allow this transition from the current status. */
   INVALID_TRANSITION: {
     readonly from?: string;
     readonly to?: string;
     readonly allowedTransitions?: readonly string[];
   };
-  /** The unit or lot is claimed. */
+  /** Another hold, reservation or purchase claims the unit or lot. */
   INVENTORY_UNAVAILABLE: { readonly claimedUntil?: string | null };
-  /** The record was changed by somebody else meanwhile. */
+  /** The record has changed since the client read it. */
   VERSION_MISMATCH: { readonly currentVersion?: number };
-  /** The idempotency key was used with another body. */
+  /** The idempotency key was used for a request with another body. */
   IDEMPOTENCY_MISMATCH: { readonly field?: string };
-  /** A list, the depth or the cost of a query is over its limit. */
+  /** The query exceeds a limit of depth, cost or list length. */
   LIMIT_EXCEEDED: { readonly limit?: number; readonly part?: string };
-  /** The body of the request is over its limit. */
+  /** The request body exceeds its size limit. */
   PAYLOAD_TOO_LARGE: { readonly limit?: number };
-  /** The content of the file is of no accepted type. */
+  /** The content of the file is not of an accepted type. */
   UNSUPPORTED_FILE: { readonly field?: string };
-  /** Too many attempts. */
+  /** Too many requests or attempts; retry after retryAfterSeconds. */
   RATE_LIMITED: { readonly retryAfterSeconds?: number };
-  /** A write in an archived project. */
+  /** The project is archived, and therefore read-only. */
   PROJECT_ARCHIVED: { readonly field?: string };
-  /** The database cannot be reached, or is overloaded. */
+  /** The database is unreachable or overloaded; retry after retryAfterSeconds. */
   UNAVAILABLE: { readonly retryAfterSeconds?: number };
-  /** An outside party failed: payment processor, mail server or other. */
+  /** An external provider failed, such as the payment processor or the mail server. */
   PROVIDER_ERROR: Retryable & { readonly provider?: string; readonly reason?: string };
-  /** A fault of the service, logged with the request id. */
+  /** An internal error; it is logged with the request id. */
   INTERNAL: { readonly reason?: string };
   /** No answer: the connection failed, or nothing came in time. Said by the client. */
   NETWORK_ERROR: { readonly reason?: string };

@@ -1,13 +1,13 @@
 /**
- * Proposals of agents: what a mutation would do was shown to somebody, who agrees to exactly that. Nothing of it is kept: the id that
- * goes out proves who proposed what, until when, and what it would have done.
+ * Proposals of agents: a user sees what a mutation would do and approves exactly that. Nothing is stored: the id
+ * proves who proposed what, its expiry, and its effects.
  */
 import { createHash, createHmac } from "node:crypto";
 import { CodedError } from "../../base/errors.ts";
-import type { JudgedEvents } from "../../database/judgedRun.ts";
+import type { ReviewedEvents } from "../../database/reviewedTransaction.ts";
 import { isSameText } from "../../secrets/isSameText.ts";
 
-/** What is proposed, and by whom. */
+/** A proposal and its author. */
 export interface Proposed {
   userId: string;
   tokenId: string | undefined;
@@ -16,7 +16,7 @@ export interface Proposed {
   selection: string | undefined;
 }
 
-/** How long somebody may think about it. */
+/** Time to approve it. */
 export const MINUTES = 10;
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
@@ -24,7 +24,7 @@ const moment = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 
 const digest = (text: string) => createHash("sha256").update(text).digest("base64url").slice(0, 22);
 
-/** JSON with the members of objects in order, so that equal values have equal texts. */
+/** Canonical JSON with sorted members, so that equal values have equal texts. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
@@ -35,15 +35,18 @@ function canonical(value: unknown): string {
     .join(",")}}`;
 }
 
-/** When an id was made, in milliseconds since 1970: ids begin with the time, and those that do not are of what has no history. */
+/**
+ * Creation time of an id, in milliseconds since 1970: ids begin with the time; others belong to records without
+ * history.
+ */
 const madeAt = (id: string): number =>
   id[14] === "7" ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : Infinity;
 
 /**
- * What an operation did, in few letters: the same as long as the records that it changes are the same. Ids of what it makes, and moments, are
- * others each time and do not count.
+ * Digest of the effects of an operation: equal as long as the changed records are the same. Ids of new records and
+ * timestamps differ each time and do not count.
  */
-export function fingerprint({ events, moreEvents }: JudgedEvents): string {
+export function fingerprint({ events, moreEvents }: ReviewedEvents): string {
   const created = events.filter(({ name }) => name.endsWith(".created"));
   const began = Math.min(...created.map(({ subjectId }) => madeAt(subjectId))) - 1_000;
   const made = new Map<string, string>();
@@ -58,7 +61,7 @@ export function fingerprint({ events, moreEvents }: JudgedEvents): string {
 
 const lengths = { expires: 9, fingerprint: 22 };
 
-/** Makes and reads the ids of proposals. @param secret that of the service */
+/** Creates and verifies the ids of proposals. @param secret that of the service */
 export function createProposals(secret: string) {
   const key = createHmac("sha256", secret).update("proposals of agents").digest();
   const prove = (proposed: Proposed, expires: string, print: string) =>
@@ -67,7 +70,7 @@ export function createProposals(secret: string) {
       .digest("base64url")
       .slice(0, 32);
   return {
-    issue(proposed: Proposed, events: JudgedEvents): { proposal: string; expiresAt: string } {
+    issue(proposed: Proposed, events: ReviewedEvents): { proposal: string; expiresAt: string } {
       const until = Date.now() + MINUTES * 60_000;
       const expires = until.toString(36).padStart(lengths.expires, "0");
       const print = fingerprint(events);
@@ -75,10 +78,10 @@ export function createProposals(secret: string) {
       return { proposal: `${expires}${print}${prove(proposed, expires, print)}`, expiresAt };
     },
     /**
-     * Gives the judge of what the operation does when it is carried out.
-     * @throws CodedError BAD_USER_INPUT for a proposal of somebody or something else, or one that is over
+     * Returns a function that compares the effects on execution with the approved ones.
+     * @throws CodedError BAD_USER_INPUT for a proposal by another viewer, of another operation, or expired
      */
-    read(proposal: string, proposed: Proposed): (events: JudgedEvents) => void {
+    read(proposal: string, proposed: Proposed): (events: ReviewedEvents) => void {
       const expires = proposal.slice(0, lengths.expires);
       const print = proposal.slice(lengths.expires, lengths.expires + lengths.fingerprint);
       const proof = proposal.slice(lengths.expires + lengths.fingerprint);

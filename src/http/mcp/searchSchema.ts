@@ -1,4 +1,4 @@
-/** Looks for words in the schema: what an agent needs of it, in place of 2 MB. */
+/** Searches the schema for words, so that agents do not need all 2 MB. */
 import {
   getNamedType,
   isInputObjectType,
@@ -21,11 +21,11 @@ interface Entry {
 const MOST_CHARACTERS = 24_000;
 const MOST_FOUND = 12;
 
-/** `createLead` → create, lead. */
+/** Splits `createLead` into create, lead. */
 const wordsOf = (text: string): string[] =>
   (text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? []).map((word) => word.toLowerCase().replace(/s$/, ""));
 
-/** What words of one kind begin with: reserve, reservation. */
+/** Common prefix of related words: reserve, reservation. */
 const stemOf = (word: string): string => (word.length > 5 ? word.slice(0, -1) : word);
 
 function signature({ name, args, type, description }: GraphQLField<unknown, unknown>): string {
@@ -33,7 +33,7 @@ function signature({ name, args, type, description }: GraphQLField<unknown, unkn
   return `"""${description ?? ""}"""\n${name}${given ? `(${given})` : ""}: ${type}`;
 }
 
-/** The field, and the inputs that it takes. */
+/** The field with its input types. */
 function ofField(field: GraphQLField<unknown, unknown>): string {
   const inputs = field.args.map(({ type }) => getNamedType(type)).filter((type) => isInputObjectType(type));
   return [signature(field), ...inputs.map((type) => printType(type))].join("\n\n");
@@ -73,7 +73,7 @@ function entriesOf(schema: GraphQLSchema): Entry[] {
 
 const known = new WeakMap<GraphQLSchema, Entry[]>();
 
-/** What fits the words best: operations with the inputs that they take, and types, as SDL. */
+/** Best matches: operations with their inputs, and types, as SDL. */
 export function searchSchema(
   schema: GraphQLSchema,
   query: string,

@@ -1,4 +1,4 @@
-/** The tools of /mcp: what an agent may ask for, each as the viewer whose token it has. See docs/agents.md. */
+/** The tools of /mcp: what an agent can request, always as the viewer of its token. See docs/agents.md. */
 import type { CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import {
   getNamedType,
@@ -14,38 +14,38 @@ import type { HeldTransaction, OperationWork } from "../../admission/operationWo
 import { CodedError } from "../../base/errors.ts";
 import type { Claims } from "../../database/claims.ts";
 import { DryRun } from "../../database/dryRun.ts";
-import { JudgedRun, type JudgedEvents } from "../../database/judgedRun.ts";
+import { ReviewedTransaction, type ReviewedEvents } from "../../database/reviewedTransaction.ts";
 import { checkDocument } from "../plugins/QueryLimitsPlugin.ts";
 import type { createProposals, Proposed } from "./proposals.ts";
 import { searchSchema } from "./searchSchema.ts";
 
-/** A GraphQL answer. */
+/** A GraphQL response. */
 export interface InsideAnswer {
   data?: Record<string, unknown> | null;
   errors?: { message: string; extensions?: Record<string, unknown> }[];
-  extensions?: { effects?: JudgedEvents } & Record<string, unknown>;
+  extensions?: { effects?: ReviewedEvents } & Record<string, unknown>;
 }
 
-/** What is asked of the endpoint. */
+/** A request to the endpoint. */
 export interface InsideRequest {
   query: string;
   variables?: Record<string, unknown>;
-  /** Whether the transaction may change nothing. */
+  /** Whether the transaction is read-only. */
   readOnly?: boolean;
   held?: (work: OperationWork) => HeldTransaction;
   idempotencyKey?: string;
 }
 
-/** Whom the tools serve, and with what. */
+/** The viewer that the tools act for, and their dependencies. */
 export interface Agent {
   claims: Claims;
   schema: GraphQLSchema;
   proposals: ReturnType<typeof createProposals>;
-  /** Asks the endpoint as the viewer. */
+  /** Executes a request as the viewer. */
   ask(request: InsideRequest): Promise<InsideAnswer>;
-  /** Does what is long for the event loop within the share of the viewer. */
+  /** Runs expensive work within the viewer's share of the event loop. */
   think<T>(work: () => T): Promise<T>;
-  /** Makes the validators of inputs. */
+  /** Creates input validators. */
   fromJsonSchema: typeof import("@modelcontextprotocol/server").fromJsonSchema;
 }
 
@@ -58,7 +58,7 @@ const result = (value: object, isError = false): CallToolResult => ({
 const refused = ({ errors = [] }: InsideAnswer): CallToolResult =>
   result({ errors: errors.map(({ message, extensions }) => ({ message, ...extensions })) }, true);
 
-/** A tool refuses with the codes of the API. */
+/** Tools refuse with the codes of the API. */
 async function coded(work: () => Promise<CallToolResult>): Promise<CallToolResult> {
   try {
     return await work();
@@ -69,7 +69,7 @@ async function coded(work: () => Promise<CallToolResult>): Promise<CallToolResul
   }
 }
 
-/** What is asked of the record that a mutation answers, where the agent says nothing. */
+/** Default selection for the record that a mutation returns. */
 function selectionOf(schema: GraphQLSchema, mutation: string): string {
   const type = getNamedType(schema.getMutationType()?.getFields()[mutation]?.type);
   if (!type || !isCompositeType(type)) return "";
@@ -77,7 +77,7 @@ function selectionOf(schema: GraphQLSchema, mutation: string): string {
   return hasId ? "{ __typename id }" : "{ __typename }";
 }
 
-/** The document of one mutation with its input as a variable. */
+/** Document of one mutation, with its input as a variable. */
 function documentOf(schema: GraphQLSchema, { mutation, selection }: Proposed): string {
   const field = schema.getMutationType()?.getFields()[mutation];
   const type = field?.args.find(({ name }) => name === "input")?.type;
@@ -88,7 +88,7 @@ function documentOf(schema: GraphQLSchema, { mutation, selection }: Proposed): s
   const chosen = selection?.trim() ? selection : selectionOf(schema, mutation);
   const document = `mutation ($input: ${type}) { ${mutation}(input: $input) ${chosen} }`;
   const [operation, ...others] = parsed(document, "selection").definitions;
-  // A selection that closes its brace and opens others would be another operation than the one that was proposed.
+  // A selection that closes its brace and opens others would be an operation other than the proposed one.
   if (
     operation?.kind !== Kind.OPERATION_DEFINITION ||
     operation.selectionSet.selections.length !== 1 ||
@@ -287,7 +287,7 @@ const registerCommit: Register = (server, agent) => {
         const answer = await ask({
           query: documentOf(schema, proposed),
           variables: { input: given.input },
-          held: (work) => new JudgedRun(work, judge),
+          held: (work) => new ReviewedTransaction(work, judge),
           idempotencyKey,
         });
         if (answer.errors) return refused(answer);
@@ -342,7 +342,7 @@ const registerEvents: Register = (server, { ask, fromJsonSchema }) => {
   );
 };
 
-/** Gives the server its six tools. */
+/** Registers the six tools. */
 export function registerTools(server: McpServer, agent: Agent): void {
   const tools = [
     registerSearch,

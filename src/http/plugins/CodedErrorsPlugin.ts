@@ -1,15 +1,15 @@
 import type { execute } from "postgraphile/grafast";
 import { getOperationAST, GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
 import { CodedError, internalMessage, isErrorCode } from "../../base/errors.ts";
-import { withheld } from "../withheld.ts";
+import { secondFactorErrors } from "../secondFactorErrors.ts";
 import { executionError, validationError } from "../graphqlErrors.ts";
 import { findRequestState, type RequestState, type SubscriptionResult } from "../requestState.ts";
 import { inSpan } from "../../tracing/spans.ts";
 import { operationLabel } from "../../operations/operationLabel.ts";
 
 /**
- * The last net: what reaches grafserv's own mask without a code of ours is masked.
- * It knows no request; the id is added when the answer is written.
+ * Last resort: errors without one of our codes that reach grafserv's own mask are masked. It has no access to the
+ * request; the id is added when the response is written.
  */
 export function maskError(error: GraphQLError): GraphQLError | GraphQLFormattedError {
   if (isErrorCode(error.extensions?.code)) return error;
@@ -26,7 +26,7 @@ const notAsEvents = () =>
     "Subscriptions are answered as server-sent events: send the header Accept with text/event-stream.",
   );
 
-/** The answers of a subscription with their errors coded, as those of other operations. */
+/** Results of a subscription with coded errors, like those of other operations. */
 async function* codedResults(
   results: AsyncIterable<SubscriptionResult>,
   state: RequestState,
@@ -39,12 +39,12 @@ async function* codedResults(
     };
 }
 
-/** What the context function threw, by the arguments it was to complete. */
+/** Errors of the context function, by the arguments that it was to complete. */
 const failures = new WeakMap<object, GraphQLError>();
 
 /**
- * Gives every error of an operation its code and request id and hides what is ours. grafserv's `maskError` learns
- * nothing of the request, so this wraps parsing, validation, the context function and execution, request by request.
+ * Adds code and request id to every error of an operation and masks internal ones. grafserv's `maskError` has no
+ * access to the request, so this wraps parsing, validation, the context function and execution.
  */
 export const CodedErrorsPlugin: GraphileConfig.Plugin = {
   name: "CodedErrorsPlugin",
@@ -89,7 +89,7 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
                   async () => config.execute(args),
                 );
                 if (Symbol.asyncIterator in result) {
-                  // The application writes it; grafserv would as multipart.
+                  // Written by the application; grafserv would write multipart.
                   if (state)
                     state.subscription = codedResults(
                       result as AsyncIterable<SubscriptionResult>,
@@ -102,7 +102,9 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
                 if (operation?.operation === "query" && result.data) {
                   const refused = new Set(errors.map(({ path }) => path?.[0]));
                   const { selectionSet } = operation;
-                  errors.push(...withheld(result.data, refused, args.document, selectionSet, state?.claims));
+                  errors.push(
+                    ...secondFactorErrors(result.data, refused, args.document, selectionSet, state?.claims),
+                  );
                 }
                 if (errors.length === 0) return result;
                 const response = requestContext.expressv4?.res;
@@ -120,11 +122,11 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
   },
   grafast: {
     middleware: {
-      // The preset's context function runs in here; what it throws would otherwise go out as it is.
+      // The preset's context function runs in here; its errors would otherwise not be masked.
       async prepareArgs(next, event) {
         try {
           const { document, operationName, requestContext } = event.args;
-          // What a mutation does outside of the database, it does for nobody whose token has ended.
+          // A mutation with effects outside the database is not executed if the token has expired.
           if (getOperationAST(document, operationName)?.operation !== "query")
             await findRequestState(requestContext?.expressv4?.req)?.tokenCheck?.complete();
           return await next();
@@ -132,7 +134,8 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
           const { expressv4 } = event.args.requestContext ?? {};
           const state = findRequestState(expressv4?.req);
           const coded = executionError(error, state, expressv4?.res);
-          // Throwing goes on to a handler that prints the error and keeps its message only, so execution answers it.
+          // A rejection would reach a handler that prints the error and only keeps its message, so it is returned as
+          // a result.
           failures.set(event.args, coded);
           return event.args;
         }

@@ -41,13 +41,19 @@ import { scanTokens } from "../../limits/scanTokens.ts";
 declare global {
   namespace GraphileConfig {
     interface PlatOptions {
-      /** Bytes that documents may take in memory with their plans. */
+      /** Maximum memory for cached documents with their plans, in bytes. */
       documentBytes?: number | undefined;
-      /** Milliseconds that others wait after an introspection query was answered; INTROSPECTION_HOLD_MS where omitted. */
+      /**
+       * Milliseconds for which other introspection queries wait after one was answered. Default:
+       * INTROSPECTION_HOLD_MS.
+       */
       introspectionHoldMs?: number | undefined;
-      /** Whether queries are recorded and compared from their first execution on, of which others are not asked a second time; see src/compiled. */
+      /**
+       * Whether queries are recorded and compared from their first execution, instead of after repeated ones; see
+       * src/compiled.
+       */
       compileAtOnce?: boolean | undefined;
-      /** Told where a compiled query does not write what its plan answers. */
+      /** Called if a compiled query returns a different result than its plan. */
       onMismatch?: MismatchListener | undefined;
     }
   }
@@ -95,10 +101,10 @@ function exceeded(
   });
 }
 
-/** Of operations; a document belongs to one schema. */
+/** By operation; a document belongs to one schema. */
 const measures = new WeakMap<OperationDefinitionNode, PlanMeasure>();
 
-/** What validation has measured is not measured again for execution. */
+/** Measurements of validation are reused for execution. */
 function measureOnce(
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -110,8 +116,8 @@ function measureOnce(
 }
 
 /**
- * Throws rather than reports, and while it is constructed: the other rules, some of which take time that grows with
- * the square of the document, then never see it.
+ * Throws instead of reporting, and does so in its constructor: other rules, some of which are quadratic in the size
+ * of the document, then never run.
  */
 function QueryLimitsRule(context: ValidationContext): ASTVisitor {
   const document = context.getDocument();
@@ -140,7 +146,7 @@ function read(text: string, schema: GraphQLSchema, rules: readonly ValidationRul
   }
 }
 
-/** What is wrong with a document, and what it costs; nothing is run. */
+/** Errors and cost of a document, without executing it. */
 export function checkDocument(
   schema: GraphQLSchema,
   text: string,
@@ -167,7 +173,7 @@ export function checkDocument(
   return { valid: false, errors: [{ message, code: extensions["code"] }], cost };
 }
 
-/** What is known of the documents of a schema. Plans belong to a schema, and so do documents. */
+/** Cached data about the documents of a schema. Plans and documents belong to one schema. */
 interface Known {
   readonly documents: Documents;
   readonly byNode: WeakMap<DocumentNode, KnownDocument>;
@@ -180,12 +186,12 @@ function knownOf(schema: GraphQLSchema, bytes: number): Known {
   return known;
 }
 
-/** What is kept of the documents of a schema; see Documents. */
+/** Cached data about the documents of a schema; see Documents. */
 export function keptDocuments(schema: GraphQLSchema): Documents["size"] {
   return bySchema.get(schema)?.documents.size ?? { bytes: 0, documents: 0 };
 }
 
-/** What a query of a known document has been compiled to; undefined where it has to be planned or its plan executed. */
+/** The compiled form of a query; undefined if it must be planned or its plan executed. */
 export function findCompiled(
   schema: GraphQLSchema,
   { query, operationName, variables }: Pick<GraphQLRequest, "query" | "operationName" | "variables">,
@@ -197,12 +203,12 @@ export function findCompiled(
   return found;
 }
 
-/** By the contexts of their operations. */
+/** By operation context. */
 const recordings = new WeakMap<object, Recording>();
-/** How often documents were found that are kept, how often they had to be read, and how many queries were compiled, in this process. */
+/** Cache hits and misses of documents, and compiled queries, in this process. */
 export const documentLookups = { hits: 0, misses: 0, compiled: 0 };
 
-/** Execution refuses a document without the operation that is asked for. */
+/** Execution refuses a document without the requested operation. */
 const nothing: PlanMeasure = { steps: { total: 0, part: [] }, copies: 1, introspections: 0 };
 
 const nameOf = (args: Pick<Args, "operationName">) => args.operationName ?? "";
@@ -213,8 +219,8 @@ function measureOf({ schema, document, operationName }: Args): PlanMeasure {
 }
 
 /**
- * Plans are kept by grafast in a cache that counts operations, of which one may have kilobytes or megabytes, and which cannot
- * forget a single one. In a WeakMap they live as long as their document, which `Documents` keeps by weight.
+ * grafast caches plans by number of operations, although an operation may take kilobytes or megabytes, and cannot
+ * evict a single one. In a WeakMap they live as long as their document, which `Documents` caches by weight.
  */
 function keepPlansWithDocuments(schema: GraphQLSchema, operation: OperationDefinitionNode | undefined): void {
   const grafast = schema.extensions.grafast as Record<PropertyKey, unknown> | undefined;
@@ -226,12 +232,12 @@ function keepPlansWithDocuments(schema: GraphQLSchema, operation: OperationDefin
   if (!cache || grafast[cache] instanceof WeakMap) return;
   const before = grafast[cache] as Pick<WeakMap<object, unknown>, "get">;
   const plans = new WeakMap();
-  // The first plan of all is in there, and would be made again.
+  // It contains the first plan, which would be built again.
   if (operation) plans.set(operation, before.get(operation));
   grafast[cache] = plans;
 }
 
-/** Whether an operation selects nothing but the schema, with no variables: it always has the same answer. */
+/** Whether an operation only queries the schema, without variables, so that its response is constant. */
 function isConstant(document: DocumentNode): boolean {
   const [operation, ...others] = document.definitions;
   if (operation?.kind !== Kind.OPERATION_DEFINITION || operation.variableDefinitions?.length) return false;
@@ -244,10 +250,10 @@ function isConstant(document: DocumentNode): boolean {
 const schemaAlone = "Ask for the schema in an operation of its own, without fields of data.";
 const badInput = { code: "BAD_USER_INPUT" };
 
-/** The whole schema is a large answer, whatever it is asked for. */
+/** The full schema is a large response in any case. */
 const INTROSPECTION_COST = 50_000;
 
-/** Runs an operation within its limits. What is long for the event loop is scheduled. */
+/** Executes an operation within its limits. CPU-heavy parts are scheduled. */
 async function executeWithin(
   args: Args,
   work: OperationWork,
@@ -289,7 +295,7 @@ async function executeWithin(
   let result: Awaited<ReturnType<typeof execute>>;
   if (schemaPart === "alone") {
     work.tellsSchema = true;
-    // Whatever variables an introspection query has, it has not been answered before.
+    // An introspection query with variables has no cached response.
     const release = await introspectionQueries.acquire(work.party);
     try {
       result = await introspect(args, work.party);
@@ -297,7 +303,7 @@ async function executeWithin(
       setTimeout(release, introspectionHoldMs).unref();
     }
   } else {
-    // A promise inside of an object is not waited for: the piece of work ends when the plan is there.
+    // A promise inside of an object is not awaited: the work item ends when the plan is there.
     const plan = () => ({ running: run(args) });
     const isShort = known?.isPlanned(nameOf(args), variableValues ?? {}) && !work.hasLargeInput;
     const { running } = isShort ? plan() : await eventLoop.run(work.party, plan);
@@ -344,9 +350,9 @@ async function executeWithin(
 }
 
 /**
- * Bounds what one operation can make the server do, before anything is planned: the planner expands fragments, so a
- * document of 940 bytes could otherwise occupy it for minutes. Documents that are new are parsed and planned within the share of the event loop, and
- * kept with their plans up to a weight. Tells the cost in `extensions.cost` of each answer.
+ * Limits the work of one operation before anything is planned: the planner expands fragments, so a document of 940
+ * bytes could otherwise occupy it for minutes. New documents are parsed and planned within the share of the event
+ * loop and cached with their plans up to a total weight. Reports the cost in `extensions.cost` of each response.
  */
 export const QueryLimitsPlugin: GraphileConfig.Plugin = {
   name: "QueryLimitsPlugin",
@@ -419,5 +425,5 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** Where the preset says nothing. */
+/** Default of the preset. */
 const DOCUMENT_BYTES = 32_000_000;

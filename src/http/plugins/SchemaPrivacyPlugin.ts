@@ -5,7 +5,7 @@ import { introspectionsIn } from "../../limits/planningSteps.ts";
 
 const known = new WeakMap<DocumentNode, boolean>();
 
-/** Whether a document asks for the schema anywhere; remembered, since documents are cached. */
+/** Whether a document queries the schema; memoized, since documents are cached. */
 function asksForSchema(document: DocumentNode): boolean {
   let found = known.get(document);
   if (found !== undefined) return found;
@@ -25,9 +25,9 @@ const guarded = (error: GraphQLError, document: string) =>
   new GraphQLError(withoutNames(error.message, document), error);
 
 /**
- * Keeps the schema to signed-in viewers in production: no introspection, and no name of a type or member in
- * validation messages that the caller has not written.
- * It looks at the result of validation, which is shared by all viewers through a cache, and therefore is no rule.
+ * Restricts the schema to signed-in viewers in production: no introspection, and no names of types or fields in
+ * validation messages that the client did not write. It processes the result of validation, which is cached across
+ * viewers, and is therefore not a validation rule.
  */
 export const SchemaPrivacyPlugin: GraphileConfig.Plugin = {
   name: "SchemaPrivacyPlugin",

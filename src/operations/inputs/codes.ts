@@ -3,7 +3,7 @@ import { CodedError } from "../../base/errors.ts";
 import type { ArgumentTransform } from "../inputFields.ts";
 import type { DatabaseValue } from "../../database/databaseValue.ts";
 
-/** What app_hidden.try_signing_code gives: a proof, an empty one where no code is open, or why there is none. */
+/** Result of app_hidden.try_signing_code: a proof, an empty one if no code is open, or the reason for failure. */
 export interface TriedCode {
   proof?: string;
   triesLeft?: number;
@@ -28,9 +28,9 @@ export function proofOf({ proof, triesLeft, retryAfterSeconds }: TriedCode, fiel
 }
 
 /**
- * `@transform proveSigningCode`: a right code becomes a proof that the operation uses up. A try counts in a transaction of its own, so
- * that a wrong code is counted though its operation is undone.
- * @throws {CodedError} what proofOf throws
+ * `@transform proveSigningCode`: exchanges a correct code for a proof that the mutation uses up. Attempts are counted
+ * in a transaction of their own, so that a wrong code counts although its mutation is rolled back.
+ * @throws {CodedError} the errors of proofOf
  */
 export const proveSigningCode: ArgumentTransform = async (value, { member, input, context }) => {
   const { withPgClient, pgSettings } = context;

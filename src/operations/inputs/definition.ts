@@ -1,6 +1,6 @@
 /**
- * What of a definition SQL cannot read: templates, the cron line, addresses. The service reads them before the statement and
- * hands over what it found, by the path of each; the database decides what of it has to be there, and refuses the rest.
+ * Parts of a workflow definition that SQL cannot parse: templates, cron expressions, addresses. The service parses
+ * them before the statement and passes the results by path; the database validates and refuses.
  */
 import type { Compute } from "../../compute/pool.ts";
 import { CodedError } from "../../base/errors.ts";
@@ -15,9 +15,9 @@ import type { TextChecks } from "../../compute/definitionTexts.ts";
 
 type Checks = Record<string, TextChecks[string] | { fault: string } | { ok: true }>;
 
-/** The implementation of the tag of app_public.workflow_checks. */
+/** Implements the tag of app_public.workflow_checks. */
 export function workflowChecks(policy: AddressPolicy, compute: Compute): ArgumentTransform {
-  // Nobody without a token makes the service read anything; SQL refuses them.
+  // Visitors must not cause work; SQL refuses them.
   return (_value, { input, context }) => {
     const { userId } = context.claims;
     return userId ? readDefinition(input, compute, { reader: userId, policy }) : {};
@@ -25,9 +25,9 @@ export function workflowChecks(policy: AddressPolicy, compute: Compute): Argumen
 }
 
 /**
- * Reads a definition as createWorkflow takes it, whatever is in it.
- * @param how reader: whose computation it is.
- * @throws CodedError LIMIT_EXCEEDED where its templates take more than reading one may take
+ * Parses a definition as given to createWorkflow, which may be malformed.
+ * @param how reader: the viewer to whom the computation is accounted.
+ * @throws CodedError LIMIT_EXCEEDED if its templates exceed the limit of parsing
  */
 export async function readDefinition(
   input: { trigger?: unknown; steps?: unknown },

@@ -1,6 +1,6 @@
 /**
- * What suggestLeadEmail does before its statement: the row is PENDING and committed, the provider is asked without any
- * connection of the database, the text is checked. The statement completes the row with what this returns.
+ * Work of suggestLeadEmail before its statement: the row is committed as PENDING, the provider is called without
+ * holding a database connection, and the text is checked. The statement completes the row with the result.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ import { DraftFailed, type DraftProvider } from "../../providers/drafts/index.ts
 import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "../../drafts/compose.ts";
 import type { DatabaseValue } from "../../database/databaseValue.ts";
 
-/** The implementation of the tag. */
+/** Implements the tag. */
 export function draftTransforms(
   provider: DraftProvider,
   compute: Compute,
@@ -56,7 +56,7 @@ export function draftTransforms(
         const failed = failedOutcome(error);
         await ask("select app_private.fail_lead_email($1, $2) as result", [id, failed.error]);
         if (!(error instanceof DraftFailed)) throw error;
-        // Not the provider's own words: they may repeat what it was told.
+        // Not the provider's message, which may repeat its input.
         const { status } = (error.cause ?? {}) as { status?: number };
         log.warn({ event: "draft.failed", provider: provider.name, status, generation: id }, error.message);
         throw new CodedError(
@@ -76,14 +76,14 @@ export function draftTransforms(
   };
 }
 
-/** The same for the same field of the same request, whoever reads it learns nothing. */
+/** Identical for the same field of the same request; reveals nothing to its reader. */
 function requestOf({ key, body }: { key: string; body: string }, input: Record<string, unknown>): string {
   return createHash("sha256")
     .update(JSON.stringify([key, body, input]))
     .digest("hex");
 }
 
-/** Waits for the first of two equal requests, which writes the draft. */
+/** Of two identical requests, the second waits for the first, which writes the draft. */
 async function completed(status: () => Promise<string>, first: string): Promise<void> {
   const until = performance.now() + 60_000;
   for (let now = first; now === "PENDING"; now = await status()) {

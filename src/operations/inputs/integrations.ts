@@ -1,4 +1,4 @@
-/** What the operations of integrations do before their statement; credentials reach SQL sealed only. */
+/** Work of the integration mutations before their statement; credentials only reach SQL sealed. */
 import { CodedError } from "../../base/errors.ts";
 import type { ArgumentTransform } from "../inputFields.ts";
 import { ConnectionFailed, Misconfigured } from "../../integrations/adapter.ts";
@@ -38,7 +38,7 @@ export function integrationTransforms(integrations: Integrations): IntegrationTr
 
   async function check(app: Facts["app"], change: Change, context: Grafast.Context): Promise<void> {
     try {
-      // The database has refused whoever is nobody.
+      // The database has already refused visitors.
       await integrations.check(app, change, context.claims.userId!);
     } catch (error) {
       if (!(error instanceof Misconfigured)) throw error;
@@ -74,7 +74,7 @@ export function integrationTransforms(integrations: Integrations): IntegrationTr
             "select app_hidden.begin_integration($1, $2, $3, $4, $5, $6) as begun",
             [scope, ownerId, app.key, text("name"), json(change.config), requestKey],
           );
-          // One that goes on has its own already.
+          // A replayed request already has its own.
           if (!change.credentials || begun.sealed !== null) return begun;
           const sealed = integrations.sealCredentials(begun.id, change.credentials);
           await ask("select app_hidden.keep_credentials($1, $2, $3) as begun", [scope, begun.id, sealed]);
@@ -84,7 +84,7 @@ export function integrationTransforms(integrations: Integrations): IntegrationTr
           const { shown } = await integrations.connect({ ...facts, userId }, {});
           return { id: facts.id, shown };
         } catch (error) {
-          // It is there, PENDING, and says why in lastError.
+          // It exists with the status PENDING, and lastError gives the reason.
           if (error instanceof ConnectionFailed) return { id: facts.id };
           throw error;
         }

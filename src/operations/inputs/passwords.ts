@@ -5,29 +5,33 @@ import { passwordHashes, strangersHashes } from "../../admission/semaphores.ts";
 import type { Claims } from "../../database/claims.ts";
 import { networkOf } from "../../network/networkOf.ts";
 
-/** What a transform of an argument knows about its call. */
+/** Context of a transform call. */
 export interface TransformContext {
   /** Connections of plat_authenticator. */
   readonly pool: Pick<Pool, "query">;
   readonly claims: Claims;
   readonly ip?: string;
-  /** The member of the input, such as newPassword. */
+  /** The input field, such as newPassword. */
   readonly member: string;
   /** The field of Mutation, such as updatePassword. */
   readonly operation: string;
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** argon2id; the dummy hash in app_private.begin_proof has to have the same, or unknown names answer faster. */
+/**
+ * argon2id; the dummy hash in app_private.begin_proof must use the same parameters, or unknown names are answered
+ * faster.
+ */
 export const argon2Parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
 const LEAST_CHARACTERS = 10;
 const MOST_BYTES = 1000;
 
 /**
- * `@transform hashPassword`: the argon2id hash of a password to be set. What the database would refuse anyway (too many new accounts
- * from that network, an unknown code) is refused before anything is hashed; a new account is counted after it.
- * @throws {CodedError} BAD_USER_INPUT for one of less than 10 characters or more than 1,000 bytes; RATE_LIMITED
+ * `@transform hashPassword`: the argon2id hash of a new password. Requests that the database would refuse anyway (too
+ * many new accounts from that network, an unknown code) are refused before hashing; a new account is counted after
+ * it.
+ * @throws {CodedError} BAD_USER_INPUT for less than 10 characters or more than 1,000 bytes; RATE_LIMITED
  */
 export async function hashPassword(value: string, context: TransformContext): Promise<string> {
   const { pool, ip, operation, input } = context;
@@ -47,17 +51,17 @@ export async function hashPassword(value: string, context: TransformContext): Pr
 }
 
 /**
- * `@transform provePassword`: the stored hash when the password fits it, else an empty text, which fits no account.
- * A try counts in a transaction of its own, and only after the password was looked at: one that was never looked at has told
- * nothing. Of a hundred in parallel those that come after the limit are refused whether they were right or wrong. An unknown name
- * takes the same statements, and is verified against a dummy, which takes as long.
+ * `@transform provePassword`: the stored hash if the password matches, otherwise an empty text, which matches no
+ * account. Attempts are counted in a transaction of their own, after verification. Of a hundred parallel attempts,
+ * those beyond the limit are refused whether correct or not. An unknown name runs the same statements and is verified
+ * against a dummy hash, which takes as long.
  * @throws {CodedError} BAD_USER_INPUT for more than 1,000 bytes; RATE_LIMITED
  */
 export async function provePassword(value: string, context: TransformContext): Promise<string> {
   const { pool, ip } = context;
   const { begin, record, who } = proofOf(context);
   const password = normalized(value, context.member);
-  // Before the try counts: who gives the right password and a new one that is too short has not guessed.
+  // Before the attempt is counted: a correct password with a new one that is too short is not a guess.
   if (typeof context.input.newPassword === "string") acceptable(context.input.newPassword, "newPassword");
   const { rows } = await pool.query<{ hash: string }>(begin, [who, ip ?? null]);
   const stored = rows[0]!.hash;
@@ -67,13 +71,13 @@ export async function provePassword(value: string, context: TransformContext): P
   return isRight ? stored : "";
 }
 
-/** Inputs whose password was right. */
+/** Inputs whose password was correct. */
 const proved = new WeakSet<object>();
 
-/** Whether the password of an input was looked at and is right. */
+/** Whether the password of an input was verified and is correct. */
 export const wasProved = (input: object): boolean => proved.has(input);
 
-/** Which functions of the database know the account, and by what. */
+/** Database functions that know the account, and its key. */
 function proofOf({ claims, operation, input }: TransformContext) {
   if (operation === "login")
     return {
@@ -96,7 +100,7 @@ function acceptable(value: string, member: string): string {
   return password;
 }
 
-/** One password typed on two keyboards can arrive in two forms of Unicode. */
+/** The same password can arrive in two Unicode normalization forms, depending on the keyboard. */
 function normalized(value: string, member: string): string {
   if (Buffer.byteLength(value) > MOST_BYTES) throw badPassword("A password has 1,000 bytes at most.", member);
   return value.normalize("NFKC");
@@ -106,10 +110,10 @@ function badPassword(message: string, member: string): CodedError {
   return new CodedError("BAD_USER_INPUT", message, { field: member });
 }
 
-/** Those who sign up or reset a password are strangers: what they have hashed leaves a thread to those who sign in. */
+/** Visitors sign up and reset passwords: their hashing leaves a thread to users who sign in. */
 type Group = "sign-in" | "sign-up";
 
-/** Hashes when it is admitted, fairly by network within the group. @throws CodedError RATE_LIMITED */
+/** Hashes after admission, fairly by network within the group. @throws CodedError RATE_LIMITED */
 function admitted<T>(group: Group, ip: string | undefined, work: () => Promise<T>): Promise<T> {
   const party = { group, key: `${group} ${networkOf(ip)}` };
   const hashing = () => passwordHashes.run(party, work);

@@ -1,6 +1,7 @@
 /**
- * What operations do at the processor before their statement: begin as the viewer, which commits; ask the processor; write its answer
- * down. The statement of the operation then only gives the record, and keeps it for repeats of the request.
+ * Work of mutations at the payment processor before their statement: begin as the viewer, and commit; call the
+ * processor; record its response. The statement of the mutation then only returns the record, and stores it for
+ * idempotent retries.
  */
 import type { Pool } from "pg";
 import { CodedError, signInFirst } from "../../base/errors.ts";
@@ -21,7 +22,7 @@ export type PaymentTransforms = Record<
   ArgumentTransform
 >;
 
-/** What a begin_… function gives; `answered` where the request is a repeat whose answer is kept. */
+/** Result of a begin_… function; `answered` if the request is a retry with a stored response. */
 type Begun<Facts> = Facts & { answered: boolean };
 
 interface CardHolder {
@@ -34,7 +35,7 @@ interface CardHolder {
 
 const tokenFormat = /^(tok|pm)_\w{3,200}$/;
 
-/** @param pool connections of the API's own role, for what is written down of the processor's answers */
+/** @param pool connections of the API's own role, for recording the processor's responses */
 export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, "query">): PaymentTransforms {
   const query = (text: string, values: unknown[]) => pool.query(text, values) as Promise<DatabaseValue>;
   const moves = paymentActions(processor, query);

@@ -5,9 +5,9 @@ import type { TransformContext } from "./passwords.ts";
 const form = /^plat_refresh_[0-9A-Za-z]{43}$/;
 
 /**
- * `@transform proveRefreshToken`: the SHA-256 of a refresh token, in hexadecimal digits. One that comes again ends its session first,
- * in a transaction of its own: the operation that is refused because of that takes nothing back.
- * @throws {CodedError} UNAUTHENTICATED for a text that is no refresh token
+ * `@transform proveRefreshToken`: the SHA-256 of a refresh token, in hexadecimal digits. Reuse ends the session
+ * first, in a transaction of its own, so that the refused mutation does not roll it back.
+ * @throws {CodedError} UNAUTHENTICATED for a malformed token
  */
 export async function proveRefreshToken(
   value: string,

@@ -4,20 +4,20 @@ import { secretOfSecondFactor, type Seal } from "../../secrets/seal.ts";
 import { wasProved, type TransformContext } from "./passwords.ts";
 import { newTotpSecret, stepOfCode } from "../../auth/totp.ts";
 
-/** What fits no account. */
+/** Matches no account. */
 const WRONG = "wrong";
 
 const appCode = /^\d{6}$/;
-/** Crockford's base 32: people read o as 0, and i or l as 1. */
+/** Crockford's base 32: o is read as 0, and i or l as 1. */
 const recoveryCode = /^[0-9a-hjkmnp-tv-z]{16}$/;
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /**
- * `@transform proveSecondFactor`: what proves a code to SQL. Of the authenticator app: the step of time that it is of, with the hash of
- * the sealed secret that it was computed with; of a recovery code: its SHA-256. SQL accepts each once, and knows whether the account
- * has a second factor at all. A wrong one counts in a transaction of its own, and only where the password beside it was right: whoever does
- * not know that learns nothing here, not even by the time that it takes.
+ * `@transform proveSecondFactor`: converts a code to a proof for SQL. For an authenticator app: the time step, with
+ * the hash of the sealed secret; for a recovery code: its SHA-256. SQL accepts each once, and knows whether the
+ * account has a second factor. A wrong code is counted in a transaction of its own, and only if the password was
+ * correct: otherwise nothing is revealed, not even by timing.
  * @throws {CodedError} RATE_LIMITED
  */
 export const proveSecondFactor =
@@ -32,7 +32,7 @@ export const proveSecondFactor =
         : operation === "resetPassword"
           ? ["RESET", String(input.token)]
           : ["VIEWER", claims.userId];
-    // SQL refuses a visitor.
+    // SQL refuses visitors.
     if (who === null) return WRONG;
     const { rows } = await pool.query<{ user_id: string; sealed: string }>(
       "select * from app_private.begin_second_factor($1, $2)",
@@ -55,12 +55,12 @@ function proofOf(value: string, seal: Seal, factor: { user_id: string; sealed: s
   return recoveryCode.test(spelled) ? `code:${sha256(spelled)}` : WRONG;
 }
 
-/** `@transform freshTotpSecret`: a secret for an authenticator app, and itself sealed for the viewer. */
+/** `@transform freshTotpSecret`: a secret for an authenticator app, and the same sealed for the viewer. */
 export const freshTotpSecret =
   (seal: Seal): ArgumentTransform =>
   (_value, { context }) => {
     const { userId } = context.claims;
-    // SQL refuses a visitor.
+    // SQL refuses visitors.
     if (userId === null) return {};
     const secret = newTotpSecret();
     return { secret, sealed: seal.seal(secret, secretOfSecondFactor(userId)) };

@@ -1,4 +1,4 @@
-/** What becomes of an Upload on its way to SQL: a content that is stored, as {checksum, filename}, or the rows in it. */
+/** Transforms an Upload for SQL: stored content, as {checksum, filename}, or its rows. */
 import { Readable } from "node:stream";
 import { CodedError, signInFirst } from "../../base/errors.ts";
 import { ImportedRows } from "../../imports/importedRows.ts";
@@ -34,7 +34,10 @@ function decode(text: string): string {
   }
 }
 
-/** A part is read before its field is carried out, as the kind that the operation gives to it; another kind asks again. */
+/**
+ * A part is read before its field is executed, as the file kind that the mutation declares; another kind is checked
+ * again.
+ */
 function checkKind({ size, type }: UploadedFile, kind: FileKindName): void {
   const { limit, types, accepted } = fileKinds[kind];
   if (size > limit) throw tooLarge(limit);
@@ -48,11 +51,11 @@ function checkKind({ size, type }: UploadedFile, kind: FileKindName): void {
     );
 }
 
-/** The input without the data URI, which need not go to the database for it to decide. */
+/** The input without the data URI, which the database does not need to decide. */
 const withoutTexts = (input: Record<string, unknown>, file: string): Upload["input"] =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== file));
 
-/** The implementations of the tags that upload domains have. */
+/** Implements the tags of upload domains. */
 export function uploadTransforms(files: Files): Record<FileKindName, ArgumentTransform> {
   const take = async (
     kind: FileKindName,

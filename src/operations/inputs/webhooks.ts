@@ -1,4 +1,4 @@
-/** What becomes of the arguments of webhooks on their way to SQL. */
+/** Transforms the arguments of webhook mutations for SQL. */
 import { createHash, randomBytes } from "node:crypto";
 import { CodedError } from "../../base/errors.ts";
 import type { ArgumentTransform } from "../inputFields.ts";
@@ -13,11 +13,11 @@ import { freshSecret } from "../../webhooks/signature.ts";
 
 export type WebhookTransforms = Record<"publicAddress" | "freshSecret", ArgumentTransform>;
 
-/** Implementations of the tags: an address is checked before it is kept; a secret is made, and sealed for its webhook. */
+/** Implements the tags: checks a URL before it is stored; creates a secret and seals it for its webhook. */
 export function webhookTransforms(seal: Seal, policy: AddressPolicy): WebhookTransforms {
   return {
     async publicAddress(value, { member, context }) {
-      // Nobody without a token makes the service ask for names; SQL refuses them.
+      // Visitors must not cause DNS lookups; SQL refuses them.
       if (!context.claims.userId) return value;
       const address = (value as string).trim();
       try {
@@ -37,13 +37,13 @@ export function webhookTransforms(seal: Seal, policy: AddressPolicy): WebhookTra
   };
 }
 
-/** A uuid as PostgreSQL writes it; SQL says what is wrong with any other text. */
+/** A uuid as PostgreSQL writes it; SQL reports errors in any other text. */
 function canonical(id: string): string {
   const digits = id.replaceAll(/[\s{}-]/g, "").toLowerCase();
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-/** The id of a webhook to be made, and the seed from which app_private.seeded_id makes it too. */
+/** The id of a new webhook, and the seed from which app_private.seeded_id derives it too. */
 function seededId(): { seed: string; webhook: string } {
   const time = Date.now().toString(16).padStart(12, "0");
   const seed = `${time}${randomBytes(16).toString("hex")}`;

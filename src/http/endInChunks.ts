@@ -9,13 +9,14 @@ function* pieces(bytes: Buffer): Generator<Buffer> {
 }
 
 /**
- * Ends a response with a text or bytes, a piece after the other: only so is it seen how far a slow reader has come (see pace.ts).
- * A reader who leaves early is no failure.
+ * Sends a text or bytes in chunks, which is required to measure the progress of a slow reader (see pace.ts). A client
+ * that disconnects early is not an error.
  */
-export async function endInPieces(response: ServerResponse, content: string | Buffer): Promise<void> {
+export async function endInChunks(response: ServerResponse, content: string | Buffer): Promise<void> {
   if (content.length <= PIECE) return void response.end(content);
   const bytes = typeof content === "string" ? Buffer.from(content) : content;
-  // Each part of the request's way that waits for its end, and the pipeline itself, are more than the ten that Node finds usual.
+  // The middlewares that listen for the end of the response, and the pipeline itself, exceed Node's default of ten
+  // listeners.
   response.setMaxListeners(20);
   await pipeline(Readable.from(pieces(bytes)), response).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;

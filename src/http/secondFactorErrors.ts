@@ -1,13 +1,14 @@
 /**
- * What members are told whom an organization refuses because they have no second factor. SQL answers them as it does people who are no
- * members; so that nobody looks for a fault, what they do not find or may not do is answered with the reason. Of several organizations
- * the others go on: their lists leave out what is refused, and are refused themselves where nothing is left.
+ * Errors for members whom an organization refuses because they have no second factor. SQL treats them like
+ * non-members; so that nobody searches for a bug, records not found and missing permissions are reported with that
+ * reason. With several organizations, the others continue to work: their lists omit what is refused, and are refused
+ * themselves only if nothing remains.
  */
 import { GraphQLError, Kind, type DocumentNode, type SelectionSetNode } from "postgraphile/graphql";
 import { CodedError } from "../base/errors.ts";
 import type { Claims } from "./requestState.ts";
 
-/** What has nothing to do with organizations, and may be null or empty. */
+/** Fields unrelated to organizations, which may be null or empty. */
 const elsewhere = new Set(["viewer", "nearestCity", "publicProjects", "user", "__schema", "__type"]);
 
 const message =
@@ -16,8 +17,8 @@ const message =
 const details = { reason: "ORGANIZATION_REQUIRES_SECOND_FACTOR" } as const;
 
 /**
- * The error in the place of one by which a viewer was refused, or found nothing. Where other organizations go on, a permission that is
- * lacking may be one of theirs: what was said of it stays.
+ * Replaces an error by which a viewer was refused or found nothing. If other organizations remain, a missing
+ * permission may concern one of them, so that error is kept.
  */
 export function withReason(error: CodedError, claims: Claims | undefined): CodedError {
   const hides = error.code === "NOT_FOUND" || error.code === "FORBIDDEN";
@@ -29,9 +30,9 @@ export function withReason(error: CodedError, claims: Claims | undefined): Coded
 
 /**
  * The error for each field of a query that found nothing; its value becomes null.
- * @param refused keys of fields that have an error already
+ * @param refused keys of fields that already have an error
  */
-export function withheld(
+export function secondFactorErrors(
   data: Record<string, unknown>,
   refused: ReadonlySet<unknown>,
   document: DocumentNode,
@@ -50,14 +51,14 @@ export function withheld(
   return errors;
 }
 
-/** An empty list, or a connection of nothing. */
+/** An empty list, or an empty connection. */
 function hasNothing(value: unknown): boolean {
   if (Array.isArray(value)) return value.length === 0;
   const { nodes, edges, totalCount } = (value ?? {}) as Record<string, unknown>;
   return [nodes, edges].some((list) => Array.isArray(list) && list.length === 0) || totalCount === 0;
 }
 
-/** The fields of an operation by their keys in the answer, through fragments. */
+/** Fields of an operation by response key, including those in fragments. */
 function* rootFields(
   document: DocumentNode,
   { selections }: SelectionSetNode,

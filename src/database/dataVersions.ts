@@ -1,16 +1,19 @@
-/** Looks at how far the records of viewers have changed: one statement at a time, for all who ask meanwhile. */
+/**
+ * Determines the data versions that viewers' responses depend on: one statement at a time, for all requests that wait
+ * meanwhile.
+ */
 import type { Pool } from "pg";
 import type { Claims } from "./claims.ts";
 import { parseLsn } from "./position.ts";
 import type { TokenFacts } from "./tokenCheck.ts";
 
-/** What a viewer's answers depend on, as it is now; equal texts stand for equal records. */
+/** What a viewer's responses depend on, at this moment; equal texts mean equal data. */
 export interface Look {
-  /** Of the organizations that the viewer has a part in, and of the viewer. */
+  /** Versions of the viewer's organizations and of the viewer. */
   readonly own: string;
-  /** Of everything; undefined where that is too much to look at. */
+  /** Version of everything; undefined if that is too expensive to determine. */
   readonly whole: string | undefined;
-  /** How far in the log it reaches. */
+  /** WAL position up to which it is valid. */
   readonly reached: bigint;
 }
 
@@ -27,13 +30,13 @@ interface Asking {
   readonly outcome: PromiseWithResolvers<Look | undefined>;
 }
 
-/** Viewers of one statement. */
+/** Viewers per statement. */
 const MOST_VIEWERS = 50;
 
 const keyOf = ({ claims: { userId, organizationId }, facts }: Asking): string =>
   `${userId} ${organizationId} ${facts?.sessionId} ${facts?.tokenSha256?.toString("base64")}`;
 
-export class Looks {
+export class DataVersions {
   readonly #pool: Pick<Pool, "query">;
   #waiting: Asking[] = [];
   #running = false;
@@ -44,9 +47,9 @@ export class Looks {
   }
 
   /**
-   * Everything that was committed before the call is seen.
+   * Includes everything committed before the call.
    * @param facts of the viewer's token; undefined for a visitor
-   * @returns undefined where the token does not hold without reserve, something is due, or the database does not tell
+   * @returns undefined if the token needs a full check, something is due, or the database does not tell
    */
   look(claims: Claims, facts: TokenFacts | undefined): Promise<Look | undefined> {
     const asking: Asking = { claims, facts, outcome: Promise.withResolvers() };

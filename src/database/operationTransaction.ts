@@ -13,7 +13,7 @@ import { makeSetter, type PgSettings } from "./serverSettings.ts";
 import { Session } from "./session.ts";
 import { announceStatement } from "./statementEvents.ts";
 
-/** Where the statements go. */
+/** Connection for the statements. */
 export interface HeldPlace {
   readonly pool: Pool;
   readonly deadlines: Deadlines | undefined;
@@ -21,16 +21,19 @@ export interface HeldPlace {
   readonly preparedStatements: number;
 }
 
-/** It holds locks that others wait for, so it ends by itself: then its connection is closed, and nothing was kept. */
+/**
+ * It holds locks that block others, so it has a time limit: when it expires, the connection is closed and nothing is
+ * stored.
+ */
 const longestMs = 10_000;
-/** Refused as it would be at the commit, and then as it was: the next statement is of another field. */
+/** Rolled back as the commit would have been; the next statement belongs to another field. */
 const asAtCommit = [{ text: "set constraints all immediate" }, { text: "set constraints all deferred" }];
 
 /**
- * Runs all statements of an operation in one transaction: each in a savepoint, so that what is refused is undone alone, as in a
- * transaction of its own. How it ends, those say who extend it; as long as they say nothing, it is rolled back.
+ * Runs all statements of an operation in one transaction, each in a savepoint, so that a refusal only rolls back its
+ * own statement, as if it had its own transaction. Subclasses decide how it ends; by default it is rolled back.
  */
-export abstract class HeldRun<Findings> implements HeldTransaction {
+export abstract class OperationTransaction<Findings> implements HeldTransaction {
   abstract readonly isDry: boolean;
   readonly #work: OperationWork;
   #opened: Promise<{ session: Session; connection: PoolClient; release: () => void }> | undefined;
@@ -41,10 +44,10 @@ export abstract class HeldRun<Findings> implements HeldTransaction {
     this.#work = work;
   }
 
-  /** The last statements, in the transaction that is still open. @param failed whether a field was refused */
+  /** Final statements in the open transaction. @param failed whether a field was refused */
   protected abstract finish(session: Session, failed: boolean): Promise<Findings>;
 
-  /** What `withPgClient` does, in this transaction. */
+  /** Implements `withPgClient` in this transaction. */
   async run<T>(
     place: HeldPlace,
     settings: PgSettings | null,
@@ -56,7 +59,7 @@ export abstract class HeldRun<Findings> implements HeldTransaction {
     return callback(new HeldClient(this, session, settings));
   }
 
-  /** Ends it, once: what comes of it, nothing where no statement was sent. */
+  /** Ends it once and returns the result; undefined if no statement was sent. */
   end(failed = true): Promise<Findings | undefined> {
     return (this.#ended ??= this.#end(failed));
   }
@@ -75,14 +78,14 @@ export abstract class HeldRun<Findings> implements HeldTransaction {
       } finally {
         session.meter = undefined;
         session.onNotice = undefined;
-        // One that is still in a transaction is thrown away, which ends it too.
+        // A connection that is still in a transaction is discarded, which also ends it.
         connection.release(!session.reusable);
         release();
       }
     }
   }
 
-  /** One after the other, whoever asks. */
+  /** Serialized, whoever calls. */
   enqueue<T>(task: () => Promise<T>): Promise<T> {
     const result = this.#last.then(task);
     const settled = (): void => {};
@@ -123,19 +126,19 @@ export abstract class HeldRun<Findings> implements HeldTransaction {
   }
 }
 
-/** The client that the callbacks get. */
+/** The client that callbacks get. */
 class HeldClient implements NodePostgresPgClient {
-  readonly #run: HeldRun<unknown>;
+  readonly #run: OperationTransaction<unknown>;
   readonly #session: Session;
   readonly #settings: PgSettings | null;
 
-  constructor(run: HeldRun<unknown>, session: Session, settings: PgSettings | null) {
+  constructor(run: OperationTransaction<unknown>, session: Session, settings: PgSettings | null) {
     this.#run = run;
     this.#session = session;
     this.#settings = settings;
   }
 
-  /** @throws always: a statement sent past this client could commit. */
+  /** @throws always: a statement that bypasses this client could commit. */
   get rawClient(): PoolClient {
     throw new Error("A transaction that is held has no connection to hand out.");
   }
@@ -150,7 +153,7 @@ class HeldClient implements NodePostgresPgClient {
   }
 
   async #undoable<T>(text: string, work: () => Promise<T>): Promise<T> {
-    // PERF: a read may need a plan for its values, see RequestSettings.
+    // PERF: a read may need a plan for its values; see RequestSettings.
     const planned = isPlannedForValues(text) ? { plan_cache_mode: "force_custom_plan" } : {};
     const setter = makeSetter({ ...this.#settings, ...planned });
     const savepoint = { text: "savepoint of_field" };

@@ -1,6 +1,6 @@
 /**
- * Sentences that stand among the data of an answer, such as why a row of an import is refused, in the language of whoever reads them.
- * The database says them in English, as it does those of errors.
+ * Localizes sentences in data, such as why a row of an import is refused. The database returns them in English, like
+ * error messages.
  */
 import { context, lambda } from "postgraphile/grafast";
 import type { Language } from "../messages/catalogue.ts";
@@ -9,12 +9,12 @@ import { tell } from "../messages/recognize.ts";
 declare global {
   namespace GraphileConfig {
     interface Plugins {
-      ToldTextsPlugin: true;
+      LocalizedTextsPlugin: true;
     }
   }
 }
 
-/** The fields with sentences, by their types. */
+/** Fields with sentences, by type. */
 const told: Readonly<Record<string, readonly string[]>> = {
   ImportRowError: ["message"],
   LeadRowError: ["message"],
@@ -29,8 +29,8 @@ const inLanguage = (texts: Texts, language: Language): Texts =>
     ? tell(texts, language).message
     : texts?.map((text) => tell(text, language).message);
 
-export const ToldTextsPlugin: GraphileConfig.Plugin = {
-  name: "ToldTextsPlugin",
+export const LocalizedTextsPlugin: GraphileConfig.Plugin = {
+  name: "LocalizedTextsPlugin",
   version: "1.0.0",
   schema: {
     hooks: {
@@ -44,7 +44,7 @@ export const ToldTextsPlugin: GraphileConfig.Plugin = {
             plan: (...values: Parameters<NonNullable<typeof plan>>) =>
               lambda(
                 [plan(...values), context().get("language")],
-                // Nobody's language is looked for where there is nothing to say.
+                // The language is only determined if there is something to translate.
                 async ([found, language]) => {
                   const texts = found as Texts;
                   return texts?.length ? inLanguage(texts, (await language?.()) ?? "en") : texts;
