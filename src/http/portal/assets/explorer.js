@@ -4,7 +4,7 @@ import { known } from "./portal.js";
 import { createEditor, operationsOf } from "./editor.js";
 import { followSession, showEvent } from "./feed.js";
 import { domainNames, readFacts, readSchema } from "./schema.js";
-import { act, ask, element, Refused, request, session, tell } from "./session.js";
+import { act, ask, element, Refused, session, tell } from "./session.js";
 import { codeFor } from "./snippets.js";
 
 await known;
