@@ -164,7 +164,7 @@ begin
       coalesce(left(wrong, 100), 'null')), '{"field": "scopes"}');
   end if;
   if not isfinite(expires_at) or expires_at <= now() then
-    perform app_hidden.fail('BAD_USER_INPUT', 'The token would have expired already; give a moment in the future.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'The expiry must be in the future.',
       '{"field": "expiresAt"}');
   end if;
 

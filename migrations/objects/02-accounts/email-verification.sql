@@ -37,7 +37,7 @@ begin
     and v.code_sha256 = sha256(convert_to(btrim(token), 'UTF8'));
   if not found then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'This code is unknown, used, older than a day or for another account; ask for a new one.', '{"field": "token"}');
+      'This code is unknown, used, older than a day or for another account; request a new one.', '{"field": "token"}');
   end if;
   update app_public.users u set email_verified_at = now() where u.id = viewer and u.email_verified_at is null;
   select u.* into result from app_public.users u where u.id = viewer;

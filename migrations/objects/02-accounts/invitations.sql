@@ -149,7 +149,7 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such invitation.', '{"field": "id"}');
   end if;
   if app_public.organization_invites_status(invite) <> 'PENDING' then
-    perform app_hidden.fail('CONFLICT', 'This invitation is not pending any more; invite the address again.',
+    perform app_hidden.fail('CONFLICT', 'This invitation is no longer pending; invite the address again.',
       jsonb_build_object('field', 'id'));
   end if;
   return invite;

@@ -94,7 +94,7 @@ grant execute on function app_private.issue_user_otp(uuid) to plat_worker;
 
 create function app_private.refuse_code() returns void
 language sql volatile as $$
-  select app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
+  select app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; request a new one.',
     '{"field": "token"}')
 $$;
 

@@ -116,7 +116,7 @@ begin
   execute format('select %s($1)', tg_argv[1]) into lacking using new;
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
-      format('It would act in your name, and that takes the permission %s.', lacking),
+      format('It would act on your behalf, which requires the permission %s.', lacking),
       jsonb_build_object('permission', lacking));
   end if;
   return new;
@@ -343,7 +343,7 @@ declare
 begin
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
-      format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
+      format('The role %s includes the permission %s, which you cannot grant because your token does not have it.',
         role, lacking), jsonb_build_object('permission', lacking));
   end if;
 end $$;

@@ -7,7 +7,7 @@ comment on column app_public.organizations.second_factor_required_from is
   E'@masked\n\nFrom when on members without a second factor are refused its data; null where none is required.';
 comment on column app_public.organizations.second_factor_grace_days is
   E'@masked\n\nHow many days members have to get a second factor.';
-comment on constraint organizations_second_factor_grace on app_public.organizations is 'Give no less than 0 days.';
+comment on constraint organizations_second_factor_grace on app_public.organizations is 'Give at least 0 days.';
 comment on column app_public.organization_user_connections.second_factor_due_at is
   E'@masked\n\nFrom when on the member is refused the data of the organization, unless they get a second factor.';
 comment on column app_public.organization_user_connections.second_factor_reset_at is
@@ -116,7 +116,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 0 to 90 days.', '{"field": "graceDays"}');
   elsif required and not app_private.has_second_factor(app_public.current_user_id()) then
     perform app_hidden.fail('FORBIDDEN',
-      'Get a second factor for your own account first (enrollSecondFactor), so that an owner is not shut out.',
+      'Set up a second factor for your own account first (enrollSecondFactor), so that no owner is locked out.',
       '{"reason": "SECOND_FACTOR_REQUIRED"}');
   end if;
   update app_public.organizations o set
@@ -160,7 +160,7 @@ begin
   if member.id is null then
     perform app_hidden.fail('NOT_FOUND', 'This organization has no such member.', '{"field": "userId"}');
   elsif member.user_id = viewer then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Your own second factor is taken away by disableSecondFactor.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Use disableSecondFactor to remove your own second factor.',
       '{"field": "userId"}');
   end if;
   -- Administrators take nothing from owners.

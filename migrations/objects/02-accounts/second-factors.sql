@@ -209,7 +209,7 @@ begin
   perform app_private.require_password(viewer, password);
   if app_private.has_second_factor(viewer) then
     perform app_hidden.fail('CONFLICT',
-      'Your account has a second factor; take it away first (disableSecondFactor) to have another one.');
+      'Your account has a second factor; remove it first (disableSecondFactor) to set up another one.');
   end if;
   insert into app_private.second_factors as f (user_id, sealed) values (viewer, made ->> 'sealed')
     on conflict on constraint second_factors_pkey do update

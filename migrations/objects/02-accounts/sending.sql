@@ -106,7 +106,7 @@ declare
 begin
   if not exists (select from app_public.users u where u.id = viewer and u.email_verified_at is not null) then
     perform app_hidden.fail('FORBIDDEN',
-      'Confirm the email address of your account first: requestEmailVerification sends a code, verifyEmail takes it.',
+      'Verify the email address of your account first: requestEmailVerification sends a code for verifyEmail.',
       '{"reason": "EMAIL_NOT_CONFIRMED"}');
   end if;
   return viewer;
@@ -194,8 +194,8 @@ begin
   if app_private.reserve_sending(organization_id, 'MAIL', 1) = 0 then
     quota := app_private.sending_quota(organization_id, 'MAIL');
     perform app_hidden.fail('RATE_LIMITED', format(
-      'The organization has sent its %s mails of the last 24 hours to people outside of it; sendingQuotas tells when '
-      'there is room.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
+      'The organization has reached its limit of %s mails to external recipients in 24 hours; sendingQuotas shows '
+        'when it can send again.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
       greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
   end if;
 end $$;

@@ -178,7 +178,7 @@ declare
   result app_public.users;
 begin
   if cardinality(session_ids) > 100 then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'Give 100 sessions at most.', '{"field": "sessionIds", "limit": 100}');
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'Give at most 100 sessions.', '{"field": "sessionIds", "limit": 100}');
   end if;
   if exists (select from unnest(session_ids) g (id) where not exists (select from app_private.sessions s
       where s.id = g.id and s.user_id = viewer_id)) then

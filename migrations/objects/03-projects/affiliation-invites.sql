@@ -60,7 +60,7 @@ comment on constraint project_organization_invites_answered_by_id_fkey on app_pu
 comment on constraint project_organization_invites_not_owner on app_public.project_organization_invites is
   'A project has one owner; give another role.';
 comment on constraint project_organization_invites_recipient on app_public.project_organization_invites is
-  'Name the organization or an email address, one of the two.';
+  'Give either an organization or an email address.';
 comment on constraint project_organization_invites_not_oneself on app_public.project_organization_invites is
   'The organization owns the project already.';
 comment on index app_public.project_organization_invites_one_pending is
@@ -172,12 +172,12 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   elsif not app_hidden.organization_can(project.organization_id, 'project.manage') then
     perform app_hidden.fail('FORBIDDEN',
-      'This takes the permission project.manage in the organization that owns the project.',
+      'This requires the permission project.manage in the organization that owns the project.',
       '{"permission": "project.manage"}');
   elsif project.archived_at is not null then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
   elsif num_nonnulls(invited, address) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the organization or an email address, one of the two.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give either an organization or an email address.',
       '{"field": "organizationId"}');
   elsif offered is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');

@@ -100,7 +100,7 @@ declare
 begin
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
-      format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
+      format('The role %s includes the permission %s, which you cannot grant because your token does not have it.',
         role, lacking), jsonb_build_object('permission', lacking));
   end if;
 end $$;

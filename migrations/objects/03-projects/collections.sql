@@ -55,7 +55,7 @@ begin
     wanted := array(select app_hidden.record_id('projects', i.id, 'projectIds') from unnest(new.project_ids)
       with ordinality i (id, n) order by i.n);
     if cardinality(wanted) > 1000 then
-      perform app_hidden.fail('LIMIT_EXCEEDED', 'A collection has 1,000 projects at most.',
+      perform app_hidden.fail('LIMIT_EXCEEDED', 'A collection can have at most 1,000 projects.',
         '{"field": "projectIds", "limit": 1000}');
     elsif (select count(distinct w) from unnest(wanted) w) < cardinality(wanted) then
       perform app_hidden.fail('BAD_USER_INPUT', 'Name each project once.', '{"field": "projectIds"}');

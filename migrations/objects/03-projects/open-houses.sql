@@ -25,11 +25,11 @@ comment on column app_public.open_houses.capacity is 'How many people fit.';
 comment on column app_public.open_houses.rsvp_required is 'Whether visitors have to announce themselves.';
 comment on column app_public.open_houses.public is 'Whether everyone who can see the project can see it.';
 comment on constraint open_houses_capacity_range on app_public.open_houses is 'Give 1 to 100,000 people.';
-comment on constraint open_houses_order on app_public.open_houses is 'An open house ends after it starts.';
+comment on constraint open_houses_order on app_public.open_houses is 'An open house must end after it starts.';
 comment on constraint open_houses_host_id_fkey on app_public.open_houses is
   E'@fieldName host\n@backwardBehavior -*\n\nWho receives visitors.';
 comment on constraint open_houses_kept_status on app_public.open_houses is
-  'Give SCHEDULED or CANCELED; the clock says the rest.';
+  'Give SCHEDULED or CANCELED; other statuses follow from the time.';
 
 insert into app_hidden.transitions (subject, from_state, to_state, by_service) values
   ('open_house', null, 'SCHEDULED', false), ('open_house', 'SCHEDULED', 'CANCELED', false),
@@ -56,7 +56,8 @@ begin
   new.address := app_hidden.with_country(new.address, new.project_id);
   if new.host_id is not null and (tg_op = 'INSERT' or new.host_id is distinct from old.host_id)
     and not app_private.has_part(new.host_id, new.project_id) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'The host is a member of an organization with a part in the project.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'The host must be a member of an organization that takes part in the '
+      'project.',
       '{"field": "hostId"}');
   end if;
   if tg_op = 'UPDATE' and new.status <> old.status then

@@ -16,7 +16,7 @@ comment on column app_public.project_images.category is 'What it shows.';
 comment on column app_public.project_images.spec_option_ids is
   E'@writeOnly\n\nThe options that it shows, of its own project; replaces those it had.';
 comment on constraint project_images_spec_options_number on app_public.project_images is
-  'A picture shows 100 options at most.';
+  'An image can show at most 100 options.';
 
 select app_private.make_file_table('project_documents', 'project_document', parent => 'projects', list => 'documents',
   settable => '{title, category, public}');

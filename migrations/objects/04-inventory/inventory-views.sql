@@ -194,7 +194,7 @@ declare
 begin
   select k into unknown from jsonb_object_keys(f) k where not known ? k limit 1;
   if unknown is not null then
-    perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot select the units to change.', unknown),
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot be used to select the units to change.', unknown),
       '{"field": "filter"}');
   end if;
   return query execute 'select u.id from app_hidden.masked_units u where u.project_id = $1'
@@ -231,11 +231,11 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   end if;
   if (ids is null) = (filter is null) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the units by ids or by filter, one of the two.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give either ids or filter.',
       '{"field": "ids"}');
   end if;
   if price is not null and price_delta_percent is not null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give price or priceDeltaPercent, one of the two.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give either price or priceDeltaPercent.',
       '{"field": "priceDeltaPercent"}');
   end if;
   if price_delta_percent <= -100 or price_delta_percent > 1000 then
@@ -245,19 +245,20 @@ begin
   if coalesce(status, price::text, price_delta_percent::text, construction_status, estimated_delivery_date::text)
     is null then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Say what to change: status, price, priceDeltaPercent, constructionStatus or estimatedDeliveryDate.',
+      'Give a field to change: status, price, priceDeltaPercent, constructionStatus or estimatedDeliveryDate.',
       '{"field": "status"}');
   end if;
   wanted := case when coalesce(status, price::text, price_delta_percent::text) is not null then 'inventory.manage'
     else 'construction.write' end;
   if not app_hidden.project_can(project.id, project.organization_id, wanted) then
-    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', wanted),
+    perform app_hidden.fail('FORBIDDEN', format('This requires the permission %s in the project.', wanted),
       jsonb_build_object('permission', wanted));
   end if;
   -- What becomes of a price in per cent tells it.
   if price_delta_percent is not null
     and not app_hidden.project_can(project.id, project.organization_id, 'inventory.read') then
-    perform app_hidden.fail('FORBIDDEN', 'A change in per cent takes the permission inventory.read in the project.',
+    perform app_hidden.fail('FORBIDDEN', 'A change by percentage requires the permission inventory.read in the '
+      'project.',
       '{"permission": "inventory.read"}');
   end if;
   if ids is not null then
@@ -266,7 +267,7 @@ begin
     targets := array(select m from app_hidden.matching_units(project.id, filter) m limit most + 1);
   end if;
   if cardinality(targets) > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 5,000 units are changed at a time.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 5,000 units can be changed at a time.',
       jsonb_build_object('limit', most, 'field', case when ids is null then 'filter' else 'ids' end));
   end if;
   -- In the order of ids, so that two of these wait for each other instead of locking each other out.

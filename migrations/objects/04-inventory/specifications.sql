@@ -32,7 +32,7 @@ comment on constraint spec_options_element_id_fkey on app_public.spec_options is
   E'@parent\n@fieldName element\n@foreignFieldName options\n@backwardDescription What can be chosen; outsiders see '
   'what is offered.\n\nThe element.';
 comment on constraint spec_options_excluded_number on app_public.spec_options is
-  'An option excludes 100 others at most.';
+  'An option can exclude at most 100 others.';
 comment on index app_public.spec_options_sku is 'There is an option with this article number in the project already.';
 
 select app_private.make_public_table('spec_categories', 'spec_category', 'inventory.manage', 'specCategories',

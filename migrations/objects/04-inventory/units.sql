@@ -26,7 +26,7 @@ create policy managers_delete on app_public.units for delete to plat_user
 select app_private.make_record('units', 'unit', 'inventory.manage', event_permission => 'inventory.read');
 select app_private.make_state_machine('units', 'unit', steps => app_private.inventory_steps(),
   initial => array['UNRELEASED', 'AVAILABLE', 'OFF_MARKET'],
-  requirements => array[['AVAILABLE', 'price', 'A unit that is for sale needs a price.']]);
+  requirements => array[['AVAILABLE', 'price', 'A unit that is for sale must have a price.']]);
 select app_private.make_searchable('units', 'UNIT', 'concat_ws('' '', r.title, r.number)',
   'concat_ws('' '', r.subtitle, r.building, r.mls_id, (r.address).thoroughfare)',
     offered => 'r.status <> ''UNRELEASED''');
@@ -119,7 +119,7 @@ comment on constraint units_baths_range on app_public.units is 'Give 0 to 99 bat
 comment on constraint units_half_baths_range on app_public.units is 'Give 0 to 99 half baths.';
 comment on constraint units_garage_range on app_public.units is 'Give room for 0 to 99 cars.';
 comment on constraint units_sqft_range on app_public.units is 'Give 1 to 10,000,000 square feet.';
-comment on constraint units_priced on app_public.units is 'A unit that is for sale needs a price.';
+comment on constraint units_priced on app_public.units is 'A unit that is for sale must have a price.';
 comment on constraint units_project_id_fkey on app_public.units is
   E'@parent\n@fieldName project\n@foreignFieldName units\n@backwardDescription The units; those that are released for '
   'outsiders.\n\nThe project that it belongs to.';
@@ -179,7 +179,7 @@ begin
     new.hoa_fee := app_hidden.to_money(new.hoa_fee, new.currency, 'hoaFee');
   end if;
   if new.price is null and new.status not in ('UNRELEASED', 'OFF_MARKET') then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A unit that is for sale needs a price.', '{"field": "price"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A unit that is for sale must have a price.', '{"field": "price"}');
   end if;
 
   if new.lot_id is not null and (is_new or new.lot_id is distinct from old.lot_id) and not exists (

@@ -133,7 +133,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give the name of the agent, 300 characters at most.',
       '{"field": "agent.name"}');
   elsif length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 300 characters at most.', jsonb_build_object('field',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Use at most 300 characters.', jsonb_build_object('field',
       case when length(agent.brokerage) > 300 then 'agent.brokerage' else 'agent.licenseNumber' end));
   end if;
   perform app_hidden.to_e164(agent.phone, country, 'agent.phone');
@@ -260,7 +260,7 @@ begin
   select l.* into lead from app_public.leads l where l.id = message.lead_id and l.deleted_at is null;
   if lead.id is null or not app_hidden.deal_can(lead.organization_id, lead.project_id, lead.assignee_id, 'lead.write')
     then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write.', '{"permission": "lead.write"}');
+    perform app_hidden.fail('FORBIDDEN', 'This requires the permission lead.write.', '{"permission": "lead.write"}');
   end if;
   if message.merged_at is null then
     perform app_private.merge_message(message);

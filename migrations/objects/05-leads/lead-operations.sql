@@ -16,7 +16,7 @@ declare
     or app_hidden.organization_can(organization_id, 'lead.read');
 begin
   if length(agent.name) > 300 or length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 300 characters at most.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Use at most 300 characters.',
       jsonb_build_object('field', case when length(agent.name) > 300 then 'agent.name'
       when length(agent.brokerage) > 300 then 'agent.brokerage' else 'agent.licenseNumber' end));
   end if;
@@ -43,7 +43,7 @@ begin
     return found_id;
   end if;
   if nullif(btrim(agent.name), '') is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A new agent needs a name.', '{"field": "agent.name"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A new agent requires a name.', '{"field": "agent.name"}');
   end if;
   insert into app_public.agents (organization_id, name, email, phone, brokerage, license_number)
     values (agent_for.organization_id, btrim(agent.name), lower(agent.email),

@@ -100,7 +100,7 @@ begin
         or m.organization_id in (select p.organization_id from app_public.project_organizations p
           where p.project_id = new.project_id))) then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'A task is assigned to a member of the organization, or of one with a part in the project.',
+      'A task can only be assigned to a member of the organization, or of one that takes part in the project.',
       '{"field": "assigneeId"}');
   end if;
   -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says. Whoever may

@@ -101,15 +101,15 @@ declare
 begin
   perform app_hidden.require_viewer();
   if (ids is null) = (filter is null) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the leads by ids or by filter, one of the two.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Select the leads either by ids or by filter.',
       '{"field": "ids"}');
   end if;
   if change = '{}' and cardinality(added || removed) = 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Say what to change: assigneeId, unassign, addTags, removeTags, status, '
-      'falloutReasonId or falloutNote.', '{"field": "status"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give a field to change: assigneeId, unassign, addTags, removeTags, '
+      'status, falloutReasonId or falloutNote.', '{"field": "status"}');
   end if;
   if unassign and assignee_id is not null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give assigneeId or unassign, one of the two.', '{"field": "unassign"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give either assigneeId or unassign.', '{"field": "unassign"}');
   end if;
   if ids is not null then
     targets := array(select i.id from (select app_hidden.record_id('leads', g.id, 'ids') as id, min(g.place) as place
@@ -120,7 +120,7 @@ begin
       order by l.registered_at desc, l.id desc);
   end if;
   if cardinality(targets) > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 500 leads are changed at a time.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 500 leads can be changed at a time.',
       jsonb_build_object('limit', most, 'field', case when ids is null then 'filter' else 'ids' end));
   end if;
   result.dry_run := coalesce(dry_run, false);
@@ -176,7 +176,7 @@ begin
               'field', found_details::jsonb -> 'field', 'message', found_message)
             when '42501' then '{"code": "FORBIDDEN", "message": "You may not change this lead so."}'
             else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
-              from pg_class c where c.relname = violated limit 1), 'This contradicts what is there.')) end);
+              from pg_class c where c.relname = violated limit 1), 'This contradicts the existing record.')) end);
         end if;
       end;
     end loop;

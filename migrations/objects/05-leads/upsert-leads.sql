@@ -105,7 +105,7 @@ declare
 begin
   select p.* into project from app_public.projects p where p.id = project_id and p.deleted_at is null;
   if project.id is null or not app_hidden.project_can(project.id, project.organization_id, 'lead.write') then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+    perform app_hidden.fail('FORBIDDEN', 'This requires the permission lead.write in the project.',
       '{"permission": "lead.write"}');
   end if;
   if project.archived_at is not null then
@@ -152,7 +152,7 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   end if;
   if cardinality(leads) > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'A call takes 500 leads at most; send them in several.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A request can have at most 500 leads; send several requests.',
       jsonb_build_object('limit', most, 'field', 'leads'));
   end if;
   return app_private.write_leads(upsert_leads.project_id, upsert_leads.system, upsert_leads.leads::jsonb[],

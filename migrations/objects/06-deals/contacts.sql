@@ -188,7 +188,7 @@ comment on column app_public.contacts.is_signer is 'Whether the contact signs th
 comment on column app_public.contacts.ownership_percent is 'Share of the ownership, in percent.';
 comment on column app_public.contacts.notes is E'@personal\n\nInternal notes for the team.';
 comment on constraint contacts_ownership_percent_range on app_public.contacts is
-  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+  'Give a percentage above 0 and up to 100, with at most 4 decimal places.';
 
 create function app_private.tg_contacts__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

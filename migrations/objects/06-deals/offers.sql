@@ -185,19 +185,20 @@ begin
   end if;
   if negotiation.status in ('ACCEPTED', 'CANCELLED') then
     perform app_hidden.fail('INVALID_TRANSITION',
-      format('This negotiation is %s; no offer can be made in it any more.', negotiation.status),
+      format('This negotiation is %s; it accepts no further offers.', negotiation.status),
       jsonb_build_object('from', negotiation.status, 'to', 'ACTIVE', 'field', 'negotiationId', 'allowedTransitions',
         jsonb_build_array()));
   elsif pending.side = new.side then
-    perform app_hidden.fail('CONFLICT', 'An offer of this side is pending; the other side has the next word.',
+    perform app_hidden.fail('CONFLICT', 'An offer of this side is pending; the other side must answer it first.',
       jsonb_build_object('field', 'side', 'existingId', pending.id));
   elsif new.parent_id <> pending.id or (new.parent_id is not null and pending.id is null) then
     perform app_hidden.fail('CONFLICT', 'That offer is not pending in this negotiation, so it cannot be countered.',
       jsonb_strip_nulls(jsonb_build_object('field', 'parentId', 'existingId', pending.id)));
   elsif new.expires_at <= now() then
-    perform app_hidden.fail('BAD_USER_INPUT', 'An offer expires in the future.', '{"field": "expiresAt"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'The expiry of an offer must be in the future.',
+      '{"field": "expiresAt"}');
   elsif new.expires_at > now() + interval '1 year' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'An offer stands for a year at most.', '{"field": "expiresAt"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'An offer can be valid for at most a year.', '{"field": "expiresAt"}');
   end if;
   perform app_private.negotiable_claim(negotiation, 'negotiationId');
   new.price := app_hidden.to_money(new.price, negotiation.currency, 'price');

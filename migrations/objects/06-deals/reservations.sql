@@ -107,9 +107,9 @@ comment on constraint reservations_one_thing on app_public.reservations is 'Name
 comment on constraint reservations_refunded on app_public.reservations is 'A refunded reservation has no purchase.';
 comment on constraint reservations_expiration_range on app_public.reservations is 'Give 1 to 8,760 hours.';
 comment on constraint reservations_cancelled_for_a_reason on app_public.reservations is
-  'A reservation that is cancelled needs a cancellationReason or a falloutReasonId.';
+  'Cancelling a reservation requires a cancellationReason or a falloutReasonId.';
 comment on constraint reservations_accepted_terms on app_public.reservations is
-  'A reservation takes the consent to its terms.';
+  'A reservation requires consent to its terms.';
 comment on constraint reservations_unit_id_fkey on app_public.reservations is
   E'@fieldName unit\n@foreignFieldName reservations\n@backwardPermission sale.read\n@backwardDescription Its '
   'reservations, newest first; null without the permission sale.read.\n\nThe unit.';
@@ -177,7 +177,7 @@ begin
   if tg_op = 'INSERT' then
     if new.accepted_terms is distinct from true then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'A reservation takes the consent to its terms: acceptedTerms has to be true.', '{"field": "acceptedTerms"}');
+        'A reservation requires consent to its terms: acceptedTerms must be true.', '{"field": "acceptedTerms"}');
     end if;
     new.accepted_terms_at := now();
     new.executed_at := case when new.status = 'CONFIRMED' then now() end;
@@ -199,7 +199,8 @@ begin
   if new.price is distinct from old.price then
     if not is_open then
       perform app_hidden.fail('CONFLICT',
-        format('The price of a reservation that is %s does not change any more.', old.status), '{"field": "price"}');
+        format('The price of a reservation with the status %s can no longer be changed.', old.status),
+          '{"field": "price"}');
     end if;
     new.price := app_hidden.to_money(new.price, new.currency, 'price');
   end if;
@@ -266,7 +267,7 @@ begin
   select p.status, p.currency, p.reservation_expiration, p.reservation_fee, p.cancellation_fee into project
     from app_public.projects p where p.id = new.project_id;
   if project.status = 'PAUSED' then
-    perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is reserved meanwhile.');
+    perform app_hidden.fail('CONFLICT', 'Sales of this project are paused; no reservations are accepted.');
   end if;
   new.expiration := coalesce(new.expiration, project.reservation_expiration);
   if new.expiration not between 1 and 8760 then -- before the time is computed, which has an end
@@ -310,19 +311,20 @@ begin
     end if;
   elsif new.status = 'CONVERTED' then
     if new.purchase_id is null then
-      perform app_hidden.fail('CONFLICT', 'A reservation is converted into a purchase.', '{"field": "status"}');
+      perform app_hidden.fail('CONFLICT', 'Use convertLead to convert a reservation to a purchase.',
+        '{"field": "status"}');
     end if;
     new.expires_at := null;
   elsif new.status = 'CANCELLED' then
     if num_nonnulls(new.cancellation_reason, new.fallout_reason_id) = 0 then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'A reservation that is cancelled needs a cancellationReason or a falloutReasonId.',
+        'Cancelling a reservation requires a cancellationReason or a falloutReasonId.',
         '{"field": "cancellationReason"}');
     end if;
     new.cancelled_at := coalesce(new.cancelled_at, now());
   elsif new.status = 'REFUNDED' then
     if exists (select from app_public.buyers b where b.id = old.purchase_id and b.status = 'CLOSED') then
-      perform app_hidden.fail('CONFLICT', 'The purchase is closed; its reservation is not refunded any more.',
+      perform app_hidden.fail('CONFLICT', 'The purchase is closed; its reservation can no longer be refunded.',
         '{"field": "status"}');
     end if;
     new.refunded_at := now();

@@ -274,7 +274,7 @@ declare
   used app_private.agreement_codes;
 begin
   if reason is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Say why you do not sign.', '{"field": "reason"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give a reason for declining.', '{"field": "reason"}');
   end if;
   used := app_private.take_proof(turn, decline_agreement.code);
   perform app_private.act_as_signer((turn.signer).role);

@@ -200,7 +200,7 @@ begin
       '{"field": "expiration"}');
   elsif until_when > last_moment + interval '1 second' then
     perform app_hidden.fail('BAD_USER_INPUT',
-      format('The project allows %s hours at most (holdExpirationLimit)%s.', extract(epoch from most)::int / 3600,
+      format('The project allows at most %s hours (holdExpirationLimit)%s.', extract(epoch from most)::int / 3600,
         case when clock_timestamp() - hold.held_since > interval '1 minute'
           then format(', which end at %s',
             to_char(last_moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) else '' end),
@@ -230,7 +230,7 @@ begin
       as hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
     from app_public.projects p where p.id = new.project_id;
   if project.status = 'PAUSED' then
-    perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
+    perform app_hidden.fail('CONFLICT', 'Sales of this project are paused; no holds are accepted.');
   end if;
   new.expiration := coalesce(new.expiration, project.hold_expiration);
   new.holder_organization_id := case when not new.is_self_service

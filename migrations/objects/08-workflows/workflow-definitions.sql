@@ -613,7 +613,7 @@ begin
   lacking := app_private.workflow_lacks(workflow);
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
-      format('The workflow would act in your name, and that takes the permission %s.', lacking),
+      format('The workflow would act on your behalf, which requires the permission %s.', lacking),
       jsonb_build_object('permission', lacking));
   end if;
 end $$;
@@ -730,7 +730,7 @@ begin
   perform app_hidden.require_viewer();
   workflow := app_private.require_managed_workflow(app_hidden.record_id('workflows', input ->> 'id'));
   if workflow.status = 'ARCHIVED' then
-    perform app_hidden.fail('CONFLICT', 'This workflow is archived; it is not changed any more.', '{"field": "id"}');
+    perform app_hidden.fail('CONFLICT', 'This workflow is archived and can no longer be changed.', '{"field": "id"}');
   end if;
   if jsonb_typeof(input -> 'trigger') <> 'null' then
     perform app_private.check_trigger(input -> 'trigger',

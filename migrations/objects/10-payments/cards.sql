@@ -57,7 +57,7 @@ comment on column app_public.processor_cards.is_default is 'Whether it is charge
 comment on column app_public.processor_cards.removed_at is 'When it was removed.';
 comment on constraint processor_cards_user_id_fkey on app_public.processor_cards is
   E'@fieldName user\n@backwardBehavior -*\n\nThe user who added the card.';
-comment on constraint processor_cards_once on app_public.processor_cards is 'This card is there already.';
+comment on constraint processor_cards_once on app_public.processor_cards is 'This card has already been added.';
 
 -- What begins under an idempotency key, and is asked for again, goes on instead of beginning anew.
 create function app_private.claim_attempt(repeat jsonb, out key text, out answered boolean)

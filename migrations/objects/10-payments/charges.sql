@@ -108,7 +108,7 @@ comment on column app_public.processor_charges.dispute_status is
 comment on column app_public.processor_charges.metadata is
   E'@personal contract\n@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on constraint processor_charges_refunds_within on app_public.processor_charges is
-  'Refunds are never above the charge.';
+  'Refunds cannot exceed the charge.';
 comment on constraint processor_charges_card_id_fkey on app_public.processor_charges is
   E'@fieldName card\n@backwardBehavior -*\n\nThe card; null for all but its user.';
 comment on constraint processor_charges_organization_id_fkey on app_public.processor_charges is

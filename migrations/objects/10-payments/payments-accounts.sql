@@ -41,7 +41,7 @@ comment on column app_public.organization_payments_representatives.verified_at i
 comment on constraint representatives_phone_e164 on app_public.organization_payments_representatives is
   'Not a valid phone number; use one with its country code, such as +1 416 555 0123.';
 comment on constraint representatives_ownership_percent_range on app_public.organization_payments_representatives is
-  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+  'Give a percentage above 0 and up to 100, with at most 4 decimal places.';
 comment on constraint representatives_owner_of_a_quarter on app_public.organization_payments_representatives is
   'A beneficial owner has 25 percent or more; give ownershipPercent.';
 comment on constraint organization_payments_representatives_organization_id_fkey
@@ -137,7 +137,7 @@ begin
   if operation = 'updateOrganizationPaymentsRepresentative' then
     if (input ->> 'expectedVersion')::int <> result.version then
       perform app_hidden.fail('VERSION_MISMATCH',
-        'Somebody else changed this record meanwhile; read it again and repeat your change.',
+        'Somebody else has changed this record since you read it; read it again and repeat your change.',
         jsonb_build_object('currentVersion', result.version));
     end if;
     result := app_hidden.update_record(null::app_public.organization_payments_representatives,

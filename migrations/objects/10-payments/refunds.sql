@@ -86,13 +86,13 @@ begin
       then 'This charge is not paid yet.'
       when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
       when charge.status in ('FAILED', 'CANCELLED')
-        then format('A charge that is %s has nothing to give back.', charge.status)
+        then format('A charge with the status %s cannot be refunded.', charge.status)
       else 'This charge was refunded already.' end, jsonb_build_object('field', path || 'chargeId'));
   end if;
   wanted := case when input ->> 'amount' is null then rest
     else app_private.amount_of_payment(input, charge.currency, path || 'amount') end;
   if wanted > rest then
-    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
+    perform app_hidden.fail('BAD_USER_INPUT', format('The amount exceeds the refundable amount, %s.', rest),
       jsonb_build_object('field', path || 'amount'));
   end if;
   insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
@@ -125,7 +125,8 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such charge.', '{"field": "chargeId"}');
   elsif not (app_hidden.organization_can(charge.organization_id, 'finance.write')
     or coalesce(app_hidden.project_can(charge.project_id, charge.organization_id, 'finance.write'), false)) then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.', '{"permission": "finance.write"}');
+    perform app_hidden.fail('FORBIDDEN', 'This requires the permission finance.write.',
+      '{"permission": "finance.write"}');
   end if;
   attempt := app_private.claim_attempt(repeat);
   if attempt.answered then

@@ -429,7 +429,7 @@ declare
   words text[];
 begin
   if length(query) > longest then
-    perform app_hidden.fail('LIMIT_EXCEEDED', format('A query has %s characters at most.', longest),
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('A search text can have at most %s characters.', longest),
       jsonb_build_object('field', 'query', 'limit', longest));
   end if;
   cleaned := app_hidden.search_text(query);

@@ -55,7 +55,7 @@ declare
   asked app_hidden.report_query;
 begin
   if format = 'ZIP' then
-    perform app_hidden.refuse_report('Archives are made by exportOrganization alone; choose another format.', 'format');
+    perform app_hidden.refuse_report('Only exportOrganization creates archives; choose another format.', 'format');
   end if;
   asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, coalesce(group_by, '{}'),
     sort);

@@ -49,7 +49,7 @@ comment on column app_public.custom_reports.visibility is
 comment on column app_public.custom_reports.created_by_id is
   E'@inert It is read by somebody, as they see the records.\n@behavior -*\n\nWho created it.';
 comment on constraint custom_reports_project_of_visibility on app_public.custom_reports is
-  'A report for those who see its project needs a project.';
+  'A report with the visibility PROJECT requires a project.';
 comment on constraint custom_reports_organization_id_fkey on app_public.custom_reports is
   E'@parent\n'
   '@fieldName organization\n'

@@ -264,7 +264,7 @@ begin
   if chosen.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   elsif not app_hidden.organization_can(chosen.organization_id, 'report.run') then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission report.run in the organization of the project.',
+    perform app_hidden.fail('FORBIDDEN', 'This requires the permission report.run in the organization of the project.',
       '{"permission": "report.run"}');
   end if;
   select i.place - 1 into missing from unnest(floor_plan_ids) with ordinality i (id, place)

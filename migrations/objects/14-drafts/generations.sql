@@ -145,7 +145,7 @@ begin
     perform app_hidden.refuse('service_intelligence_generations', 'change');
   elsif generation.version <> expected_version then
     perform app_hidden.fail('VERSION_MISMATCH',
-      'Somebody else changed this record meanwhile; read it again and repeat your change.',
+      'Somebody else has changed this record since you read it; read it again and repeat your change.',
       jsonb_build_object('currentVersion', generation.version));
   end if;
   return generation;

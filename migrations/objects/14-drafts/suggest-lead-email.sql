@@ -22,7 +22,7 @@ begin
     perform app_hidden.refuse('leads', 'change');
   end if;
   if length(told) > 2000 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 2,000 characters at most.', '{"field": "instructions"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Use at most 2,000 characters.', '{"field": "instructions"}');
   end if;
   perform app_private.rate_limit('drafts.user', requested_by::text, 30, interval '1 hour');
   perform app_private.rate_limit('drafts.organization', lead.organization_id::text, 300, interval '1 hour');

@@ -108,10 +108,10 @@ language plpgsql stable security definer set search_path = pg_catalog, pg_temp a
 begin
   perform app_private.jobs_organization(jobs_to_change.organization_id);
   if num_nonnulls(ids, task, state, created_before, arguments) = 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Say which jobs: give ids, task, state, createdBefore or arguments.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Select the jobs by ids, task, state, createdBefore or arguments.',
       '{"field": "ids"}');
   elsif cardinality(ids) > app_private.jobs_at_once() then
-    perform app_hidden.fail('LIMIT_EXCEEDED', format('Give %s ids at most.', app_private.jobs_at_once()),
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('Give at most %s ids.', app_private.jobs_at_once()),
       jsonb_build_object('field', 'ids', 'limit', app_private.jobs_at_once()));
   end if;
   return array(select c.id::bigint from app_private.chosen_jobs(ids, task, state, created_before, arguments,

@@ -58,7 +58,8 @@ comment on constraint organization_deletions_requested_by_id_fkey on app_public.
   E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it.';
 comment on constraint organization_deletions_cancelled_by_id_fkey on app_public.organization_deletions is
   E'@fieldName cancelledBy\n@backwardBehavior -*\n\nWho cancelled it.';
-comment on index app_public.organization_deletions_one is 'The organization is to be deleted already.';
+comment on index app_public.organization_deletions_one is
+  'The deletion of the organization has already been requested.';
 comment on table app_private.deletion_readers is
   'Who is told that an organization was deleted, until they are: the owners that it had.';
 comment on column app_private.deletion_readers.email is E'@personal\n\nTheir address.';
@@ -257,7 +258,7 @@ begin
   end if;
   if exists (select from app_public.organization_deletions d where d.organization_id = organization_id
       and d.status in ('SCHEDULED', 'RUNNING')) then
-    perform app_hidden.fail('CONFLICT', 'The organization is to be deleted already.',
+    perform app_hidden.fail('CONFLICT', 'The deletion of the organization has already been requested.',
       '{"field": "organizationId"}');
   end if;
   perform app_private.refuse_deletion_under_way(organization_id);
@@ -319,7 +320,8 @@ begin
       cancelled_by_id = cancelled_by_id
     where d.organization_id = organization_id and d.status = 'SCHEDULED' returning * into result;
   if result.id is null then
-    perform app_hidden.fail('NOT_FOUND', 'This organization is not to be deleted.', '{"field": "organizationId"}');
+    perform app_hidden.fail('NOT_FOUND', 'The deletion of this organization has not been requested.',
+      '{"field": "organizationId"}');
   end if;
   perform app_private.add_job('organization_deletions__remind', job_key => 'organization deletion ' || result.id);
   return result;
