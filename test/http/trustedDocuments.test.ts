@@ -11,7 +11,11 @@ const refusal = (code: string, field: string, message: RegExp) => ({
   message: expect.stringMatching(message),
   extensions: { field },
 });
-const notFound = refusal("NOT_FOUND", "documentId", /^No document is registered under this id\. Register the documents/);
+const notFound = refusal(
+  "NOT_FOUND",
+  "documentId",
+  /^No document is registered under this id\. Register the documents/,
+);
 
 /** Documents as a database would have them, and the ids that it was asked for. */
 function library(texts: Record<string, string>, only = false) {

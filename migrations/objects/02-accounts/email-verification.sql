@@ -24,8 +24,8 @@ begin
   return true;
 end $$;
 comment on function app_public.request_email_verification() is
-  'Sends a code for verifyEmail to the email address of the viewer''s account; it lives a day and replaces the one '
-  'before. createAccount sends the first. Returns true.';
+  'Sends a code for `verifyEmail` to the email address of the viewer''s account. The code is valid for a day and '
+  'replaces the previous one; `createAccount` sends the first. Returns true.';
 
 create function app_public.verify_email(token text) returns app_public.users
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

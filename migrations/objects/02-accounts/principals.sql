@@ -10,10 +10,10 @@
 -- One line declares a table: app_private.make_principal. A check of the schema finds tables without it.
 
 comment on type app_public.principal_token is
-  'The access token that something was made with, for those who see what it made.';
+  'The access token with which a record was created, for viewers who can see the record.';
 comment on column app_public.principal_token.id is E'@notNull\n\nId of the access token, as listed for its user.';
-comment on column app_public.principal_token.name is E'@notNull\n\nWhat its user calls it.';
-comment on column app_public.principal_token.prefix is E'@notNull\n\nIts first characters, to recognise it by.';
+comment on column app_public.principal_token.name is E'@notNull\n\nName given by its user.';
+comment on column app_public.principal_token.prefix is E'@notNull\n\nFirst characters of the token, to recognize it.';
 comment on column app_public.principal_token.status is E'@notNull\n\nWhether it still works.';
 
 comment on table app_private.principal_tables is

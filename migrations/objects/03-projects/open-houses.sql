@@ -12,7 +12,8 @@ comment on table app_public.open_houses is
   E'@defaultOrder starts_at desc, id desc\n\nA time at which a project can be seen.';
 comment on column app_public.open_houses.title is 'Display title.';
 comment on column app_public.open_houses.description is 'What visitors can expect, as free text.';
-comment on column app_public.open_houses.status is E'@writeOnly\n\nCANCELED calls it off; the clock says the rest.';
+comment on column app_public.open_houses.status is
+  E'@writeOnly\n\nCANCELED cancels it; other statuses follow from the time.';
 comment on column app_public.open_houses.format is E'@filter\n\nHow it is held.';
 comment on column app_public.open_houses.starts_at is E'@filter\n\nWhen the doors open.';
 comment on column app_public.open_houses.ends_at is 'When it ends.';

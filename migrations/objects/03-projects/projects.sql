@@ -282,9 +282,8 @@ language sql stable rows 1 as $$
   order by i.category = 'HERO' desc, i.sequence, i.id limit 1
 $$;
 
-comment on function app_public.projects_avatar is 'The small picture that stands for it.';
-comment on function app_public.projects_hero is
-  'The large picture that stands for it: the first of category HERO, else the first.';
+comment on function app_public.projects_avatar is 'Logo of the project.';
+comment on function app_public.projects_hero is 'Main image: the first of category HERO, otherwise the first.';
 
 create function app_public.projects_collections(p app_public.projects) returns setof app_public.project_collections
 language sql stable as $$

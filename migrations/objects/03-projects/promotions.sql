@@ -34,7 +34,8 @@ comment on column app_public.promotions.status is
 comment on column app_public.promotions.starts_at is
   E'@filter\n\nFrom when it applies, unless it is a draft or paused.';
 comment on column app_public.promotions.ends_at is 'End of the promotion; null if open-ended.';
-comment on column app_public.promotions.applies_to is 'What the promotion applies to.';
+comment on column app_public.promotions.applies_to is
+  'Whether it covers the entire project or only the listed units, lots or floor plans.';
 comment on column app_public.promotions.stackable is 'Whether it can be combined with other promotions.';
 comment on column app_public.promotions.usage_limit is 'Maximum number of uses; null for no limit.';
 comment on column app_public.promotions.usage_count is 'Number of times it was used.';
@@ -235,9 +236,8 @@ $$;
 grant execute on function app_public.promotions_units, app_public.promotions_lots, app_public.promotions_floor_plans,
   app_public.units_promotions to plat_user, plat_anonymous;
 comment on function app_public.promotions_units is
-  E'@ordered\n\nThe units that it is for, as far as the viewer may see them; none but with the scope UNITS.';
+  E'@ordered\n\nUnits that it applies to and that the viewer can see; only with the scope UNITS.';
 comment on function app_public.promotions_lots is
-  E'@ordered\n\nThe lots that it is for, as far as the viewer may see them; none but with the scope LOTS.';
+  E'@ordered\n\nLots that it applies to and that the viewer can see; only with the scope LOTS.';
 comment on function app_public.promotions_floor_plans is
-  E'@ordered\n\nThe floor plans that it is for, as far as the viewer may see them; none but with the scope '
-  'FLOOR_PLANS.';
+  E'@ordered\n\nFloor plans that it applies to and that the viewer can see; only with the scope FLOOR_PLANS.';

@@ -32,10 +32,10 @@ comment on column app_public.price_changes.event_id is E'@behavior -*\n\nThe eve
 comment on column app_public.price_changes.subject_id is E'@behavior -*\n\nThe unit or lot.';
 comment on column app_public.price_changes.at is E'@notNull\n\nWhen it was changed.';
 comment on column app_public.price_changes.actor_id is E'@behavior -*\n\nWho changed it.';
-comment on column app_public.price_changes."from" is 'The price before; null where there was none.';
+comment on column app_public.price_changes."from" is 'Previous price; null if there was none.';
 comment on column app_public.price_changes."to" is E'@notNull\n\nThe price after.';
 comment on column app_public.price_changes.reason is 'Reason, as free text.';
-comment on column app_public.price_changes.effective_at is E'@notNull\n\nSince when it holds.';
+comment on column app_public.price_changes.effective_at is E'@notNull\n\nWhen the price took effect.';
 
 create function app_public.recently_sold_units() returns setof app_public.units
 language sql stable rows 50 as $$
@@ -47,13 +47,13 @@ language sql stable rows 50 as $$
 $$;
 
 comment on type app_public.project_abstract is
-  'The units of a project in numbers: all of them for the team, the released ones for everybody else.';
+  'Unit counts of a project: all units for the team, released ones for everybody else.';
 
 comment on column app_public.project_abstract.units_total is E'@notNull\n\nHow many units there are.';
 comment on column app_public.project_abstract.units_available is E'@notNull\n\nHow many are for sale.';
 comment on column app_public.project_abstract.units_reserved is
   E'@notNull\n\nHow many are held, reserved or under contract.';
-comment on column app_public.project_abstract.units_sold is E'@notNull\n\nHow many are sold or handed over.';
+comment on column app_public.project_abstract.units_sold is E'@notNull\n\nNumber of units sold or handed over.';
 comment on column app_public.project_abstract.units_move_in_ready is
   E'@notNull\n\nHow many of those for sale are complete.';
 comment on column app_public.project_abstract.price_min is 'Lowest price of those for sale.';
@@ -309,11 +309,11 @@ comment on function app_public.update_units is
   '@arg filter Selects the units; or give ids.\n'
   '@arg status New status.\n'
   '@arg price New price of each.\n'
-  '@arg priceDeltaPercent Changes each price by so many percent, rounded half up: -2.5 lowers it by 2.5 '
-  'percent. A unit without price stays so.\n'
+  '@arg priceDeltaPercent Changes each price by so many percent, rounded half up: -2.5 lowers it by 2.5 percent. A '
+  'unit without price stays so.\n'
   '@arg constructionStatus New construction status.\n'
   '@arg estimatedDeliveryDate New date of delivery.\n'
-  '@arg dryRun Nothing is kept; the answer shows the units as they would be.\n\n'
+  '@arg dryRun Only returns the units as they would be; nothing is changed.\n\n'
   'Changes up to 5,000 units at once, all or none of them.';
 
 comment on function app_public.recently_sold_units is

@@ -54,8 +54,11 @@ comment on column app_public.lots.metadata is
 comment on constraint lots_area_sqft_range on app_public.lots is 'Give 1 to 2,000,000,000 square feet.';
 comment on constraint lots_priced on app_public.lots is 'A lot that is for sale must have a price.';
 comment on constraint lots_project_id_fkey on app_public.lots is
-  E'@parent\n@fieldName project\n@foreignFieldName lots\n@backwardDescription The lots; those that are released for '
-  'outsiders.\n\nThe project that it belongs to.';
+  E'@parent\n'
+  '@fieldName project\n'
+  '@foreignFieldName lots\n'
+  '@backwardDescription Lots; for non-members only released ones.\n\n'
+  'The project that it belongs to.';
 comment on index app_public.lots_number is 'There is a lot with this number in the project already.';
 
 insert into app_private.event_names (subject, column_name, value, name) values ('lot', 'price', null, 'price_changed');

@@ -15,7 +15,7 @@ select app_private.make_project_record('project_contact_messages', 'contact_mess
 
 grant select on app_public.project_contact_messages to plat_user, plat_anonymous;
 
-comment on table app_public.project_contact_messages is 'What a visitor wrote to the sales office of a project.';
+comment on table app_public.project_contact_messages is 'An inquiry of a visitor to the sales office of a project.';
 comment on column app_public.project_contact_messages.lead_id is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nThe lead that the message made or joined.';
 comment on column app_public.project_contact_messages.lead_created is
@@ -37,7 +37,7 @@ comment on column app_public.project_contact_messages.phone is
   E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.project_contact_messages.company is
   E'@personal\n\nCompany that the person works or buys for.';
-comment on column app_public.project_contact_messages.text is E'@personal\n\nWhat they wrote.';
+comment on column app_public.project_contact_messages.text is E'@personal\n\nText of the inquiry.';
 comment on column app_public.project_contact_messages.address is E'@personal\n\nPostal address.';
 comment on column app_public.project_contact_messages.source is E'@impersonal\n\nCode of the source.';
 comment on column app_public.project_contact_messages.is_agent is 'Whether they say to be an agent.';
@@ -71,17 +71,16 @@ language sql stable as $$
   select m.lead_created or not exists (select from app_public.leads l where l.id = m.lead_id)
 $$;
 comment on function app_public.project_contact_messages_lead_created is
-  E'@notNull\n\nWhether the message made the lead, false where it joined one; always true for those who may not see '
-  'the '
-  'lead.';
+  E'@notNull\n\n'
+  'Whether the message created the lead; false if it was added to an existing one. Always true for viewers who may '
+  'not see the lead.';
 create function app_public.project_contact_messages_merged_at(m app_public.project_contact_messages) returns timestamptz
 language sql stable as $$
   select m.merged_at from app_public.leads l where l.id = m.lead_id
 $$;
 comment on function app_public.project_contact_messages_merged_at is
-  'When what they say was taken over into the lead: at once where the message made it; else when the owner of the '
-  'address '
-  'confirmed it, or the team accepted it; null until then, and for those who may not see the lead.';
+  'When the details were copied to the lead: at once if the message created it, otherwise when the owner of the '
+  'address confirmed them or the team accepted them. Null until then, and for viewers who may not see the lead.';
 
 create function app_public.project_contact_messages_confirmed_at(m app_public.project_contact_messages)
 returns timestamptz

@@ -164,8 +164,9 @@ end $$;
 comment on function app_public.update_lead is $$
 @arg agent The agent who introduced the lead; null for none.
 
-Changes a lead. Whoever sees own leads only gives one back with the assigneeId null: it and its deals have nobody
-assigned then, those who see all leads are told, and it is answered here for the last time.$$;
+Updates a lead. Viewers who only see their own leads return one with the `assigneeId` null: the lead and its deals
+become unassigned, members who see all leads are notified, and the response is the last one in which the viewer
+sees it.$$;
 grant execute on function app_public.create_lead, app_public.update_lead to plat_user, plat_anonymous;
 
 create function app_private.move_lead_source(source_id uuid, target_id uuid, out leads int, out buyers int)

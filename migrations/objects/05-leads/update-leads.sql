@@ -1,14 +1,14 @@
 -- Many leads changed alike: assigned, tagged, moved on. As the viewer, whose policies and grants decide about each; a
 -- lead that is refused leaves the others alone.
 
-comment on type app_public.update_leads_payload is 'What became of the leads that were to be changed.';
+comment on type app_public.update_leads_payload is 'Result of updating several leads.';
 comment on column app_public.update_leads_payload.dry_run is
   E'@notNull\n\nWhether the result only shows what would happen.';
 comment on column app_public.update_leads_payload.updated_count is E'@notNull\n\nHow many were changed.';
 comment on column app_public.update_leads_payload.unchanged_count is E'@notNull\n\nHow many were so already.';
 comment on column app_public.update_leads_payload.refused_count is E'@notNull\n\nHow many were refused.';
 comment on column app_public.update_leads_payload.rows is
-  E'@notNull\n\nWhat became of each lead: in the order of ids, or newest registration first.';
+  E'@notNull\n\nResult per lead, in the order of `ids`, or newest registration first.';
 
 create function app_private.projects_with_part(user_id uuid, project_ids uuid[]) returns setof uuid
 language sql stable security definer rows 10 set search_path = pg_catalog, pg_temp as $$
@@ -205,12 +205,12 @@ comment on function app_public.update_leads is
   E'@arg ids The leads, 500 at most; or give filter.\n'
   '@arg filter Selects the leads, 500 at most; or give ids.\n'
   '@arg assigneeId The member who works on them from now on.\n'
-  '@arg unassign Leaves them to nobody; whoever sees own leads only gives them back so.\n'
+  '@arg unassign Removes the assignee. Viewers who only see their own leads return them this way.\n'
   '@arg addTags Tags that they get besides those that they have.\n'
   '@arg removeTags Tags that they lose.\n'
   '@arg status New status.\n'
   '@arg falloutReasonId Why they were lost; required for the status LOST.\n'
   '@arg falloutNote Why they were lost, in words.\n'
   '@arg dryRun Only reports what would happen; nothing is changed.\n\n'
-  'Changes up to 500 leads alike, each whole or not at all: the answer says of each whether it was changed, was so '
-  'already or was refused, and why. One event for each that was changed.';
+  'Applies the same change to up to 500 leads, each entirely or not at all. The result says for each whether it '
+  'was updated, unchanged or refused, and why. Each updated lead causes one event.';

@@ -7,7 +7,7 @@
 -- Of one with signers, their signatures make the status: see signing.sql.
 
 select app_private.make_deal_child('agreements', 'agreement', 'agreements',
-  'What is, or was to be, signed, latest first',
+  'Agreements, signed or to be signed, latest first',
   own => 'status <> ''DRAFT''');
 select app_private.make_state_machine('agreements', 'agreement',
   steps => array[

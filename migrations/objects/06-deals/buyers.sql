@@ -114,7 +114,7 @@ comment on constraint buyers_lead_id_fkey on app_public.buyers is
 comment on constraint buyers_user_id_fkey on app_public.buyers is
   E'@fieldName user\n'
   '@foreignFieldName purchases\n'
-  '@backwardDescription What the user buys, as far as the viewer may see it.\n\n'
+  '@backwardDescription Purchases of the user that the viewer can see.\n\n'
   'User account of the buyer; set when the buyer accepts the invitation.';
 comment on constraint buyers_unit_id_fkey on app_public.buyers is
   E'@fieldName unit\n@backwardBehavior -*\n\nThe unit that is bought.';

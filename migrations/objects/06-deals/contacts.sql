@@ -167,7 +167,7 @@ comment on function app_private.make_buyer_list(text, text, text, text, text) is
   'The list of a purchase of what hangs on it, or on the lead it came from. of_lead: which rows c of the lead are '
   'those of the purchase b, where a lead may have several.';
 
-select app_private.make_deal_child('contacts', 'contact', 'contacts', 'Who else has to do with it, latest first');
+select app_private.make_deal_child('contacts', 'contact', 'contacts', 'Other people involved, latest first');
 
 grant insert (lead_id, buyer_id, role, name, first_name, last_name, legal_name, email, phone, address, company,
   is_signer, ownership_percent, notes), update (role, name, first_name, last_name, legal_name, email, phone, address,

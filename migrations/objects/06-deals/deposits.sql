@@ -77,7 +77,7 @@ grant insert (offer_id) on app_public.deposits to plat_user;
 comment on table app_public.deposits is
   E'@defaultOrder sequence asc, id asc\n'
   '@foreignKey (offer_id) references binding_offers (id)|@forwardBehavior -*|@foreignFieldName '
-  'deposits|@backwardDescription The deposits of whoever made it, in order.\n\n'
+  'deposits|@backwardDescription Deposits of the lead or buyer who made the offer, in order.\n\n'
   'A payment of a lead or buyer before closing.';
 comment on column app_public.deposits.reservation_id is
   'The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.';
@@ -99,7 +99,7 @@ comment on column app_public.deposits.percent_base is
   'Amount that the percentage is calculated from. Default: PURCHASE_PRICE. Null with a fixed amount.';
 comment on column app_public.deposits.amount_fixed is
   E'@behavior -*\n\nWhat is due since it was asked for or paid, whatever becomes of the price.';
-comment on column app_public.deposits.amount_paid is 'Amount paid so far.';
+comment on column app_public.deposits.amount_paid is 'Total amount received.';
 comment on column app_public.deposits.amount_refunded is 'Amount refunded so far, including refunds of its charges.';
 comment on column app_public.deposits.amount_to_return is
   'Amount still to be returned by wire or cheque; reduced when `amountRefunded` is recorded.';

@@ -59,7 +59,7 @@ comment on column app_public.negotiations.offer_expiration_hours is
   'Hours after which an offer expires, if it has no `expiresAt`.';
 comment on column app_public.negotiations.opened_at is 'When it began.';
 comment on column app_public.negotiations.closed_at is
-  'When it was accepted, rejected or called off, or its last offer ran out; null while it goes on.';
+  'When it was accepted, rejected or cancelled, or its last offer expired; null while it is active.';
 comment on column app_public.negotiations.notes is
   E'@personal\n@masked\n\nNotes of the seller; takes the permission sale.strategy.';
 comment on column app_public.negotiations.cancellation_reason is

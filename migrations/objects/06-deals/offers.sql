@@ -120,7 +120,7 @@ comment on column app_public.offer_responses.manual is
   'Whether the team entered the response on behalf of the buyer.';
 comment on column app_public.offer_responses.comments is E'@personal\n\nFree text to the other side.';
 comment on column app_public.offer_responses.fallout_reason_id is 'Why it was rejected.';
-comment on column app_public.offer_responses.responded_by_id is 'Who answered.';
+comment on column app_public.offer_responses.responded_by_id is 'User who answered.';
 comment on constraint offer_responses_once on app_public.offer_responses is 'This offer was answered already.';
 comment on constraint offer_responses_project_id_fkey on app_public.offer_responses is
   E'@behavior -*\n@backwardBehavior -*\n\nThe project that it belongs to.';
@@ -130,7 +130,7 @@ comment on constraint offer_responses_offer_id_fkey on app_public.offer_response
 comment on constraint offer_responses_fallout_reason_id_fkey on app_public.offer_responses is
   E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy it was rejected.';
 comment on constraint offer_responses_responded_by_id_fkey on app_public.offer_responses is
-  E'@fieldName respondedBy\n@backwardBehavior -*\n\nWho answered.';
+  E'@fieldName respondedBy\n@backwardBehavior -*\n\nUser who answered.';
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('offer', 'status', 'COUNTERED', 'countered'), ('offer', 'status', 'ACCEPTED', 'accepted'),

@@ -287,8 +287,8 @@ begin
 end $$;
 comment on function app_public.update_personalization is
   E'@arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.\n\n'
-  'Changes a personalization or takes its next step. A buyer chooses, hands in and calls off; the rest is up '
-  'to the sales team.';
+  'Updates a personalization or its status. Buyers can select options, submit and cancel; all other changes are '
+  'made by the sales team.';
 grant execute on function app_public.create_personalization, app_public.update_personalization to plat_user,
   plat_anonymous;
 

@@ -308,5 +308,6 @@ comment on function app_public.personalizations_total is
 comment on function app_public.personalizations_allowed_transitions is
   E'@notNull\n\nStatus transitions that the viewer can make.';
 comment on function app_public.personalizations_warnings is
-  E'@notNull\n\nWhat somebody should look at: required elements without a choice, options that do not go together, '
-  'what construction has overtaken, a day that is over.';
+  E'@notNull\n\n'
+  'Warnings: required elements without a selection, incompatible options, options past their construction phase, a '
+  'missed deadline.';

@@ -49,7 +49,7 @@ comment on column app_public.reservations.project_id is E'@filter projectIds\n\n
 comment on column app_public.reservations.unit_id is E'@filter\n\nId of the unit. Set either this or `lotId`.';
 comment on column app_public.reservations.lot_id is E'@filter\n\nId of the lot. Set either this or `unitId`.';
 comment on column app_public.reservations.lead_id is E'@filter\n\nThe lead who reserves.';
-comment on column app_public.reservations.buyer_id is 'The buyer, where they made it themselves.';
+comment on column app_public.reservations.buyer_id is 'The buyer, if they made the reservation themselves.';
 comment on column app_public.reservations.purchase_id is 'The purchase that it became; none after REFUNDED.';
 comment on column app_public.reservations.assignee_id is 'The member who works on it: that of the lead.';
 comment on column app_public.reservations.status is E'@filter\n\nCurrent status.';
@@ -66,9 +66,9 @@ comment on column app_public.reservations.premium_snapshot is
   'Lot premium when the reservation was created; never changes.';
 comment on column app_public.reservations.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.reservations.fee is
-  'What it costs, as the project had it when it was made; paid as its feeDeposit.';
+  'Reservation fee of the project at the time of the reservation; paid as `feeDeposit`.';
 comment on column app_public.reservations.cancellation_fee is
-  'What is kept when it is cancelled, as the project had it when it was made.';
+  'Cancellation fee of the project at the time of the reservation.';
 comment on column app_public.reservations.occupancy_type is 'Intended use of the home.';
 comment on column app_public.reservations.occupancy_type_other is
   E'@personal\n\nIntended use in words, if `occupancyType` is OTHER.';
@@ -120,7 +120,7 @@ comment on constraint reservations_lead_id_fkey on app_public.reservations is
   E'@fieldName lead\n@foreignFieldName reservations\n@backwardDescription The reservations, newest first.\n\nThe lead '
   'who reserves.';
 comment on constraint reservations_buyer_id_fkey on app_public.reservations is
-  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer, where they made it themselves.';
+  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer, if they made the reservation themselves.';
 comment on constraint reservations_purchase_id_fkey on app_public.reservations is
   E'@fieldName purchase\n@backwardBehavior -*\n\nThe purchase that it became; none after REFUNDED.';
 comment on constraint reservations_user_id_fkey on app_public.reservations is
@@ -448,7 +448,7 @@ grant execute on function app_public.reservations_total_contract_price, app_publ
   app_public.units_active_reservation, app_public.users_reservations to plat_user, plat_anonymous;
 comment on function app_public.reservations_total_contract_price is E'@notNull\n\nPrice including the chosen options.';
 comment on function app_public.reservations_ppsf is 'Price per square foot: of the home, or of the land for a lot.';
-comment on function app_public.reservations_notes is 'What the sales team noted; null for the buyer.';
+comment on function app_public.reservations_notes is 'Internal notes of the sales team; null for the buyer.';
 comment on function app_public.reservations_metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted; null for the buyer.';
 comment on function app_public.reservations_allowed_transitions is
@@ -500,6 +500,6 @@ language sql stable as $$
     or app_private.is_reason_of_buyer(r.id, r.cancellation_reason)) then r.cancellation_reason end
 $$;
 comment on function app_public.reservations_cancellation_reason is
-  'Why it was cancelled, in words; for the buyer where they cancelled it themselves.';
+  'Reason for the cancellation, as free text. Visible to the buyer if they cancelled it themselves.';
 grant execute on function app_public.reservations_cancellation_reason, app_public.negotiations_cancellation_reason,
   app_private.is_reason_of_buyer to plat_user, plat_anonymous;

@@ -42,7 +42,7 @@ comment on column app_public.escalation_tickets.input is
   E'@personal\n@secret\n@behavior -*\n\nWhat the actions need to know.';
 comment on column app_public.escalation_tickets.status is E'@filter\n\nCurrent status.';
 comment on column app_public.escalation_tickets.status_changed_at is 'When the status last changed.';
-comment on column app_public.escalation_tickets.kind is E'@filter\n\nWhat the ticket is about.';
+comment on column app_public.escalation_tickets.kind is E'@filter\n\nReason for the ticket.';
 comment on column app_public.escalation_tickets.priority is E'@filter\n\nUrgency of the ticket.';
 comment on column app_public.escalation_tickets.title is E'@personal\n\nSummary of what happened.';
 comment on column app_public.escalation_tickets.description is E'@personal\n\nDetailed description of what happened.';
@@ -73,7 +73,7 @@ comment on constraint escalation_tickets_organization_id_fkey on app_public.esca
   '@fieldName organization\n'
   '@foreignFieldName escalationTickets\n'
   '@backwardPermission org.member\n'
-  '@backwardDescription What waits for a decision, or was decided, latest first; null for non-members.\n\n'
+  '@backwardDescription Escalation tickets, open and decided, latest first; null for non-members.\n\n'
   'The organization.';
 comment on constraint escalation_tickets_project_id_fkey on app_public.escalation_tickets is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';

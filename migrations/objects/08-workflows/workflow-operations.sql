@@ -383,7 +383,7 @@ end $$;
 comment on function app_public.pause_workflow_execution is $$
 @arg id The execution; it has to be RUNNING.
 @arg reason Reason, as free text.
-@arg resume_at When it resumes by itself; omitted: when somebody resumes it.
+@arg resume_at When it resumes automatically. Default: when a user resumes it.
 
 Pauses an execution once its current step has finished. Requires the permission workflow.run.$$;
 

@@ -55,8 +55,8 @@ comment on constraint exports_organization_id_fkey on app_public.exports is
   E'@fieldName organization\n'
   '@foreignFieldName exports\n'
   '@backwardPermission org.member\n'
-  '@backwardDescription The files that the viewer asked for, those of everybody for whoever has the permission '
-  'report.manage, latest first; null for non-members.\n\n'
+  '@backwardDescription Exports requested by the viewer, or by anybody with the permission report.manage, latest '
+  'first; null for non-members.\n\n'
   'The organization.';
 comment on constraint exports_project_id_fkey on app_public.exports is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
