@@ -139,8 +139,8 @@ export class TokenLookUp {
     if (rows.length === 0) return;
     throw refusal(
       this.#ofAgents
-        ? "Agents take an access token that was made for them: createAccessToken with audience: MCP."
-        : "This access token was made for agents, and is taken at /mcp alone: create one with audience: API.",
+        ? "Agents need an access token for MCP: createAccessToken with audience: MCP."
+        : "This access token is for agents and accepted only at /mcp: create one with audience: API.",
     );
   }
 

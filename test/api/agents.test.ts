@@ -88,7 +88,7 @@ test("a token is taken where it was made for, and nowhere else", async () => {
   expect((await world.person(ofApi).ask(viewer)).data).toEqual({ viewer: { id: world.owen.id } });
   const atApi = await world.person(ofAgents).ask(viewer);
   expect(atApi.status).toBe(401);
-  expect(atApi.errors![0]!.message).toMatch(/^This access token was made for agents/);
+  expect(atApi.errors![0]!.message).toMatch(/^This access token is for agents/);
   // One process that knows it from /mcp does not take it either.
   await connect(ofAgents);
   expect((await world.person(ofAgents).ask(viewer)).status).toBe(401);
