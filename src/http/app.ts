@@ -193,7 +193,11 @@ export function createApp(deps: AppDeps): Express {
   }))
     if (notices) app.all(path, onlyMethods("POST"), rawBody, inTurn(notices));
   app.use(jobConsole());
-  if (config.explorer) app.use(portal(config.production ? undefined : deps.demo));
+  if (config.explorer) {
+    const { schema, authenticate } = deps;
+    const reference = schema && { schema, authenticate, production: config.production };
+    app.use(portal({ demo: config.production ? undefined : deps.demo, reference }));
+  }
   app.use(notFound, refuse(deps.languageOfUser));
   return app;
 }

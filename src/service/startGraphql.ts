@@ -135,6 +135,7 @@ export interface Graphql {
     | "calendars"
     | "consent"
     | "mcp"
+    | "schema"
     | "languageOfUser"
   > & { live: Live };
   /** Ends event streams, and refuses others. */
@@ -405,6 +406,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
         ...pagesOf(options, { pool, pages, addresses, integrations }),
         // What is not registered is asked by nobody then, agents included.
         ...(!trustedDocumentsOnly && {
+          schema: () => pgl.getSchema(),
           mcp: {
             authenticate: createAuthenticator({ pool, keys: jwtKeys, audience: "MCP" }),
             schema: () => pgl.getSchema(),
