@@ -20,7 +20,7 @@ export interface StatementRecorder {
   ran(statement: AskedStatement, rows: readonly unknown[]): void;
 }
 
-/** The one transaction of an operation that is undone, or judged before it is committed; see src/database/heldRun.ts. */
+/** The one transaction of an operation that is undone, or judged before it is committed; see src/database/operationTransaction.ts. */
 export interface HeldTransaction {
   /** Whether it is undone in any case. */
   readonly isDry: boolean;

@@ -1,7 +1,7 @@
 /** Tags of answers: equal ones stand for equal answers, by what the compiled query reads and how far that has changed. */
 import { createHash } from "node:crypto";
 import type { Claims } from "../database/claims.ts";
-import type { Looks } from "../database/looks.ts";
+import type { DataVersions } from "../database/dataVersions.ts";
 import type { Reads, ReadsOf } from "../database/reads.ts";
 import type { TokenFacts } from "../database/tokenCheck.ts";
 import type { CompiledQuery } from "./compiledQueries.ts";
@@ -26,15 +26,15 @@ const viewerOf = ({ userId, tokenId, organizationId, scopes }: Claims) => [
 
 export class EntityTags {
   readonly #load: () => Promise<ReadsOf>;
-  readonly #looks: Looks;
+  readonly #dataVersions: DataVersions;
   readonly #known = new WeakMap<CompiledQuery, Reads>();
 
   #reads: Promise<ReadsOf> | undefined;
 
   /** @param load is called once, when somebody asks */
-  constructor(load: () => Promise<ReadsOf>, looks: Looks) {
+  constructor(load: () => Promise<ReadsOf>, dataVersions: DataVersions) {
     this.#load = load;
-    this.#looks = looks;
+    this.#dataVersions = dataVersions;
   }
 
   async #catalog(): Promise<ReadsOf> {
@@ -56,7 +56,7 @@ export class EntityTags {
     }
     const { reach } = reads;
     if (reach === "unknown") return undefined;
-    const look = await this.#looks.look(asked.claims, asked.facts);
+    const look = await this.#dataVersions.look(asked.claims, asked.facts);
     const records = reach === "own" ? look?.own : look?.whole;
     if (!look || records === undefined) return undefined;
     const { query, operationName, variables, claims, language } = asked;

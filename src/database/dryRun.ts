@@ -1,4 +1,4 @@
-import { HeldRun } from "./heldRun.ts";
+import { OperationTransaction } from "./operationTransaction.ts";
 import type { Session, Statement } from "./session.ts";
 
 /** An event as visible to the viewer. */
@@ -48,7 +48,7 @@ const one = async <T>(session: Session, statements: Statement[]): Promise<T> =>
  * A dry run: the transaction is inspected, as far as the viewer may see its effects, and rolled back. `COMMIT` is not
  * among the statements that this file can send.
  */
-export class DryRun extends HeldRun<DryRunFindings> {
+export class DryRun extends OperationTransaction<DryRunFindings> {
   override readonly isDry = true;
 
   protected override async finish(session: Session): Promise<DryRunFindings> {

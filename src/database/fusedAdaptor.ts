@@ -10,7 +10,7 @@ import { eventLoop } from "../admission/eventLoop.ts";
 import type { FairSemaphore } from "../admission/fairSemaphore.ts";
 import { workOf } from "../admission/operationWork.ts";
 import type { Deadlines } from "./deadlines.ts";
-import { HeldRun } from "./heldRun.ts";
+import { OperationTransaction } from "./operationTransaction.ts";
 import { FusedClient } from "./fusedClient.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { Session } from "./session.ts";
@@ -89,7 +89,7 @@ function makeWithPgClient(
     ): Promise<T> => {
       // Created before a connection is taken: invalid settings must not cost one.
       const work = workOf(pgSettings);
-      if (work?.heldTransaction instanceof HeldRun)
+      if (work?.heldTransaction instanceof OperationTransaction)
         return work.heldTransaction.run(
           { pool, deadlines, connections, preparedStatements },
           pgSettings,

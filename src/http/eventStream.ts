@@ -9,7 +9,7 @@ import type { EventFilter } from "../live/batch.ts";
 import { EventStream } from "../live/eventStream.ts";
 import type { Live } from "../live/live.ts";
 import { sequenceOf } from "../live/sequence.ts";
-import { tellErrors } from "../messages/tellErrors.ts";
+import { localizeErrors } from "../messages/localizeErrors.ts";
 import { type LanguageOfUser, viewerLanguage } from "./viewerLanguage.ts";
 import { requestState } from "./requestState.ts";
 
@@ -102,7 +102,7 @@ export function eventStream(live: Live, languageOfUser?: LanguageOfUser): Reques
       position: after ?? head,
       tell: (error) => {
         const [told] = errorBody(error, state.id).errors;
-        tellErrors([told!], language);
+        localizeErrors([told!], language);
         state.errorCodes.add(error.code);
         return JSON.stringify({ message: told!.message, ...told!.extensions });
       },

@@ -1,14 +1,14 @@
 import type { Request, RequestHandler, Response } from "express";
 import { internalMessage } from "../base/errors.ts";
 import { LARGE_COST, operations, REFUSAL_HOLD_MS } from "../admission/semaphores.ts";
-import { tellErrors } from "../messages/tellErrors.ts";
+import { localizeErrors } from "../messages/localizeErrors.ts";
 import { viewerLanguageOnce, type LanguageOfUser } from "./viewerLanguage.ts";
 import { OperationWork } from "../admission/operationWork.ts";
 import { isStranger, partyOf } from "../admission/party.ts";
 import { queryLimits } from "../admission/queryLimits.ts";
 import { answerText } from "./answerText.ts";
 import { compressed, isCompressible } from "./compression.ts";
-import { endInPieces } from "./inPieces.ts";
+import { endInChunks } from "./endInChunks.ts";
 import { POSITION_HEADER, type Positions } from "../database/position.ts";
 import { answerUnchanged, type Tag, type TagOf, tellTag, wantsTag } from "./entityTags.ts";
 import { turnOf } from "./inTurn.ts";
@@ -99,7 +99,7 @@ async function send(
     }
   }
   response.writeHead(status, headers);
-  await endInPieces(response, content);
+  await endInChunks(response, content);
 }
 
 /** Answers a compiled query without its plan; returns the JSON text, or undefined. */
@@ -160,7 +160,7 @@ async function answerOperation(
     const answer = result.json as Answer;
     if (answer.errors) {
       completeErrors(answer, state);
-      tellErrors(answer.errors, await language());
+      localizeErrors(answer.errors, await language());
     }
     const position = tellPosition(response, positions, work);
     if (position !== undefined) answer.extensions = { ...answer.extensions, position };

@@ -7,7 +7,7 @@ import { literalPath } from "./literalPath.ts";
 import type { RequestState } from "./requestState.ts";
 import { retryAfter } from "./retryAfter.ts";
 import { failureForLog, toCodedError, viewerOf } from "./toCodedError.ts";
-import { withReason } from "./withheld.ts";
+import { withReason } from "./secondFactorErrors.ts";
 
 const noMessages = new Map<string, never>();
 

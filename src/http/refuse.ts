@@ -2,7 +2,7 @@ import type { ErrorRequestHandler, RequestHandler } from "express";
 import { CodedError, errorBody } from "../base/errors.ts";
 import { refusalType } from "./accept.ts";
 import type { Language } from "../messages/catalogue.ts";
-import { tellErrors } from "../messages/tellErrors.ts";
+import { localizeErrors } from "../messages/localizeErrors.ts";
 import { viewerLanguage, type LanguageOfUser } from "./viewerLanguage.ts";
 import { stopReading } from "./rawRefusal.ts";
 import { requestState } from "./requestState.ts";
@@ -61,7 +61,7 @@ export const refuse =
     if (!request.complete && !state.isDrained) response.once("finish", () => stopReading(request));
     const body = errorBody(coded, state.id);
     const answer = (language: Language) => {
-      tellErrors(body.errors, language);
+      localizeErrors(body.errors, language);
       response
         .status(coded.status)
         .type(`${refusalType(request.headers.accept)}; charset=utf-8`)

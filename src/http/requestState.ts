@@ -52,7 +52,7 @@ export interface RequestState {
   readonly sentFiles: string[];
   /** Whether the rest of the body is read although the request is refused. */
   isDrained: boolean;
-  /** How the transaction of the operation ends, if not by default; see src/database/heldRun.ts. */
+  /** How the transaction of the operation ends, if not by default; see src/database/operationTransaction.ts. */
   held?: ((work: OperationWork) => HeldTransaction) | undefined;
   /** Language of messages, determined on first use. */
   language: (() => Language | Promise<Language>) | undefined;

@@ -6,7 +6,7 @@ import { errorBody } from "../base/errors.ts";
 import type { OperationWork } from "../admission/operationWork.ts";
 import { queryLimits } from "../admission/queryLimits.ts";
 import type { Language } from "../messages/catalogue.ts";
-import { tellErrors } from "../messages/tellErrors.ts";
+import { localizeErrors } from "../messages/localizeErrors.ts";
 import type { RequestState, SubscriptionResult } from "./requestState.ts";
 
 /** Idle time after which a comment is sent as a keep-alive (ms). */
@@ -55,7 +55,7 @@ export async function writeSubscription(
     clearInterval(heartbeat);
   });
   const write = async (result: SubscriptionResult) => {
-    if (result.errors) tellErrors(result.errors as never, language);
+    if (result.errors) localizeErrors(result.errors as never, language);
     const text = JSON.stringify(result);
     if (!response.write(next(text))) await once(response, "drain", { signal: gone.signal }).catch(() => {});
   };

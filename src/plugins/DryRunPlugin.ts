@@ -6,8 +6,8 @@ import { GraphQLError } from "postgraphile/graphql";
 import { workOf } from "../admission/operationWork.ts";
 import { CodedError, signInFirst } from "../base/errors.ts";
 import { DryRun, type DryRunFindings } from "../database/dryRun.ts";
-import type { HeldRun } from "../database/heldRun.ts";
-import type { JudgedEvents } from "../database/judgedRun.ts";
+import type { OperationTransaction } from "../database/operationTransaction.ts";
+import type { ReviewedEvents } from "../database/reviewedTransaction.ts";
 import { effectsOf, type EvaluateConditions } from "../operations/effects.ts";
 import { isDryRun } from "../operations/dryRun.ts";
 
@@ -42,7 +42,8 @@ export const DryRunPlugin: GraphileConfig.Plugin = {
         const { schema, document, operationName, variableValues } = args;
         const { isSignedIn, pgSettings } = args.contextValue as Grafast.Context;
         const work = workOf(pgSettings);
-        const given = work?.heldTransaction as HeldRun<DryRunFindings | JudgedEvents> | undefined;
+        const given = work?.heldTransaction as
+          OperationTransaction<DryRunFindings | ReviewedEvents> | undefined;
         try {
           if (!given && !isDryRun(schema, document, operationName, variableValues ?? {})) return await next();
           if (!isSignedIn) throw signInFirst();

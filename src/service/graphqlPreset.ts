@@ -57,7 +57,7 @@ import { SubscriptionsPlugin } from "../plugins/SubscriptionsPlugin.ts";
 import type { Subscriptions } from "../live/subscriptions.ts";
 import { SignedTextsPlugin } from "../plugins/SignedTextsPlugin.ts";
 import { SignInPlugin } from "../plugins/SignInPlugin.ts";
-import { ToldTextsPlugin } from "../plugins/ToldTextsPlugin.ts";
+import { LocalizedTextsPlugin } from "../plugins/LocalizedTextsPlugin.ts";
 import type { IntegrationTransforms } from "../operations/inputs/integrations.ts";
 import { proveSigningCode } from "../operations/inputs/codes.ts";
 import type { PaymentTransforms } from "../operations/inputs/payments.ts";
@@ -177,7 +177,7 @@ const plugins: GraphileConfig.Plugin[] = [
   SignInPlugin,
   NearestCityPlugin,
   SearchPlugin,
-  ToldTextsPlugin,
+  LocalizedTextsPlugin,
   PublicQueriesPlugin,
   SubscriptionsPlugin,
 ];

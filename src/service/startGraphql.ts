@@ -2,7 +2,7 @@
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator, type Authenticator } from "../auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "../auth/loginToken.ts";
-import { Looks } from "../database/looks.ts";
+import { DataVersions } from "../database/dataVersions.ts";
 import { ReadsOf } from "../database/reads.ts";
 import { EntityTags } from "../compiled/entityTags.ts";
 import type { MismatchListener } from "../compiled/compiledQueries.ts";
@@ -386,7 +386,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
       pool.query("select app_private.note_configured_apps($1)", [oauth?.issuer ?? null]),
     ]);
     const positions = new Positions(system.rows[0]!.id);
-    const entityTags = new EntityTags(() => ReadsOf.load(pool), new Looks(pool));
+    const entityTags = new EntityTags(() => ReadsOf.load(pool), new DataVersions(pool));
     return {
       transport: {
         pgl,

@@ -15,7 +15,7 @@ import type { DraftProvider } from "../providers/drafts/index.ts";
 import type { SmsProvider } from "../providers/sms/index.ts";
 import type { Seal } from "../secrets/seal.ts";
 import { callWebhook, type Call } from "./callWebhook.ts";
-import { handOver, type Message } from "./handOver.ts";
+import { sendTextMessage, type Message } from "./sendTextMessage.ts";
 import { batch, keyOf, placeOf, type Computations, type DueStep, type StepItem } from "./steps.ts";
 
 /** Maximum number of calls in flight per process. */
@@ -215,7 +215,8 @@ export class Calls {
   async #call({ type }: Step, run: Run): Promise<CallResult> {
     const { executionId, attempt, noted, result } = run;
     const { sms, seal, loopback, timeoutMs, log } = this.#options;
-    if (noted) return { executionId, attempt, input: await handOver(sms, noted.message, noted.notedAt) };
+    if (noted)
+      return { executionId, attempt, input: await sendTextMessage(sms, noted.message, noted.notedAt) };
     if ("error" in result) return result;
     if (type === "DRAFT_WITH_AI")
       return { executionId, attempt, ...(await this.#draft(run.call, result.input)) };

@@ -47,20 +47,23 @@ export interface Kills {
 /**
  * @param seconds for which it is killed, at least each kind once
  * @param restMs milliseconds that each client rests between two requests
+ * @param onDisk whether the archive, the files and the mails are on disk: an hour makes some 19 GB of them, more than memory has room for
  * @throws what does not hold.
  */
 export async function playRandomKills({
   seconds,
   seed,
   restMs = 0,
+  onDisk = false,
 }: {
   seconds: number;
   seed: number;
   restMs?: number;
+  onDisk?: boolean;
 }): Promise<Kills> {
   const random = randomFrom(seed);
   await using folder = await demoFolder();
-  await using data = await temporaryFolder();
+  await using data = await temporaryFolder(undefined, { onDisk });
   // As in production: fast, it would lose what was committed a moment ago.
   const archiveFolder = join(data.path, "archive");
   await mkdir(archiveFolder, { mode: 0o711 });

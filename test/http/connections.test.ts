@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { expect, test } from "@jest/globals";
 import { connectionLimits, countByAddress } from "../../src/http/connectionLimits.ts";
-import { endInPieces } from "../../src/http/inPieces.ts";
+import { endInChunks } from "../../src/http/endInChunks.ts";
 import { listen, type ListenOptions } from "../../src/http/listen.ts";
 import { handshakes } from "../../src/admission/semaphores.ts";
 import { testCertificate } from "../harness/certificate.ts";
@@ -23,7 +23,7 @@ async function start(options: Partial<ListenOptions> = {}) {
       } catch {
         return; // The client was cut off.
       }
-      await endInPieces(response, String(received)[0]!.repeat(Number(request.url!.slice(1))));
+      await endInChunks(response, String(received)[0]!.repeat(Number(request.url!.slice(1))));
     },
     { port: 0, host: "127.0.0.1", cert, key, ...options },
   );

@@ -8,7 +8,7 @@ import { buildSchema, GraphQLInputObjectType } from "graphql";
 import { negotiate } from "../../src/http/accept.ts";
 import { healthz, readyz } from "../../src/http/health.ts";
 import { admitBody } from "../../src/http/body.ts";
-import { endInPieces } from "../../src/http/inPieces.ts";
+import { endInChunks } from "../../src/http/endInChunks.ts";
 import { turnOf } from "../../src/http/inTurn.ts";
 import { keepPace } from "../../src/http/pace.ts";
 import { idempotencyFacts } from "../../src/http/idempotencyFacts.ts";
@@ -174,7 +174,7 @@ describe("a reader of an answer in pieces", () => {
 
   test("may leave early", async () => {
     await expect(
-      endInPieces(
+      endInChunks(
         reader((response) => void response.destroy()),
         text,
       ),
@@ -184,7 +184,7 @@ describe("a reader of an answer in pieces", () => {
   test("whose line fails is a fault", async () => {
     const fault = new Error("The disk is full.");
     await expect(
-      endInPieces(
+      endInChunks(
         reader((response) => void response.destroy(fault)),
         text,
       ),

@@ -5,7 +5,7 @@ import { catalogues } from "../../src/messages/catalogue.ts";
 import { acceptedLanguage, languageOf } from "../../src/messages/language.ts";
 import { tell } from "../../src/messages/recognize.ts";
 import { codeMessages, pageMessages } from "../../src/messages/sourceMessages.ts";
-import { tellErrors } from "../../src/messages/tellErrors.ts";
+import { localizeErrors } from "../../src/messages/localizeErrors.ts";
 
 describe("a sentence", () => {
   test("has a key, and is told in each language", () => {
@@ -79,7 +79,7 @@ describe("errors", () => {
       message: `Variable "$input.${field}" has an invalid value: Give a whole number.`,
       extensions: { code: "BAD_USER_INPUT", field } as Record<string, unknown>,
     }));
-    tellErrors(errors, "de");
+    localizeErrors(errors, "de");
     expect(errors[0]!.extensions).toMatchObject({ field: "email", key: "variableHasAnInvalidValue" });
     expect((errors[0]!.extensions.fields as { path: string }[]).map(({ path }) => path)).toEqual([
       "email",
@@ -94,7 +94,7 @@ describe("errors", () => {
       path: ["x"],
       extensions: { code: "FORBIDDEN" },
     };
-    tellErrors([error], "en");
+    localizeErrors([error], "en");
     expect(error.extensions).toEqual({ code: "FORBIDDEN", key: "youDoNotHavePermissionTo" });
   });
 });

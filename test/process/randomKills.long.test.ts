@@ -12,7 +12,7 @@ const seed = Number(process.env.SEED ?? Date.now() % 100_000);
 test(
   "nothing is lost, done twice or stuck, whatever is killed and when",
   async () => {
-    const kills = await playRandomKills({ seconds, seed });
+    const kills = await playRandomKills({ seconds, seed, onDisk: true });
     process.stderr.write(`SEED=${seed}: ${JSON.stringify(kills)}\n`);
   },
   (seconds + 400) * 1_000,

@@ -3,7 +3,7 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { Client } from "pg";
-import { handOver, type Message } from "../../src/workflows/handOver.ts";
+import { sendTextMessage, type Message } from "../../src/workflows/sendTextMessage.ts";
 import type { Workflows } from "../../src/workflows/runner.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { notice, sidOf, startTwilioServer, type TwilioServer } from "../providers/twilioServer.ts";
@@ -194,9 +194,9 @@ test("segments are counted as the networks do", async () => {
 test("a process that was stopped between note and call hands nothing over", async () => {
   const provider = server.provider();
   const one: Message = { result: "SEND", id: "1", to: freshNumber(), body: "Hello", known: [] };
-  expect(await handOver(provider, one, performance.now() - 30_000)).toEqual({ result: "ABSENT" });
+  expect(await sendTextMessage(provider, one, performance.now() - 30_000)).toEqual({ result: "ABSENT" });
   expect(server.messages.filter(({ to }) => to === one.to)).toEqual([]);
-  expect(await handOver(provider, one, performance.now())).toMatchObject({
+  expect(await sendTextMessage(provider, one, performance.now())).toMatchObject({
     result: "TAKEN",
     status: "ACCEPTED",
   });

@@ -16,12 +16,15 @@ const repository = resolve(folder, "../..");
 export async function build(to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   const schemaFile = join(repository, "schema.graphql");
-  const compiled = promisify(execFile)(join(repository, "node_modules/.bin/tsc"), [
-    "-p",
-    folder,
-    "--outDir",
-    to,
-  ]);
+  const compile = (project: string) =>
+    promisify(execFile)(join(repository, "node_modules/.bin/tsc"), [
+      "-p",
+      join(folder, project),
+      "--outDir",
+      to,
+    ]);
+  // The command line writes the modules that it shares with the client again: those of the client are to stay, for older runtimes.
+  const compiled = compile("tsconfig.cli.json").then(() => compile("tsconfig.json"));
   const files = generate(buildSchema(await readFile(schemaFile, "utf8")));
   await Promise.all([
     compiled,

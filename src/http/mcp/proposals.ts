@@ -4,7 +4,7 @@
  */
 import { createHash, createHmac } from "node:crypto";
 import { CodedError } from "../../base/errors.ts";
-import type { JudgedEvents } from "../../database/judgedRun.ts";
+import type { ReviewedEvents } from "../../database/reviewedTransaction.ts";
 import { isSameText } from "../../secrets/isSameText.ts";
 
 /** A proposal and its author. */
@@ -46,7 +46,7 @@ const madeAt = (id: string): number =>
  * Digest of the effects of an operation: equal as long as the changed records are the same. Ids of new records and
  * timestamps differ each time and do not count.
  */
-export function fingerprint({ events, moreEvents }: JudgedEvents): string {
+export function fingerprint({ events, moreEvents }: ReviewedEvents): string {
   const created = events.filter(({ name }) => name.endsWith(".created"));
   const began = Math.min(...created.map(({ subjectId }) => madeAt(subjectId))) - 1_000;
   const made = new Map<string, string>();
@@ -70,7 +70,7 @@ export function createProposals(secret: string) {
       .digest("base64url")
       .slice(0, 32);
   return {
-    issue(proposed: Proposed, events: JudgedEvents): { proposal: string; expiresAt: string } {
+    issue(proposed: Proposed, events: ReviewedEvents): { proposal: string; expiresAt: string } {
       const until = Date.now() + MINUTES * 60_000;
       const expires = until.toString(36).padStart(lengths.expires, "0");
       const print = fingerprint(events);
@@ -81,7 +81,7 @@ export function createProposals(secret: string) {
      * Returns a function that compares the effects on execution with the approved ones.
      * @throws CodedError BAD_USER_INPUT for a proposal by another viewer, of another operation, or expired
      */
-    read(proposal: string, proposed: Proposed): (events: JudgedEvents) => void {
+    read(proposal: string, proposed: Proposed): (events: ReviewedEvents) => void {
       const expires = proposal.slice(0, lengths.expires);
       const print = proposal.slice(lengths.expires, lengths.expires + lengths.fingerprint);
       const proof = proposal.slice(lengths.expires + lengths.fingerprint);

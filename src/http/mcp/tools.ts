@@ -14,7 +14,7 @@ import type { HeldTransaction, OperationWork } from "../../admission/operationWo
 import { CodedError } from "../../base/errors.ts";
 import type { Claims } from "../../database/claims.ts";
 import { DryRun } from "../../database/dryRun.ts";
-import { JudgedRun, type JudgedEvents } from "../../database/judgedRun.ts";
+import { ReviewedTransaction, type ReviewedEvents } from "../../database/reviewedTransaction.ts";
 import { checkDocument } from "../plugins/QueryLimitsPlugin.ts";
 import type { createProposals, Proposed } from "./proposals.ts";
 import { searchSchema } from "./searchSchema.ts";
@@ -23,7 +23,7 @@ import { searchSchema } from "./searchSchema.ts";
 export interface InsideAnswer {
   data?: Record<string, unknown> | null;
   errors?: { message: string; extensions?: Record<string, unknown> }[];
-  extensions?: { effects?: JudgedEvents } & Record<string, unknown>;
+  extensions?: { effects?: ReviewedEvents } & Record<string, unknown>;
 }
 
 /** A request to the endpoint. */
@@ -287,7 +287,7 @@ const registerCommit: Register = (server, agent) => {
         const answer = await ask({
           query: documentOf(schema, proposed),
           variables: { input: given.input },
-          held: (work) => new JudgedRun(work, judge),
+          held: (work) => new ReviewedTransaction(work, judge),
           idempotencyKey,
         });
         if (answer.errors) return refused(answer);

@@ -1,7 +1,7 @@
 import type { execute } from "postgraphile/grafast";
 import { getOperationAST, GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
 import { CodedError, internalMessage, isErrorCode } from "../../base/errors.ts";
-import { withheld } from "../withheld.ts";
+import { secondFactorErrors } from "../secondFactorErrors.ts";
 import { executionError, validationError } from "../graphqlErrors.ts";
 import { findRequestState, type RequestState, type SubscriptionResult } from "../requestState.ts";
 import { inSpan } from "../../tracing/spans.ts";
@@ -102,7 +102,9 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
                 if (operation?.operation === "query" && result.data) {
                   const refused = new Set(errors.map(({ path }) => path?.[0]));
                   const { selectionSet } = operation;
-                  errors.push(...withheld(result.data, refused, args.document, selectionSet, state?.claims));
+                  errors.push(
+                    ...secondFactorErrors(result.data, refused, args.document, selectionSet, state?.claims),
+                  );
                 }
                 if (errors.length === 0) return result;
                 const response = requestContext.expressv4?.res;

@@ -12,7 +12,7 @@ function* pieces(bytes: Buffer): Generator<Buffer> {
  * Sends a text or bytes in chunks, which is required to measure the progress of a slow reader (see pace.ts). A client
  * that disconnects early is not an error.
  */
-export async function endInPieces(response: ServerResponse, content: string | Buffer): Promise<void> {
+export async function endInChunks(response: ServerResponse, content: string | Buffer): Promise<void> {
   if (content.length <= PIECE) return void response.end(content);
   const bytes = typeof content === "string" ? Buffer.from(content) : content;
   // The middlewares that listen for the end of the response, and the pipeline itself, exceed Node's default of ten

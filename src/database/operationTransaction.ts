@@ -32,7 +32,7 @@ const asAtCommit = [{ text: "set constraints all immediate" }, { text: "set cons
  * Runs all statements of an operation in one transaction, each in a savepoint, so that a refusal only rolls back its
  * own statement, as if it had its own transaction. Subclasses decide how it ends; by default it is rolled back.
  */
-export abstract class HeldRun<Findings> implements HeldTransaction {
+export abstract class OperationTransaction<Findings> implements HeldTransaction {
   abstract readonly isDry: boolean;
   readonly #work: OperationWork;
   #opened: Promise<{ session: Session; connection: PoolClient; release: () => void }> | undefined;
@@ -127,11 +127,11 @@ export abstract class HeldRun<Findings> implements HeldTransaction {
 
 /** The client that callbacks get. */
 class HeldClient implements NodePostgresPgClient {
-  readonly #run: HeldRun<unknown>;
+  readonly #run: OperationTransaction<unknown>;
   readonly #session: Session;
   readonly #settings: PgSettings | null;
 
-  constructor(run: HeldRun<unknown>, session: Session, settings: PgSettings | null) {
+  constructor(run: OperationTransaction<unknown>, session: Session, settings: PgSettings | null) {
     this.#run = run;
     this.#session = session;
     this.#settings = settings;

@@ -32,7 +32,7 @@ export function withReason(error: CodedError, claims: Claims | undefined): Coded
  * The error for each field of a query that found nothing; its value becomes null.
  * @param refused keys of fields that already have an error
  */
-export function withheld(
+export function secondFactorErrors(
   data: Record<string, unknown>,
   refused: ReadonlySet<unknown>,
   document: DocumentNode,

@@ -31,7 +31,7 @@ function told(message: string, language: Language): Omit<BadField, "path"> {
  * Says the errors of an answer in a language and gives each its `key` and `parameters`. `fields` are all bad fields that are known, the
  * one of the error first: those that the database found, or those of all variables that could not be read.
  */
-export function tellErrors(errors: Outgoing[], language: Language): void {
+export function localizeErrors(errors: Outgoing[], language: Language): void {
   for (const error of errors) {
     const extensions = (error.extensions ??= {});
     const { field, code } = extensions;

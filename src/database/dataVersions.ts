@@ -36,7 +36,7 @@ const MOST_VIEWERS = 50;
 const keyOf = ({ claims: { userId, organizationId }, facts }: Asking): string =>
   `${userId} ${organizationId} ${facts?.sessionId} ${facts?.tokenSha256?.toString("base64")}`;
 
-export class Looks {
+export class DataVersions {
   readonly #pool: Pick<Pool, "query">;
   #waiting: Asking[] = [];
   #running = false;

@@ -9,7 +9,7 @@ import { tell } from "../messages/recognize.ts";
 declare global {
   namespace GraphileConfig {
     interface Plugins {
-      ToldTextsPlugin: true;
+      LocalizedTextsPlugin: true;
     }
   }
 }
@@ -29,8 +29,8 @@ const inLanguage = (texts: Texts, language: Language): Texts =>
     ? tell(texts, language).message
     : texts?.map((text) => tell(text, language).message);
 
-export const ToldTextsPlugin: GraphileConfig.Plugin = {
-  name: "ToldTextsPlugin",
+export const LocalizedTextsPlugin: GraphileConfig.Plugin = {
+  name: "LocalizedTextsPlugin",
   version: "1.0.0",
   schema: {
     hooks: {

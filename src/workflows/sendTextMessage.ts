@@ -15,20 +15,20 @@ export interface Message {
 }
 
 /** For how long after it was recorded a message may be sent; recovery looks for it after one minute. */
-const handOverWithinMs = 20_000;
+const sendWithinMs = 20_000;
 
 /**
  * Sends a message, or looks it up; the result is for app_private.step_send_sms. Never throws.
  * @param notedAt `performance.now()` of this process, no later than the message was recorded
  */
-export async function handOver(
+export async function sendTextMessage(
   sms: SmsProvider,
   message: Message,
   notedAt: number,
 ): Promise<Record<string, unknown>> {
   const { result, id, to, body, known } = message;
   // A process that was suspended is too late: another one may have looked it up.
-  if (result === "SEND" && performance.now() - notedAt > handOverWithinMs) return { result: "ABSENT" };
+  if (result === "SEND" && performance.now() - notedAt > sendWithinMs) return { result: "ABSENT" };
   try {
     if (result === "SEND") return { result: "TAKEN", ...(await sms.send({ id, to, body })) };
     const found = await sms.find({ id, to, body, known, since: new Date(message.since!) });

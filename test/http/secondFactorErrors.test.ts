@@ -2,7 +2,7 @@
 import { expect, test } from "@jest/globals";
 import { parse, type OperationDefinitionNode } from "graphql";
 import { CodedError } from "../../src/base/errors.ts";
-import { withReason, withheld } from "../../src/http/withheld.ts";
+import { secondFactorErrors, withReason } from "../../src/http/secondFactorErrors.ts";
 
 const reason = "ORGANIZATION_REQUIRES_SECOND_FACTOR";
 const message =
@@ -47,7 +47,7 @@ function answered(
 ) {
   const document = parse(query);
   const { selectionSet } = document.definitions[0] as OperationDefinitionNode;
-  const errors = withheld(data, new Set(refused), document, selectionSet, claims);
+  const errors = secondFactorErrors(data, new Set(refused), document, selectionSet, claims);
   return { data, errors };
 }
 

@@ -1,0 +1,52 @@
+/** Reads the command line: which command is meant, and its options. */
+import { parseArgs } from "node:util";
+import { type Command, type Option, UsageError, type Values } from "./command.ts";
+
+/** Options of every command. */
+export const commonOptions = {
+  url: { type: "string", value: "URL", description: "Address of the service; PLAT_URL." },
+  organization: {
+    type: "string",
+    short: "o",
+    value: "SLUG",
+    description: "Organization to act for, by id or slug; PLAT_ORGANIZATION.",
+  },
+  profile: {
+    type: "string",
+    value: "NAME",
+    description: "Profile to use, one for each service and person; PLAT_PROFILE, `default` if omitted.",
+  },
+  json: { type: "boolean", description: "Write results as JSON, for programs." },
+  help: { type: "boolean", short: "h", description: "Show this help." },
+} as const satisfies Record<string, Option>;
+
+/** The command that arguments begin with, and how many of them name it; the longest name wins. */
+export function commandOf(commands: readonly Command[], args: readonly string[]): Command | undefined {
+  const words = args.filter((word) => !word.startsWith("-"));
+  return commands
+    .filter(({ name }) => name.split(" ").every((word, index) => words[index] === word))
+    .toSorted((a, b) => b.name.length - a.name.length)[0];
+}
+
+/** @throws UsageError for options that the command has not, or values that are missing */
+export function parse(
+  args: readonly string[],
+  command: Command | undefined,
+): { values: Values; positionals: string[] } {
+  const definitions: Record<string, Option> = { ...command?.options, ...commonOptions };
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: Object.fromEntries(
+        Object.entries(definitions).map(([name, { type, short, multiple }]) => [
+          name,
+          { type, ...(short && { short }), ...(multiple && { multiple }) },
+        ]),
+      ),
+    });
+    return { values: values as Values, positionals: positionals.slice(command?.name.split(" ").length ?? 0) };
+  } catch (error) {
+    throw new UsageError((error as Error).message.split(". ")[0]!.replace(/\.?$/, "."));
+  }
+}

@@ -1,0 +1,58 @@
+/** Where `plat` keeps which service it talks to, and the token: a file that only its owner can read. */
+import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { UsageError } from "./command.ts";
+
+/** A service with the token of one person. */
+export interface Profile {
+  /** The address of the service, such as `https://localhost:8443`. */
+  readonly url?: string;
+  readonly token?: string;
+  /** The organization that commands act for where none is named, by id or slug. */
+  readonly organization?: string;
+  /** Certificates that are trusted beside those of the system, in PEM. */
+  readonly certificate?: string;
+}
+
+type Profiles = Record<string, Profile>;
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The file of the profiles: `plat/profiles.json` in the folder of configurations. */
+export function profilesFile(env: Env): string {
+  const folder = env["XDG_CONFIG_HOME"] || join(env["HOME"] || homedir(), ".config");
+  return join(folder, "plat", "profiles.json");
+}
+
+async function readProfiles(env: Env): Promise<Profiles> {
+  let text: string;
+  try {
+    text = await readFile(profilesFile(env), "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
+    throw error;
+  }
+  try {
+    return JSON.parse(text) as Profiles;
+  } catch {
+    throw new UsageError(`${profilesFile(env)} is not valid JSON: mend it, or delete it and sign in again.`);
+  }
+}
+
+/** The profile of a name; empty where there is none. */
+export async function readProfile(env: Env, name: string): Promise<Profile> {
+  return (await readProfiles(env))[name] ?? {};
+}
+
+/** Stores a profile, or removes it where undefined is given. A reader sees the former file or the new one, whole. */
+export async function writeProfile(env: Env, name: string, profile: Profile | undefined): Promise<void> {
+  const profiles = await readProfiles(env);
+  if (profile) profiles[name] = profile;
+  else delete profiles[name];
+  const file = profilesFile(env);
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const fresh = `${file}.${process.pid}`;
+  await writeFile(fresh, `${JSON.stringify(profiles, undefined, 2)}\n`, { mode: 0o600 });
+  await chmod(fresh, 0o600);
+  await rename(fresh, file);
+}

@@ -1,0 +1,28 @@
+/** Operations that several commands send. */
+import type { TypedDocument } from "../index.ts";
+
+/** A document of the command line; its types are said where it is written. */
+export const operation = <Result, Variables = object>(text: string): TypedDocument<Result, Variables> =>
+  text as unknown as TypedDocument<Result, Variables>;
+
+export interface OwnOrganization {
+  role: string;
+  organization: { id: string; slug: string; name: string } | null;
+}
+
+export const ORGANIZATIONS = operation<{
+  viewer: {
+    id: string;
+    email: string | null;
+    fullName: string;
+    username: string;
+    isOperator: boolean;
+    organizations: OwnOrganization[];
+  } | null;
+}>(
+  "{ viewer { id email fullName username isOperator organizations { role organization { id slug name } } } }",
+);
+
+export const ORGANIZATION = operation<{ organization: { id: string; slug: string } | null }, { id: string }>(
+  "query ($id: ID!) { organization(id: $id) { id slug } }",
+);
