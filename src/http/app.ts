@@ -90,6 +90,8 @@ export interface AppDeps {
   readonly mcp?: McpDeps;
   /** Registered documents. Default: none. */
   readonly documents?: TrustedDocuments;
+  /** Served schema, for the reference as Markdown. Default: no such reference. */
+  readonly schema?: McpDeps["schema"];
   /** Demo users for signing in at the portal; never in production. Default: none. */
   readonly demo?: Demo;
   /** Run after authentication and before the body is read, in this order. */

@@ -89,7 +89,7 @@ export interface PortalDeps {
   /** As whom visitors may sign in with one click; nobody where omitted. */
   demo?: Demo | undefined;
   /** The served schema, as Markdown for whoever may read it; without it, nobody is given it so. */
-  reference?: undefined | {
+  reference?: {
     schema: () => PromiseLike<GraphQLSchema> | GraphQLSchema;
     authenticate: Authenticate;
     /** Whether it is for signed-in viewers only. */

@@ -126,16 +126,14 @@ export async function textForAgents(reference: readonly { name: string; path: st
   const [, ...parts] = (await read("docs/README.md")).split(/^## /m);
   const listed = new Set<string>();
   const linesOf = async (part: string) => {
-    const found = [...part.matchAll(/\[([^\]]+)\]\(([^)#]+)\)/g)].map(([, title, href]) => ({
-      title: title!,
-      file: posix.join("docs", href!),
-    }));
-    const fresh = found.filter(({ file }) => pages.has(file) && !listed.has(file) && listed.add(file));
+    const found = [...part.matchAll(/\]\(([^)#]+)\)/g)].map(([, href]) => posix.join("docs", href!));
+    const fresh = found.filter((file) => pages.has(file) && !listed.has(file) && listed.add(file));
     return Promise.all(
-      fresh.map(
-        async ({ title, file }) =>
-          `- [${title}](/guides/${pages.get(file)}.md): ${beginningOf(await read(file))}`,
-      ),
+      fresh.map(async (file) => {
+        const text = await read(file);
+        const title = /^# (.*)$/m.exec(text)?.[1] ?? file;
+        return `- [${title}](/guides/${pages.get(file)}.md): ${beginningOf(text)}`;
+      }),
     );
   };
   const forCallers = await linesOf(parts[0] ?? "");

@@ -1,5 +1,10 @@
 /** Types of `entries.js`, for the service; browsers take the file as it is. */
-import type { GraphQLField, GraphQLInputField, GraphQLNamedType, GraphQLOutputType } from "postgraphile/graphql";
+import type {
+  GraphQLField,
+  GraphQLInputField,
+  GraphQLNamedType,
+  GraphQLOutputType,
+} from "postgraphile/graphql";
 import type { Facts } from "../facts.ts";
 
 export const domainNames: readonly string[];

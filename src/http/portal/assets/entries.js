@@ -64,7 +64,9 @@ export function codesOf({ kind, name, about }, inputFields, facts) {
   return [
     ...(fields.length ? ["BAD_USER_INPUT"] : []),
     ...(isMutation && !isOpen ? ["UNAUTHENTICATED", "FORBIDDEN"] : []),
-    ...(isMutation && fields.some((/** @type {any} */ one) => /^id$|Id$/.test(one.name)) ? ["NOT_FOUND"] : []),
+    ...(isMutation && fields.some((/** @type {any} */ one) => /^id$|Id$/.test(one.name))
+      ? ["NOT_FOUND"]
+      : []),
     ...(isMutation ? ["CONFLICT"] : []),
     ...(isMutation && stateNameOf(about, facts.states) && has("status") ? ["INVALID_TRANSITION"] : []),
     ...(isMutation && (has("unitId") || has("lotId")) ? ["INVENTORY_UNAVAILABLE"] : []),
