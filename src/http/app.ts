@@ -22,7 +22,7 @@ import { agentsOnly, mcp, protectedResource, type McpDeps } from "./mcp/endpoint
 import { jsonOnly } from "./mediaType.ts";
 import type { ApiNumbers, Metrics } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
-import { type Demo, portal } from "./portal.ts";
+import { type Demo, portal, type PortalDeps } from "./portal.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { rawBody } from "./rawBody.ts";
 import { requestId } from "./requestId.ts";
@@ -99,6 +99,11 @@ export interface AppDeps {
   /** Run when `request.body` is the validated GraphQL request, in this order; includes idempotency. */
   readonly beforeGraphql?: readonly RequestHandler[];
 }
+
+const portalDeps = ({ config: { production }, schema, authenticate, demo }: AppDeps): PortalDeps => ({
+  demo: production ? undefined : demo,
+  reference: schema && { schema, authenticate, production },
+});
 
 /** Assembles the middlewares in the order in which they handle a request. Does not listen: see `listen.ts`. */
 export function createApp(deps: AppDeps): Express {
@@ -195,11 +200,7 @@ export function createApp(deps: AppDeps): Express {
   }))
     if (notices) app.all(path, onlyMethods("POST"), rawBody, inTurn(notices));
   app.use(jobConsole());
-  if (config.explorer) {
-    const { schema, authenticate } = deps;
-    const reference = schema && { schema, authenticate, production: config.production };
-    app.use(portal({ demo: config.production ? undefined : deps.demo, reference }));
-  }
+  if (config.explorer) app.use(portal(portalDeps(deps)));
   app.use(notFound, refuse(deps.languageOfUser));
   return app;
 }
