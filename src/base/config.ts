@@ -19,8 +19,12 @@ export interface Config {
   readonly dataDir: string;
   /** Undefined: no archiving. */
   readonly archive: { readonly folder: string; readonly timeoutSeconds: number } | undefined;
-  /** Connection of the owner role; undefined for the embedded database. */
+  /** Connection of the owner role to the server; undefined for the embedded database. */
   readonly databaseUrl: string | undefined;
+  /** Where a pooler stands between. */
+  readonly poolerUrl: string | undefined;
+  /** Whether the statements of the API have names, by which the server keeps them prepared. */
+  readonly preparedStatements: boolean;
   readonly authenticatorUrl: string | undefined;
   readonly workerUrl: string | undefined;
   /** Prefix of the login roles that migrating creates. */
@@ -161,13 +165,16 @@ function addresses({ read, must }: SettingsReader) {
 }
 
 function database({ read, must }: SettingsReader, production: boolean) {
-  const databaseUrl = read("DATABASE_URL");
+  const directUrl = read("DIRECT_DATABASE_URL");
+  const databaseUrl = directUrl ?? read("DATABASE_URL");
   const folder = read("ARCHIVE_DIR");
   const timeoutSeconds = must("ARCHIVE_TIMEOUT");
   return {
     dataDir: must("DATA_DIR"),
     archive: folder ? Object.freeze({ folder, timeoutSeconds }) : undefined,
     databaseUrl,
+    poolerUrl: directUrl && read("DATABASE_URL"),
+    preparedStatements: must("PREPARED_STATEMENTS"),
     authenticatorUrl: read("AUTHENTICATOR_URL"),
     workerUrl: read("WORKER_URL"),
     rolePrefix: must("ROLE_PREFIX"),

@@ -58,14 +58,18 @@ function* incomplete({ env, read }: SettingsReader): Generator<string> {
 }
 
 function* databaseConflicts({ env, read }: SettingsReader, { mode, production }: Start): Generator<string> {
-  const databaseUrl = read("DATABASE_URL");
+  const directUrl = read("DIRECT_DATABASE_URL");
+  const databaseUrl = directUrl ?? read("DATABASE_URL");
   const authenticatorUrl = read("AUTHENTICATOR_URL");
-  for (const name of ["AUTHENTICATOR_URL", "WORKER_URL"] as const)
+  for (const name of ["DIRECT_DATABASE_URL", "AUTHENTICATOR_URL", "WORKER_URL"] as const)
     if (read(name) && !env.DATABASE_URL) yield `${name} needs DATABASE_URL beside it.`;
   if (env.ROLE_PREFIX?.trim() && !env.DATABASE_URL)
     yield "ROLE_PREFIX needs DATABASE_URL beside it: the embedded database has one installation.";
   if (databaseUrl && !authenticatorUrl && !env.AUTHENTICATOR_URL && !new URL(databaseUrl).password)
-    yield "DATABASE_URL carries no password, so AUTHENTICATOR_URL has to say how the API logs in.";
+    yield `${directUrl ? "DIRECT_DATABASE_URL" : "DATABASE_URL"} carries no password, so AUTHENTICATOR_URL has to say how the API logs in.`;
+  for (const name of ["DATABASE_URL", "AUTHENTICATOR_URL"] as const)
+    if (directUrl && new URL(read(name) ?? directUrl).searchParams.has("options") && read(name))
+      yield `${name} has options, which a pooler hands on to nobody: set them for the role with "alter role".`;
   if (authenticatorUrl && !read("WORKER_URL") && !env.WORKER_URL && !new URL(authenticatorUrl).password)
     yield "AUTHENTICATOR_URL carries no password, so WORKER_URL has to say how background work logs in.";
   for (const name of ["JWT_KEYS", "SECRET_KEYS"] as const)

@@ -194,6 +194,18 @@ export const settings = {
       "Connection of a login that owns a PostgreSQL 18 database, which is then used instead of the embedded one; see docs/deployment.md.",
     parse: databaseUrl,
   }),
+  DIRECT_DATABASE_URL: setting({
+    defaultText: "DATABASE_URL",
+    description:
+      "Connection to the server itself, with the same login, where DATABASE_URL leads to a pooler that shares sessions: for migrations, locks, LISTEN and background work; see docs/scaling.md.",
+    parse: databaseUrl,
+  }),
+  PREPARED_STATEMENTS: setting({
+    default: "1",
+    description:
+      "0 for a pooler that keeps no track of prepared statements, such as PgBouncer before 1.21: the API then sends its statements without names, and the server plans each again.",
+    parse: flag,
+  }),
   AUTHENTICATOR_URL: setting({
     defaultText: "derived from DATABASE_URL",
     description:

@@ -9,7 +9,8 @@ import { parseArgs } from "node:util";
 import { anonymous, type Claims } from "../database/claims.ts";
 import { loadConfig } from "../base/config.ts";
 import { onConnection } from "../database/onConnection.ts";
-import { authenticatorUrl, ownerUrl } from "../database/roles.ts";
+import { ownerUrl } from "../database/roles.ts";
+import { apiUrlOf } from "../database/pooler.ts";
 import { withDatabase } from "../database/running.ts";
 import { createExplainer, type ExplainedQuery } from "../explain/query.ts";
 import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
@@ -27,9 +28,7 @@ try {
   const config = loadConfig(process.env, ["--migrate-only"]);
   await withDatabase(config, async (loginUrl) => {
     const claims = await claimsOf(loginUrl, values.as, values.scopes?.split(","));
-    const explainer = await createExplainer(
-      config.authenticatorUrl ?? authenticatorUrl(loginUrl, config.rolePrefix),
-    );
+    const explainer = await createExplainer(apiUrlOf(config, loginUrl));
     try {
       show(await explainer.explain(claims, query, values.variables ? JSON.parse(values.variables) : {}));
     } finally {

@@ -13,7 +13,7 @@ import type { Client } from "pg";
 import { loadConfig, type Config } from "../base/config.ts";
 import { onConnection } from "../database/onConnection.ts";
 import { makeWorkPool } from "../database/pool.ts";
-import { authenticatorUrl } from "../database/roles.ts";
+import { apiUrlOf } from "../database/pooler.ts";
 import { withDatabase } from "../database/running.ts";
 import { organizationArchive } from "../exports/archive.ts";
 import { openExportSource } from "../exports/source.ts";
@@ -140,7 +140,7 @@ async function save(
   const userId = owner.rows[0]?.user_id;
   if (!userId) throw new Error(`${slug} has no owner as whom it could be read.`);
   const log = { warn: (_fields: object, message: string) => console.error(message) };
-  const connectionString = config.authenticatorUrl ?? authenticatorUrl(loginUrl, config.rolePrefix);
+  const connectionString = apiUrlOf(config, loginUrl);
   const viewers = makeWorkPool({ connectionString, max: 2, applicationName: "plat-organizations", log });
   const store = createFileStore({ s3: config.s3, dataDir: config.dataDir });
   const { tell, end } = progress();

@@ -28,6 +28,8 @@ export interface DatabaseClientConfig extends ClientConfig {
   answerWithin?: number;
   /** Milliseconds to connect, including authentication. Default: ten seconds. */
   connectWithin?: number;
+  /** Whether the names of statements are left out, so that the server keeps none prepared. */
+  unnamed?: boolean;
 }
 
 /**
@@ -58,6 +60,7 @@ export class DatabaseClient extends Client {
   readonly #name: string;
   readonly #answerWithin: number;
   readonly #connectWithin: number;
+  readonly #unnamed: boolean;
   /** Whether a response is awaited, for how many milliseconds nothing was received, and the byte count until then. */
   #isBusy = false;
   #silence = 0;
@@ -76,6 +79,7 @@ export class DatabaseClient extends Client {
     });
     this.#answerWithin = config.answerWithin ?? 60_000;
     this.#connectWithin = config.connectWithin ?? CONNECT_MS;
+    this.#unnamed = config.unnamed ?? false;
     this.#name = config.application_name ?? "plat";
     const answered = () => {
       this.#answered?.();
@@ -128,7 +132,10 @@ export class DatabaseClient extends Client {
       this.#silence = 0;
       this.#looking ??= this.#lookLater();
     }
-    return (super.query as (...statement: DatabaseValue[]) => DatabaseValue).apply(this, statement);
+    const [first, ...others] = statement;
+    const isNamed = this.#unnamed && typeof first?.name === "string" && typeof first.submit !== "function";
+    const sent = isNamed ? [{ ...first, name: undefined }, ...others] : statement;
+    return (super.query as (...statement: DatabaseValue[]) => DatabaseValue).apply(this, sent);
   }
 
   /** Starts measuring, for metrics, the slow statement log and traces. */

@@ -38,31 +38,34 @@ const pauseMs = 1000;
 
 /** Represents all organizations that a viewer does not belong to. */
 const others = "others";
+
+/** Which deadlines a transaction ignores: all, or those of organizations that the viewer does not belong to. */
+export type Stale = "on" | typeof others;
+
 /** Organization → until when nobody waits for it, after a wait has just timed out. */
 const staleUntil = new WeakMap<Deadlines, Map<string, number>>();
-
-/** Connections on which a wait has timed out: the next statement does not wait. */
-const readsStale = new WeakSet<Session>();
 
 /**
  * Runs a statement. If the database reports that something is due, expires it in a separate transaction and runs the
  * statement again; the refusal rolled back the entire attempt. If there is more than can be expired in a few seconds,
  * for example after days of downtime, the statement reads stale data, as do others for a while; at once if someone
  * has locked what is due, or almost at once if it belongs to organizations that the viewer is not part of.
+ * @param attempt gets the value of `plat.stale_reads` for its transaction; a session must not keep it, since a pooler
+ * may pass it on
  */
 export async function afterExpiry<T>(
   session: Session,
   deadlines: Deadlines | undefined,
-  attempt: () => Promise<T>,
+  attempt: (stale?: Stale) => Promise<T>,
 ): Promise<T> {
-  if (readsStale.delete(session)) await session.send([{ text: "reset plat.stale_reads" }], true);
   if (deadlines === undefined) return attempt();
+  let stale: Stale | undefined;
   /** When it started to wait for its own organizations, and for others. */
   const began: { own?: number; others?: number } = {};
   for (;;) {
     let whose: { organizationId: string; own: boolean };
     try {
-      return await attempt();
+      return await attempt(stale);
     } catch (error) {
       if (sqlState(error) !== deadlines.due) throw error;
       whose = JSON.parse((error as DatabaseError).detail!);
@@ -83,9 +86,8 @@ export async function afterExpiry<T>(
       readStale(deadlines, key, pauseMs);
     if (mayReadStale(deadlines, key)) {
       // A statement that reads stale data of its own organizations does not wait for others either.
-      readsStale.add(session);
-      await session.send([{ text: `set plat.stale_reads = '${whose.own ? "on" : others}'` }], true);
-      if (whose.own) return attempt();
+      stale = whose.own ? "on" : others;
+      if (whose.own) return attempt(stale);
     }
   }
 }

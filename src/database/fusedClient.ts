@@ -7,11 +7,10 @@ import { isRetryable, sqlState } from "./databaseErrors.ts";
 import type { OperationWork } from "../admission/operationWork.ts";
 import { parseLsn, REACHED } from "./position.ts";
 import { OUTDATED, type TokenCheck } from "./tokenCheck.ts";
-import { afterExpiry, type Deadlines } from "./deadlines.ts";
+import { afterExpiry, type Deadlines, type Stale } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";
 import type { Session, Statement } from "./session.ts";
 import type { RequestSettings } from "./requestSettings.ts";
-import type { Setter } from "./serverSettings.ts";
 import { announceStatement } from "./statementEvents.ts";
 import { TransactionClient } from "./transactionClient.ts";
 import type { DatabaseValue } from "./databaseValue.ts";
@@ -62,7 +61,7 @@ export class FusedClient implements NodePostgresPgClient {
       for (let retries = 0; ; retries += 1) {
         try {
           const result = await this.#checked(() =>
-            afterExpiry(this.#session, this.#deadlines, () => this.#send<TData>(query)),
+            afterExpiry(this.#session, this.#deadlines, (stale) => this.#send<TData>(query, stale)),
           );
           this.work?.recording?.ran(query, result.rows);
           return result;
@@ -77,9 +76,7 @@ export class FusedClient implements NodePostgresPgClient {
   /** Runs the callback inside BEGIN … COMMIT under the settings; its statements are not retried after a conflict. */
   withTransaction<T>(callback: (client: this) => Promise<T>): Promise<T> {
     return this.#enqueue(() =>
-      this.#checked(() =>
-        this.#transaction(this.#settings.setter, (client) => callback(client as unknown as this)),
-      ),
+      this.#checked(() => this.#transaction("", (client) => callback(client as unknown as this))),
     );
   }
 
@@ -110,13 +107,16 @@ export class FusedClient implements NodePostgresPgClient {
     return attempt();
   }
 
-  async #send<TData>({ values, name, arrayMode, ...query }: PgClientQuery): Promise<PgClientResult<TData>> {
+  async #send<TData>(
+    { values, name, arrayMode, ...query }: PgClientQuery,
+    stale: Stale | undefined,
+  ): Promise<PgClientResult<TData>> {
     const text = withIdsApart(query.text);
     const preloaded = values?.filter((value) => value instanceof Preloaded) ?? [];
     if (preloaded.length > 0) return this.#sendAfter<TData>(preloaded, { text, values: values!, arrayMode });
     announceStatement(text, values);
     const statement: Statement = { text, values, key: name == null ? undefined : `${this.#role}\0${name}` };
-    const setter = this.#settings.setterFor(text);
+    const setter = this.#settings.setterFor(text, stale);
     const batch = setter === null ? [statement] : [{ ...setter, key: setter.text }, statement];
     const behind = this.work?.changes ? `select ${REACHED}` : undefined;
     const result = await this.#session.send(batch, arrayMode === true, behind);
@@ -131,9 +131,8 @@ export class FusedClient implements NodePostgresPgClient {
     preloaded: readonly Preloaded[],
     { values, ...query }: { text: string; values: readonly unknown[]; arrayMode: boolean | undefined },
   ): Promise<PgClientResult<TData>> {
-    const setter = this.#settings.setterFor(query.text);
     const toText = (value: unknown) => (value instanceof Preloaded ? JSON.stringify(value) : value);
-    return this.#transaction(setter, async (client) => {
+    return this.#transaction(query.text, async (client) => {
       for (const value of preloaded) await value.load(client);
       return client.query<TData>({ ...query, values: values.map(toText) as DatabaseValue[] });
     });
@@ -143,8 +142,10 @@ export class FusedClient implements NodePostgresPgClient {
     if (lsn !== null) this.work?.reached(parseLsn(lsn));
   }
 
-  #transaction<T>(setter: Setter | null, callback: (client: TransactionClient) => Promise<T>): Promise<T> {
-    return TransactionClient.run(this.#session, setter, this.#deadlines, this.work, callback);
+  /** @param text of its statement, where that is known */
+  #transaction<T>(text: string, callback: (client: TransactionClient) => Promise<T>): Promise<T> {
+    const setterFor = (stale?: Stale) => this.#settings.setterFor(text, stale);
+    return TransactionClient.run(this.#session, setterFor, this.#deadlines, this.work, callback);
   }
 
   #enqueue<T>(task: () => Promise<T>): Promise<T> {

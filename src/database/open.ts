@@ -2,7 +2,8 @@ import type { Config } from "../base/config.ts";
 import type { Logger } from "../base/log.ts";
 import { startEmbeddedPostgres } from "./embeddedServer.ts";
 import { migratedCheck, type MigratedCheck } from "./migrated.ts";
-import { authenticatorUrl, ownerUrl, workerUrl } from "./roles.ts";
+import { apiUrlOf, withLoginOf } from "./pooler.ts";
+import { ownerUrl, workerUrl } from "./roles.ts";
 
 /** The database of the service, embedded or not. */
 export interface Database extends MigratedCheck {
@@ -13,8 +14,10 @@ export interface Database extends MigratedCheck {
    * at start.
    */
   ownerUrl: string;
-  /** Connection string of the API. */
+  /** Connection string of the API, to the server. */
   authenticatorUrl: string;
+  /** Connection string of the API, to the pooler if there is one. */
+  poolerUrl: string | undefined;
   /** Connection string of background work. */
   readonly workerUrl: string;
   /** Resolves when an embedded database is gone and could not be restarted; never for an external one. */
@@ -35,7 +38,8 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
         againForMs,
       });
   const loginUrl = embedded?.connectionString ?? config.databaseUrl!;
-  const apiUrl = config.authenticatorUrl ?? authenticatorUrl(loginUrl, config.rolePrefix);
+  const { poolerUrl } = config;
+  const apiUrl = apiUrlOf(config, loginUrl);
   const check = await migratedCheck(loginUrl, (error) =>
     log.warn(
       { event: "database.connection_lost", err: error },
@@ -46,6 +50,7 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
     loginUrl,
     ownerUrl: ownerUrl(loginUrl),
     authenticatorUrl: apiUrl,
+    poolerUrl: poolerUrl && (config.authenticatorUrl ?? withLoginOf(poolerUrl, apiUrl)),
     // Only requested by processes that run background work: the API needs no password for it.
     get workerUrl() {
       return config.workerUrl ?? workerUrl(loginUrl, apiUrl, config.rolePrefix);

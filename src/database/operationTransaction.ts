@@ -8,6 +8,7 @@ import type { DatabaseValue } from "./databaseValue.ts";
 import { afterExpiry, type Deadlines } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";
 import { isPlannedForValues } from "./planMark.ts";
+import { staleReads } from "./requestSettings.ts";
 import { makeSetter, type PgSettings } from "./serverSettings.ts";
 import { Session } from "./session.ts";
 import { announceStatement } from "./statementEvents.ts";
@@ -100,15 +101,15 @@ export abstract class OperationTransaction<Findings> implements HeldTransaction 
       try {
         session.meter = (count) => this.#work.read(count);
         session.onNotice = ({ code }) => this.#work.noticed(code);
-        const setter = makeSetter(settings, deadlines?.probe);
         const begin = [
           { text: "begin" },
           { text: `set local transaction_timeout = ${longestMs}` },
           ...(this.isDry ? [{ text: "select pg_catalog.set_config('plat.dry_run', 'on', true)" }] : []),
         ];
-        await afterExpiry(session, deadlines, () =>
-          session.send(setter === null ? begin : [...begin, setter], true),
-        );
+        await afterExpiry(session, deadlines, (stale) => {
+          const setter = makeSetter(settings && { ...settings, ...staleReads(stale) }, deadlines?.probe);
+          return session.send(setter === null ? begin : [...begin, setter], true);
+        });
         return { session, connection, release: () => held?.() };
       } catch (error) {
         if (session.client.getTransactionStatus() !== "I")

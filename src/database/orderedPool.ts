@@ -23,7 +23,10 @@ export class OrderedPool extends Pool {
 
   constructor(
     config: PoolConfig &
-      Pick<DatabaseClientConfig, "answerWithin"> & { max: number; connectionTimeoutMillis: number },
+      Pick<DatabaseClientConfig, "answerWithin" | "unnamed"> & {
+        max: number;
+        connectionTimeoutMillis: number;
+      },
   ) {
     const { connectionTimeoutMillis: connectWithin, ...rest } = config;
     // Callers wait in our order, and the client has its own connect timeout.

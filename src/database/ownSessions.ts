@@ -21,6 +21,6 @@ export async function requireOwnSessions(setting: string, connectionString: stri
   );
   if (isShared)
     throw new Error(
-      `${setting} leads to a pooler that shares sessions, such as PgBouncer in transaction mode. Locks, LISTEN and the settings of a session do not work there: name the server itself.`,
+      `${setting} leads to a pooler that shares sessions, such as PgBouncer in transaction mode. Locks, LISTEN and the settings of a session do not work there: name the server itself${setting === "WORKER_URL" || setting.startsWith("DIRECT") ? "" : ", or beside it by DIRECT_DATABASE_URL"}.`,
     );
 }

@@ -32,8 +32,38 @@ export interface PoolOptions {
    * another plan have another text.
    */
   readonly genericPlans?: boolean;
+  /** Whether it connects to a pooler, which ignores start-up options: the role has the settings; see pooler.ts. */
+  readonly byPooler?: boolean;
+  /** Whether named statements are prepared under their names. Default: yes. */
+  readonly preparedStatements?: boolean;
   /** Called when a connection dies; the pool replaces it. */
   readonly onError?: (error: Error) => void;
+}
+
+/** How long a statement may take, unless told otherwise. */
+const STATEMENT_TIMEOUT_MS = 25_000;
+
+/** What every connection must have, by the names of PostgreSQL. */
+export function connectionSettings({
+  statementTimeout = STATEMENT_TIMEOUT_MS,
+  lockTimeout = LOCK_TIMEOUT_MS,
+  genericPlans = false,
+}: Pick<PoolOptions, "statementTimeout" | "lockTimeout" | "genericPlans">): [name: string, value: string][] {
+  return [
+    ["jit", "off"],
+    // Estimates for sets of permitted ids are about ten times too high in generic plans, so parallel workers must
+    // cost as much more. Starting them takes longer than counting 100,000 rows.
+    ...(genericPlans
+      ? ([
+          ["plan_cache_mode", "force_generic_plan"],
+          ["parallel_setup_cost", "10000"],
+        ] as [string, string][])
+      : []),
+    ["search_path", ""],
+    ["statement_timeout", `${statementTimeout}`],
+    ["lock_timeout", `${lockTimeout}`],
+    ["idle_in_transaction_session_timeout", "60000"],
+  ];
 }
 
 /**
@@ -44,8 +74,12 @@ export interface PoolOptions {
  * Settings of the connection string's own `options` parameter hold too, except where they contradict these.
  */
 export function makePool(options: PoolOptions): OrderedPool {
-  const { max = 20, statementTimeout = 25_000, connectTimeout = 10_000, onError = () => {} } = options;
-  const { lockTimeout = LOCK_TIMEOUT_MS, genericPlans = false } = options;
+  const {
+    max = 20,
+    statementTimeout = STATEMENT_TIMEOUT_MS,
+    connectTimeout = 10_000,
+    onError = () => {},
+  } = options;
   const { connectionString, given } = withoutOptions(options.connectionString);
   const pool = new OrderedPool({
     connectionString,
@@ -53,29 +87,27 @@ export function makePool(options: PoolOptions): OrderedPool {
     application_name: options.applicationName ?? "plat",
     connectionTimeoutMillis: connectTimeout,
     answerWithin: options.answerWithin ?? statementTimeout + GRACE_MS,
-    options: [
-      given,
-      "-c jit=off",
-      // Estimates for sets of permitted ids are about ten times too high in generic plans, so parallel workers must
-      // cost as much more. Starting them takes longer than counting 100,000 rows.
-      ...(genericPlans ? ["-c plan_cache_mode=force_generic_plan", "-c parallel_setup_cost=10000"] : []),
-      "-c search_path=",
-      `-c statement_timeout=${statementTimeout}`,
-      `-c lock_timeout=${lockTimeout}`,
-      "-c idle_in_transaction_session_timeout=60000",
-      // In the other direction: locks of a process that disappeared are released after this time.
-      "-c tcp_user_timeout=30000",
-      "-c tcp_keepalives_idle=10",
-      "-c tcp_keepalives_interval=5",
-      "-c tcp_keepalives_count=3",
-    ]
-      .join(" ")
-      .trim(),
+    unnamed: options.preparedStatements === false,
+    ...(!options.byPooler && { options: startUpOptions(given, options) }),
   });
   // Without these two listeners, a restart of the server would crash the process.
   pool.on("error", onError);
   pool.on("connect", (client) => void client.on("error", onError));
   return pool;
+}
+
+function startUpOptions(given: string, options: PoolOptions): string {
+  return [
+    given,
+    ...connectionSettings(options).map(([name, value]) => `-c ${name}=${value}`),
+    // In the other direction: locks of a process that disappeared are released after this time.
+    "-c tcp_user_timeout=30000",
+    "-c tcp_keepalives_idle=10",
+    "-c tcp_keepalives_interval=5",
+    "-c tcp_keepalives_count=3",
+  ]
+    .join(" ")
+    .trim();
 }
 
 /**

@@ -1,5 +1,6 @@
 import { checkOf, type TokenCheck } from "./tokenCheck.ts";
 import { REACHED, requirePosition } from "./position.ts";
+import type { Stale } from "./deadlines.ts";
 import { isPlannedForValues } from "./planMark.ts";
 import { makeSetter, type PgSettings, type Setter, type SetterCheck } from "./serverSettings.ts";
 
@@ -8,6 +9,9 @@ export interface PositionWish {
   /** Minimum position. Default: any. */
   readonly notBefore: string | undefined;
 }
+
+/** The setting that ignores deadlines. */
+export const staleReads = (stale: Stale | undefined) => (stale ? { "plat.stale_reads": stale } : {});
 
 /** The settings of an operation with its token check. */
 export class RequestSettings {
@@ -29,15 +33,18 @@ export class RequestSettings {
     this.#setter = this.#make(settings);
   }
 
-  /** Setter for a statement. */
-  setterFor(text: string): Setter | null {
-    if (this.#setter === null || !isPlannedForValues(text)) return this.#setter;
-    return this.#make({ ...this.#settings, plan_cache_mode: "force_custom_plan" });
-  }
-
-  /** Setter for statements that are not known yet. */
-  get setter(): Setter | null {
-    return this.#setter;
+  /**
+   * Setter for a statement; "" for statements that are not known yet.
+   * @param stale see afterExpiry
+   */
+  setterFor(text: string, stale?: Stale): Setter | null {
+    const isPlanned = isPlannedForValues(text);
+    if (this.#setter === null || !(isPlanned || stale)) return this.#setter;
+    return this.#make({
+      ...this.#settings,
+      ...(isPlanned && { plan_cache_mode: "force_custom_plan" }),
+      ...staleReads(stale),
+    });
   }
 
   /** Rebuilds the setter from the current settings. */

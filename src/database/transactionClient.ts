@@ -3,7 +3,7 @@ import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import type { OperationWork } from "../admission/operationWork.ts";
 import { parseLsn, REACHED } from "./position.ts";
-import { afterExpiry, type Deadlines } from "./deadlines.ts";
+import { afterExpiry, type Deadlines, type Stale } from "./deadlines.ts";
 import type { Session } from "./session.ts";
 import type { Setter } from "./serverSettings.ts";
 import { announceStatement } from "./statementEvents.ts";
@@ -42,7 +42,7 @@ export class TransactionClient implements NodePostgresPgClient {
    */
   static async run<T>(
     session: Session,
-    setter: Setter | null,
+    setterFor: (stale?: Stale) => Setter | null,
     deadlines: Deadlines | undefined,
     work: OperationWork | undefined,
     callback: (client: TransactionClient) => Promise<T>,
@@ -50,10 +50,11 @@ export class TransactionClient implements NodePostgresPgClient {
     const begin = { text: "begin" };
     const client = new TransactionClient(session, 1);
     try {
-      const { rows } = await afterExpiry(session, deadlines, () =>
-        session.send(setter === null ? [begin] : [begin, setter], true),
+      const hasSettings = setterFor() !== null;
+      const { rows } = await afterExpiry(session, deadlines, (stale) =>
+        session.send(hasSettings ? [begin, setterFor(stale)!] : [begin], true),
       );
-      if (work && setter !== null) work.reached(parseLsn((rows as string[][])[0]!.at(-1)!));
+      if (work && hasSettings) work.reached(parseLsn((rows as string[][])[0]!.at(-1)!));
       const result = await callback(client);
       await client.#last;
       const { command, behind } = await session.send(

@@ -1,6 +1,7 @@
 /** The database server and what it says of itself. */
 import { migratedCheck } from "../database/migrated.ts";
-import { authenticatorUrl, requireLimited, workerUrl } from "../database/roles.ts";
+import { requireLimited, workerUrl } from "../database/roles.ts";
+import { apiUrlOf } from "../database/pooler.ts";
 import { problem, warning, type Finding, type HealthCheck } from "./finding.ts";
 
 /** Older servers lack functions that the schema uses, such as uuidv7(). */
@@ -44,7 +45,7 @@ const migrations: HealthCheck = {
 const roles: HealthCheck = {
   name: "Roles",
   async check({ config, loginUrl }) {
-    const api = config.authenticatorUrl ?? authenticatorUrl(loginUrl, config.rolePrefix);
+    const api = apiUrlOf(config, loginUrl);
     const logins = {
       AUTHENTICATOR_URL: api,
       WORKER_URL: config.workerUrl ?? workerUrl(loginUrl, api, config.rolePrefix),

@@ -3,7 +3,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { exitCodes } from "../base/exitCodes.ts";
 import { migrate } from "../database/migrate.ts";
 import { openDatabase, requireMigrated, type Database } from "../database/open.ts";
+import { onConnection } from "../database/onConnection.ts";
 import { requireOwnSessions } from "../database/ownSessions.ts";
+import { requirePooler, setRoleDefaults } from "../database/pooler.ts";
 import { requireLimited } from "../database/roles.ts";
 import { loadDemo } from "../demo/index.ts";
 import { requireAddress } from "../http/serve.ts";
@@ -41,7 +43,8 @@ export async function prepareData(
   current: boolean,
 ): Promise<Data> {
   const isFirst = config.mode === "all" || config.mode === "migrate";
-  if (config.databaseUrl) await requireOwnSessions("DATABASE_URL", config.databaseUrl);
+  if (config.databaseUrl)
+    await requireOwnSessions(config.poolerUrl ? "DIRECT_DATABASE_URL" : "DATABASE_URL", config.databaseUrl);
   const { authenticatorUrl } = database;
   if (isFirst)
     await migrate(database.loginUrl, {
@@ -51,6 +54,9 @@ export async function prepareData(
       logger: log,
       current,
     });
+  const apiRole = decodeURIComponent(new URL(authenticatorUrl).username);
+  if (isFirst && config.poolerUrl && apiRole === `${config.rolePrefix}authenticator`)
+    await onConnection(database.loginUrl, (owner) => setRoleDefaults(owner, apiRole));
   const fileStore = createFileStore({
     s3: config.s3,
     dataDir: config.dataDir,
@@ -68,9 +74,13 @@ export async function prepareData(
 }
 
 /** @throws Error with a sentence for the user where the database lacks something, or a login may do too much */
-export async function requireUsable({ config }: Start, database: Database): Promise<void> {
+export async function requireUsable({ config, part }: Start, database: Database): Promise<void> {
   await requireMigrated(database);
   if (config.authenticatorUrl) await requireLimited("AUTHENTICATOR_URL", config.authenticatorUrl);
+  if (database.poolerUrl) {
+    if (!part) await requirePooler(database.poolerUrl, database.authenticatorUrl, config.preparedStatements);
+  } else if (config.authenticatorUrl && !part)
+    await requireOwnSessions("AUTHENTICATOR_URL", config.authenticatorUrl);
   if (!config.workerUrl) return;
   await requireLimited("WORKER_URL", config.workerUrl);
   await requireOwnSessions("WORKER_URL", config.workerUrl);

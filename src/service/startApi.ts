@@ -58,7 +58,7 @@ export async function startParts(
       demo: demo !== "absent",
       monitoring: "off",
       databaseUrl: database.loginUrl,
-      authenticatorUrl: database.authenticatorUrl,
+      authenticatorUrl: database.poolerUrl ?? database.authenticatorUrl,
       workerUrl: config.workerUrl,
     },
     processes: config.apiProcesses,
@@ -96,6 +96,8 @@ async function graphqlOptions(
 ): Promise<GraphqlOptions> {
   return {
     authenticatorUrl: data.database.authenticatorUrl,
+    poolerUrl: data.database.poolerUrl,
+    preparedStatements: config.preparedStatements,
     listenConnection,
     poolSize: config.poolSize,
     documentBytes: config.documentBytes,

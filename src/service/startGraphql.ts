@@ -40,6 +40,7 @@ import { Positions } from "../database/position.ts";
 import { paymentTransforms } from "../operations/inputs/payments.ts";
 import { noProcessor, type PaymentProcessor } from "../providers/payments/index.ts";
 import type { SmsProvider } from "../providers/sms/index.ts";
+import { ownDocuments } from "../http/ownDocuments.ts";
 import { createTrustedDocuments } from "../http/trustedDocuments.ts";
 import { trackers } from "../http/trackers.ts";
 import { unsubscribePage } from "../http/unsubscribe.ts";
@@ -64,6 +65,10 @@ export type GraphqlInstance = Pick<PostGraphileInstance, "createServ" | "getSche
 export interface GraphqlOptions {
   /** The API's own connection string, of plat_authenticator. */
   authenticatorUrl: string;
+  /** Where a pooler stands between: its connection string, by which operations and pages go. */
+  poolerUrl?: string | undefined;
+  /** Whether statements have names, by which the server keeps them prepared; they do where omitted. */
+  preparedStatements?: boolean;
   /** The connection of the process that listens, where it has one; event streams open one of their own where omitted. */
   listenConnection?: ListenConnection | undefined;
   poolSize: number;
@@ -168,12 +173,16 @@ const admissionNumbers = () => ({
 /** Connections of operations, and of pages: these are for strangers, who may not keep the API from finding out who asks. */
 function openPools({
   authenticatorUrl,
+  poolerUrl,
+  preparedStatements = true,
   poolSize,
   log,
-}: Pick<GraphqlOptions, "authenticatorUrl" | "poolSize" | "log">) {
+}: Pick<GraphqlOptions, "authenticatorUrl" | "poolerUrl" | "preparedStatements" | "poolSize" | "log">) {
   const open = (max: number, applicationName: string) =>
     makePool({
-      connectionString: authenticatorUrl,
+      connectionString: poolerUrl ?? authenticatorUrl,
+      byPooler: poolerUrl !== undefined,
+      preparedStatements,
       max,
       applicationName,
       genericPlans: true,
@@ -356,22 +365,26 @@ function startParts(
 /** Connects, reads the schema of the database and builds that of GraphQL. */
 export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
   const {
-    authenticatorUrl,
     poolSize,
     jwtKeys,
     trustedDocumentsOnly = false,
     oauth,
     baseUrl,
-    log,
     instance = postgraphile,
     adaptor,
   } = options;
-  const { pool, pages, ofPages } = openPools({ authenticatorUrl, poolSize, log });
+  const { pool, pages, ofPages } = openPools(options);
   try {
     const connections = admission.connectionShares(poolSize, poolSize - ofPages - 1);
     const parts = startParts(options, { pool, pages, connections });
     const { files, authenticator, addresses, live, integrations } = parts;
-    const fused = adaptor ?? makeFusedAdaptor({ deadlines: serviceDeadlines, connections });
+    const fused =
+      adaptor ??
+      makeFusedAdaptor({
+        deadlines: serviceDeadlines,
+        connections,
+        ...(options.preparedStatements === false && { preparedStatements: 0 }),
+      });
     const pgl = instance(
       createPreset({
         ...presetOptionsOf(options, { pool, connections, ...parts }),
@@ -401,12 +414,13 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
         },
         documents: createTrustedDocuments({
           find: (id) => documentText(pool, id),
+          own: ownDocuments,
           only: trustedDocumentsOnly,
         }),
         ...pagesOf(options, { pool, pages, addresses, integrations }),
+        schema: () => pgl.getSchema(),
         // What is not registered is asked by nobody then, agents included.
         ...(!trustedDocumentsOnly && {
-          schema: () => pgl.getSchema(),
           mcp: {
             authenticate: createAuthenticator({ pool, keys: jwtKeys, audience: "MCP" }),
             schema: () => pgl.getSchema(),

@@ -155,3 +155,15 @@ test("what must not be lost is tried again while the database is away, and nothi
   await expect(throughOutages(() => made.query("select 1 / 0"))).rejects.toMatchObject({ code: "22012" });
   await made.end();
 });
+
+test("without prepared statements the names of statements are left out, and the server keeps none", async () => {
+  const kept = async (preparedStatements: boolean) => {
+    const pool = makePool({ connectionString: gate.database.authenticatorUrl, max: 1, preparedStatements });
+    await pool.query({ name: "of_pool", text: "select $1::int as one", values: [1] });
+    const { rows } = await pool.query("select name from pg_prepared_statements");
+    await pool.end();
+    return rows;
+  };
+  expect(await kept(true)).toEqual([{ name: "of_pool" }]);
+  expect(await kept(false)).toEqual([]);
+});

@@ -1,61 +1,90 @@
 /** PgBouncer between the service and its database: apt-get install pgbouncer. */
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { ChildProcess } from "node:child_process";
+import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from "@jest/globals";
+import { execFileSync, type ChildProcess } from "node:child_process";
 import { chmod, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { onConnection } from "../../src/database/onConnection.ts";
 import { requireOwnSessions } from "../../src/database/ownSessions.ts";
+import { requirePooler, setRoleDefaults, withLoginOf } from "../../src/database/pooler.ts";
+import { freePort } from "../../src/network/freePort.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { startProgram } from "../harness/child.ts";
-import { runToExit, temporaryFolder } from "../harness/service.ts";
+import { killChild, startProgram } from "../harness/child.ts";
+import { openStream } from "../harness/eventStream.ts";
+import { signIn, startLoad } from "../harness/load.ts";
+import { runToExit, startService, temporaryFolder } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
 
-let database: TestDatabase;
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let database: TestDatabase;
 let pooler: ChildProcess;
-/** By way of the pooler, which shares sessions by transaction or by session. */
+/** The owner's login by way of the pooler, which shares sessions by transaction or by session. */
 let by: (mode: "transaction" | "session") => string;
 
 beforeAll(async () => {
-  database = await createTestDatabase("empty");
   folder = await temporaryFolder();
+  await chmod(folder.path, 0o755);
+});
+afterAll(async () => {
+  await folder?.[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  database = await createTestDatabase("demo");
+  await startPooler();
+}, 60_000);
+afterEach(async () => {
+  await killChild(pooler);
+  await database.drop();
+});
+
+async function startPooler(): Promise<void> {
   const server = new URL(database.ownerUrl);
-  const at = [`host=${server.hostname}`, `port=${server.port}`, `dbname=${server.pathname.slice(1)}`].join(
-    " ",
-  );
-  const login = `user=${server.username} password=${decodeURIComponent(server.password)}`;
   const port = await freePort();
-  const settings = join(folder.path, "pgbouncer.ini");
-  const line = (mode: string) => `${mode} = ${at} ${login} pool_mode=${mode}`;
+  const [settings, users] = [join(folder.path, "pgbouncer.ini"), join(folder.path, "users.txt")];
+  const at = `host=${server.hostname} port=${server.port} dbname=${server.pathname.slice(1)}`;
+  const logins = [database.ownerUrl, database.authenticatorUrl].map((url) => new URL(url));
+  await writeFile(
+    users,
+    logins.map(({ username, password }) => `"${username}" "${decodeURIComponent(password)}"\n`).join(""),
+  );
   await writeFile(
     settings,
-    `[databases]\n${line("transaction")}\n${line("session")}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n` +
-      `listen_port = ${port}\nunix_socket_dir =\nauth_type = any\nignore_startup_parameters = extra_float_digits,options\n`,
+    `[databases]
+transaction = ${at} pool_mode=transaction
+session = ${at} pool_mode=session
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = scram-sha-256
+auth_file = ${users}
+default_pool_size = 4
+server_idle_timeout = 600
+`,
   );
-  await chmod(folder.path, 0o755);
-  await chmod(settings, 0o644);
+  for (const file of [settings, users]) await chmod(file, 0o644);
   // It refuses to run as root.
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   pooler = startProgram("pgbouncer", [settings], { stdio: "ignore", ...nobody });
-  by = (mode) => `postgres://plat:any@127.0.0.1:${port}/${mode}`;
+  by = (mode) => {
+    const url = new URL(database.ownerUrl);
+    url.port = String(port);
+    url.pathname = `/${mode}`;
+    return url.href;
+  };
   await until(
     () => onConnection(by("session"), async () => true).catch(() => false),
     (isThere) => isThere,
   );
-}, 60_000);
-afterAll(async () => {
-  pooler?.kill();
-  await database?.drop();
-  await folder?.[Symbol.asyncDispose]();
-});
+}
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
+/** The API's login at the pooler. */
+const api = (mode: "transaction" | "session") => withLoginOf(by(mode), database.authenticatorUrl);
+
+/** PgBouncer 1.21 and newer track prepared statements; what is older needs PREPARED_STATEMENTS=0. */
+function tracksStatements(): boolean {
+  const said = execFileSync("pgbouncer", ["--version"], { encoding: "utf8" });
+  const [, major, minor] = /(\d+)\.(\d+)/.exec(said)!;
+  return Number(major) > 1 || Number(minor) >= 21;
 }
 
 test("a pooler that shares sessions by transaction is told from one that does not, and from the server", async () => {
@@ -64,19 +93,123 @@ test("a pooler that shares sessions by transaction is told from one that does no
   );
   await requireOwnSessions("WORKER_URL", by("session"));
   await requireOwnSessions("WORKER_URL", database.ownerUrl);
-});
+}, 60_000);
 
-test("migrating through it is refused with a sentence, and leaves no lock behind", async () => {
+test("what cannot work is refused at the start with a sentence, and leaves no lock behind", async () => {
   await using data = await temporaryFolder();
-  const env = { DATABASE_URL: by("transaction"), DATA_DIR: data.path };
-  expect(await runToExit({ env, args: ["--migrate-only"] })).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(
-      /^DATABASE_URL leads to a pooler that shares sessions.* name the server itself\.\n$/,
-    ),
-  });
+  const refusal = async (env: NodeJS.ProcessEnv) =>
+    (await runToExit({ env: { DATA_DIR: data.path, ...env }, args: ["--migrate-only"] })).stderr;
+  expect(await refusal({ DATABASE_URL: by("transaction") })).toMatch(
+    /^DATABASE_URL leads to a pooler that shares sessions.* name the server itself, or beside it by DIRECT_DATABASE_URL\.\n$/,
+  );
+  expect(await refusal({ DATABASE_URL: by("transaction"), DIRECT_DATABASE_URL: by("transaction") })).toMatch(
+    /^DIRECT_DATABASE_URL leads to a pooler that shares sessions.* name the server itself\.\n$/,
+  );
   const locks = await onConnection(database.ownerUrl, (client) =>
     client.query("select from pg_locks where locktype = 'advisory'"),
   );
   expect(locks.rowCount).toBe(0);
-}, 60_000);
+
+  const { authenticatorUrl } = database;
+  await expect(requirePooler(api("transaction"), authenticatorUrl, false)).rejects.toThrow(
+    /Run: alter role "plat_authenticator" in database "test_\w+" set plan_cache_mode = 'force_generic_plan'; .*RECONNECT/,
+  );
+  await onConnection(database.ownerUrl, (owner) => setRoleDefaults(owner, "plat_authenticator"));
+  await expect(requirePooler(api("transaction"), authenticatorUrl, false)).rejects.toThrow(
+    /^The pooler has connections that are older/,
+  );
+  await killChild(pooler);
+  await startPooler();
+  await requirePooler(api("transaction"), authenticatorUrl, false);
+  const told = await requirePooler(api("transaction"), authenticatorUrl, true).then(
+    () => "",
+    (error: Error) => error.message,
+  );
+  expect(told).toMatch(
+    tracksStatements() ? /^$/ : /keeps no track of prepared statements: set PREPARED_STATEMENTS=0/,
+  );
+  await requirePooler(api("session"), authenticatorUrl, true);
+  await using other = { ...(await createTestDatabase()), [Symbol.asyncDispose]: () => other.drop() };
+  await expect(requirePooler(api("transaction"), other.authenticatorUrl, false)).rejects.toThrow(
+    /^DATABASE_URL and DIRECT_DATABASE_URL lead to different databases/,
+  );
+}, 120_000);
+
+test("the whole service works by way of one, and leaves nothing in the sessions that others get", async () => {
+  await using data = await temporaryFolder();
+  const { ownerUrl } = database;
+  await using service = await startService({
+    env: {
+      DATABASE_URL: by("transaction"),
+      DIRECT_DATABASE_URL: ownerUrl,
+      PREPARED_STATEMENTS: "0",
+      DATA_DIR: data.path,
+      LOG_LEVEL: "info",
+    },
+  });
+  const { token, projectId, organizationId } = await signIn(service.baseUrl);
+  const load = startLoad({
+    baseUrl: () => service.baseUrl,
+    token,
+    projectId,
+    clients: 12,
+    seed: 1,
+    persistent: false,
+  });
+  const stream = await openStream(service.baseUrl, token, { organizationId });
+  await until(
+    () => load.requests,
+    (requests) => requests > 300,
+    { withinMs: 60_000 },
+  );
+
+  await onConnection(ownerUrl, async (locker) => {
+    // Due, and locked: who reads does not wait, and reads what is there.
+    await locker.query("begin");
+    const { rowCount } = await locker.query(
+      `with due as (select d.kind, d.record_id from app_hidden.deadlines d where d.organization_id = $1 limit 1)
+       update app_hidden.deadlines d set due_at = now() - interval '1 minute' from due
+       where d.kind = due.kind and d.record_id = due.record_id`,
+      [organizationId],
+    );
+    expect(rowCount).toBe(1);
+    await locker.query("commit");
+    await locker.query("begin");
+    await locker.query("select from app_hidden.deadlines where due_at <= now() for update");
+    const before = load.requests;
+    await until(
+      () => load.requests,
+      (requests) => requests > before + 200,
+      { withinMs: 60_000 },
+    );
+    await locker.query("rollback");
+  });
+
+  await load.stop();
+  expect(load.wrong).toEqual([]);
+  await until(
+    () => stream.events.length,
+    (told) => told >= load.acknowledged.size,
+  );
+  stream.close();
+
+  const left = await onConnection(api("transaction"), (client) =>
+    client.query(
+      `select (select count(*)::int from pg_prepared_statements) as prepared,
+         current_user::text as role, coalesce(current_setting('plat.stale_reads', true), '') as stale,
+         coalesce(current_setting('plat.user_id', true), '') as viewer,
+         (select count(*)::int from pg_listening_channels()) as channels`,
+    ),
+  );
+  expect(left.rows).toEqual([
+    { prepared: 0, role: "plat_authenticator", stale: "", viewer: "", channels: 0 },
+  ]);
+  const { rows: sessions } = await onConnection(ownerUrl, (client) =>
+    client.query(
+      `select from pg_stat_activity where datname = current_database() and application_name in ('plat-api', 'plat-pages')`,
+    ),
+  );
+  // As many as the pooler has, for twelve callers.
+  expect([1, 2, 3, 4]).toContain(sessions.length);
+  expect(await service.stop()).toMatchObject({ code: 0 });
+}, 180_000);
