@@ -100,7 +100,10 @@ export interface PortalDeps {
 /** Lets through whoever may ask the schema of the endpoint, too. */
 const readersOfSchema: RequestHandler<{ name?: string }> = (request, response, next) => {
   if (!requestState(request as Request).schemaIsOpen)
-    throw new CodedError("UNAUTHENTICATED", "Sign in first: send the header \"Authorization: Bearer <token>\".");
+    throw new CodedError(
+      "UNAUTHENTICATED",
+      'Sign in first: send the header "Authorization: Bearer <token>".',
+    );
   response.vary("Authorization");
   next();
 };
