@@ -22,6 +22,8 @@ const MOST_CHARACTERS = 8_000_000;
 /** @param options.find the text of a document; undefined for an unknown id. */
 export function createTrustedDocuments(options: {
   find(id: string): Promise<string | undefined>;
+  /** Documents that need not be registered, by id. Default: none. */
+  own?: ReadonlyMap<string, string>;
   /** Whether other documents are refused. */
   only: boolean;
 }): TrustedDocuments {
@@ -60,7 +62,7 @@ export function createTrustedDocuments(options: {
         );
       }
       const id = documentId ?? "";
-      const before = known.get(id);
+      const before = options.own?.get(id) ?? known.get(id);
       if (before !== undefined) return { ...asked, query: before };
       const found = documentIdForm.test(id) ? await lookUp(id, party) : undefined;
       if (found === undefined)

@@ -40,6 +40,7 @@ import { Positions } from "../database/position.ts";
 import { paymentTransforms } from "../operations/inputs/payments.ts";
 import { noProcessor, type PaymentProcessor } from "../providers/payments/index.ts";
 import type { SmsProvider } from "../providers/sms/index.ts";
+import { ownDocuments } from "../http/ownDocuments.ts";
 import { createTrustedDocuments } from "../http/trustedDocuments.ts";
 import { trackers } from "../http/trackers.ts";
 import { unsubscribePage } from "../http/unsubscribe.ts";
@@ -412,6 +413,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
         },
         documents: createTrustedDocuments({
           find: (id) => documentText(pool, id),
+          own: ownDocuments,
           only: trustedDocumentsOnly,
         }),
         ...pagesOf(options, { pool, pages, addresses, integrations }),

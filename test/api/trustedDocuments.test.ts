@@ -1,9 +1,11 @@
 /** Documents that are asked for by their ids: registered by a command, answered as if they were sent, and alone where the operator says so. */
 import { createHash } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { buildSchema, parse, validate } from "postgraphile/graphql";
+import { ownDocuments } from "../../src/http/ownDocuments.ts";
 import { startApi, type Answer, type Api, type Person } from "../harness/api.ts";
 import { fullPages } from "../harness/fullPages.ts";
 import { multipartBody, picture, sendRaw } from "../harness/upload.ts";
@@ -165,4 +167,18 @@ test("nobody reads the table past the function, and strangers cannot register", 
   } finally {
     client.release();
   }
+});
+
+test("the pages of the service ask by documents of their own, which need not be registered", async () => {
+  const schema = buildSchema(await readFile(join(import.meta.dirname, "../../schema.graphql"), "utf8"));
+  const paula = await api.signUp("Paula Portal");
+  for (const [documentId, text] of ownDocuments) {
+    expect({ documentId, errors: validate(schema, parse(text)) }).toEqual({ documentId, errors: [] });
+    const { errors = [] } = await ask({ documentId }, paula, closed);
+    // Some lack their variables here, and one signs her out.
+    expect(errors.filter(({ extensions }) => ["documentId", "query"].includes(extensions.field))).toEqual([]);
+  }
+  expect((await ask({ documentId: "portal:Viewer" }, olive, closed)).data.viewer.id).toBe(olive.id);
+  const [schemaOf] = Object.values((await ask({ documentId: "portal:Schema" }, olive, closed)).data) as any[];
+  expect(schemaOf.types.length).toBeGreaterThan(100);
 });

@@ -42,6 +42,10 @@ async function openPage(options: { width?: number; dark?: boolean } = {}): Promi
   made.on("request", (request) => {
     const { protocol, origin } = new URL(request.url());
     if (protocol.startsWith("http") && origin !== service.baseUrl) complaints.push(request.url());
+    // Where only registered documents are answered, all but the explorer works as here.
+    const isText = request.method() === "POST" && /"query":/.test(request.postData() ?? "");
+    if (isText && !made.url().includes("/explorer"))
+      complaints.push(`A text was sent: ${request.postData()}`);
   });
   made.on("response", (response) => {
     const length = Number(response.headers()["content-length"] ?? 0);

@@ -9,15 +9,15 @@ const at = (id) => document.getElementById(id);
 const tell = (/** @type {string} */ text) => (at("message").textContent = text);
 
 /**
- * @param {string} query
+ * @param {string} name of a document of src/http/ownDocuments.ts
  * @param {Record<string, unknown>} [variables]
  * @returns {Promise<any>}
  */
-async function ask(query, variables = {}) {
+async function ask(name, variables = {}) {
   const response = await fetch("/graphql", {
     method: "POST",
     headers: { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) },
-    body: JSON.stringify({ query, variables }),
+    body: JSON.stringify({ documentId: `jobs:${name}`, variables }),
   });
   const { data, errors } = await response.json();
   if (errors) throw new Error(errors[0].message);
@@ -64,16 +64,13 @@ function filter() {
   });
 }
 
-const jobsQuery = `query Jobs($task: String, $state: JobState, $createdBefore: DateTime, $arguments: JSON, $organizationId: ID, $beforeId: String) {
-  jobs(task: $task, state: $state, createdBefore: $createdBefore, arguments: $arguments, organizationId: $organizationId, beforeId: $beforeId) {
-    id task state attempts maxAttempts runAt lastError arguments requestId } }`;
 const perPage = 50;
 /** @type {string | undefined} */
 let last;
 
 /** @param {boolean} [older] */
 async function showJobs(older = false) {
-  const { jobs } = await ask(jobsQuery, { ...filter(), ...(older && { beforeId: last }) });
+  const { jobs } = await ask("Jobs", { ...filter(), ...(older && { beforeId: last }) });
   if (!older) at("jobs").replaceChildren();
   for (const job of jobs) {
     const box = document.createElement("input");
@@ -102,19 +99,16 @@ async function showJobs(older = false) {
 }
 
 async function showTasks() {
-  const { jobTasks } = await ask(
-    "query JobTasks { jobTasks { name due scheduled failed oldestDueAt lastScheduledAt pausedAt pauseReason } }",
-  );
+  const { jobTasks } = await ask("JobTasks");
   at("tasks").replaceChildren(
     ...jobTasks.map((/** @type {any} */ task) => {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = task.pausedAt ? "Resume" : "Pause";
       const name = task.pausedAt ? "resumeTask" : "pauseTask";
-      const type = task.pausedAt ? "ResumeTaskInput" : "PauseTaskInput";
       button.addEventListener("click", () =>
         act(async () => {
-          await ask(`mutation Change($input: ${type}!) { ${name}(input: $input) { name } }`, {
+          await ask(name, {
             input: { task: task.name },
           });
           await showTasks();
@@ -150,13 +144,9 @@ async function change(name) {
     ...given({ organizationId }),
     ...(name === "rescheduleJobs" && { runAt: new Date(when).toISOString() }),
   };
-  const type = `${name[0]?.toUpperCase()}${name.slice(1)}Input`;
   let changed = 0;
   for (let more = true; more;) {
-    const answer = await ask(
-      `mutation Change($input: ${type}!) { ${name}(input: $input) { changed more } }`,
-      { input },
-    );
+    const answer = await ask(name, { input });
     changed += answer[name].changed;
     more = answer[name].more;
     tell(`${changed} jobs so far …`);
@@ -168,13 +158,11 @@ async function change(name) {
 at("sign-in").addEventListener("submit", (/** @type {Event} */ event) => {
   event.preventDefault();
   act(async () => {
-    const { login } = await ask("mutation SignIn($input: LoginInput!) { login(input: $input) { token } }", {
+    const { login } = await ask("SignIn", {
       input: valuesOf(at("sign-in")),
     });
     token = login.token;
-    const { viewer } = await ask(
-      "query Who { viewer { isOperator organizations { role organization { id name } } } }",
-    );
+    const { viewer } = await ask("Viewer");
     const owned = viewer.organizations.filter((/** @type {any} */ one) => one.role === "OWNER");
     if (viewer.isOperator) at("filter").organizationId.add(new Option("all", ""));
     for (const { organization } of owned)

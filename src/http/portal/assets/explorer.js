@@ -4,7 +4,7 @@ import { known } from "./portal.js";
 import { createEditor, operationsOf } from "./editor.js";
 import { followSession, showEvent } from "./feed.js";
 import { domainNames, readFacts, readSchema } from "./schema.js";
-import { act, ask, element, Refused, request, session, tell } from "./session.js";
+import { act, ask, element, Refused, session, tell } from "./session.js";
 import { codeFor } from "./snippets.js";
 
 await known;
@@ -98,7 +98,8 @@ async function openExample(example) {
   open({ text: example.document, values: JSON.stringify(values, null, 2) });
   if (!example.needs) return;
   if (!session.viewer) return tell("Sign in: this example is about records of the demo.");
-  const data = await request(example.needs.query);
+  const { data, errors } = await ask({ query: example.needs.query });
+  if (errors) throw new Refused(errors);
   for (const [variable, path] of Object.entries(example.needs.variables)) {
     const value = String(path)
       .split(".")

@@ -13,7 +13,7 @@ show();
 
 document.getElementById("ask-now")?.addEventListener("click", () =>
   act(async () => {
-    const { data, errors } = await ask({ query: "{ publicProjects { title status city } }" });
+    const { data, errors } = await ask({ documentId: "portal:PublicProjects" });
     answer.hidden = false;
     answer.textContent = JSON.stringify({ data, errors }, null, 2);
   }),

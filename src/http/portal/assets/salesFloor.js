@@ -7,7 +7,6 @@ import { act, element, request, session, tell } from "./session.js";
 await known;
 
 const at = (/** @type {string} */ id) => /** @type {any} */ (document.getElementById(id));
-const fields = "id number title status price bedrooms baths sqft activeHold { id } activeReservation { id }";
 /** @type {Map<string, any>} */
 const units = new Map();
 const words = (/** @type {string} */ status) => status.toLowerCase().replaceAll("_", " ");
@@ -29,7 +28,7 @@ async function showProjects() {
     for (const id of ["project", "lead", "units", "counts", "events"]) at(id).replaceChildren();
     return;
   }
-  const { projects } = await request("query Projects { projects(first: 50) { id title status currency } }");
+  const { projects } = await request("Projects");
   projects.sort(
     (/** @type {any} */ a, /** @type {any} */ b) =>
       Number(b.status === "SELLING") - Number(a.status === "SELLING") || a.title.localeCompare(b.title),
@@ -43,11 +42,7 @@ async function showUnits() {
   const projectId = at("project").value;
   if (!projectId)
     return at("units").replaceChildren(element("li", {}, "There is no project that you may see."));
-  const { units: read, leads } = await request(
-    `query Floor($projectId: ID!) { units(first: 100, filter: { projectId: $projectId }) { ${fields} }
-      leads(first: 50, filter: { projectIds: [$projectId] }) { id name } }`,
-    { projectId },
-  );
+  const { units: read, leads } = await request("Floor", { projectId });
   units.clear();
   for (const unit of read) units.set(unit.id, unit);
   at("lead").replaceChildren(...leads.map((/** @type {any} */ one) => new Option(one.name, one.id)));
@@ -91,40 +86,30 @@ function card(unit) {
       { className: "bar" },
       status === "AVAILABLE" &&
         button("Hold", async () => {
-          await request(
-            "mutation Hold($input: CreateUnitHoldInput!) { createUnitHold(input: $input) { id } }",
-            {
-              input: { unitId: id, ...(leadId && { leadId: at("lead").value }) },
-            },
-          );
+          await request("Hold", {
+            input: { unitId: id, ...(leadId && { leadId: at("lead").value }) },
+          });
           tell(`${title} is held.`);
         }),
       status === "AVAILABLE" &&
         button("Reserve", async () => {
-          await request(
-            "mutation Reserve($input: CreateReservationInput!) { createReservation(input: $input) { id } }",
-            { input: { unitId: id, acceptedTerms: true, ...(leadId && { leadId: at("lead").value }) } },
-          );
+          await request("Reserve", {
+            input: { unitId: id, acceptedTerms: true, ...(leadId && { leadId: at("lead").value }) },
+          });
           tell(`${title} is reserved.`);
         }),
       activeHold &&
         button("Release", async () => {
-          await request(
-            "mutation Release($input: DeleteUnitHoldInput!) { deleteUnitHold(input: $input) { id } }",
-            {
-              input: { id: activeHold.id },
-            },
-          );
+          await request("Release", {
+            input: { id: activeHold.id },
+          });
           tell(`${title} is released.`);
         }),
       activeReservation &&
         !activeHold &&
         status === "RESERVED" &&
         button("Cancel", async () => {
-          await request(
-            "mutation Cancel($input: UpdateReservationInput!) { updateReservation(input: $input) { id status } }",
-            { input: { id: activeReservation.id, status: "CANCELLED" } },
-          );
+          await request("Cancel", { input: { id: activeReservation.id, status: "CANCELLED" } });
           tell(`The reservation of ${title} is cancelled.`);
         }),
     ),
@@ -147,10 +132,7 @@ async function refresh() {
   stale.clear();
   if (ids.length === 0) return;
   await act(async () => {
-    const { nodes } = await request(
-      `query Changed($ids: [ID!]!) { nodes(ids: $ids) { ... on Unit { ${fields} } } }`,
-      { ids },
-    );
+    const { nodes } = await request("Changed", { ids });
     for (const unit of nodes.filter(Boolean)) {
       units.set(unit.id, unit);
       const made = card(unit);

@@ -41,17 +41,14 @@ export const session = new (class extends EventTarget {
   /** @param {{ username: string, password: string, secondFactorCode?: string }} input */
   async signIn(input) {
     if (this.token) await this.signOut();
-    const { login } = await request(
-      "mutation SignIn($input: LoginInput!) { login(input: $input) { token } }",
-      { input },
-    );
+    const { login } = await request("SignIn", { input });
     write({ token: login.token });
     await this.load();
   }
   /** Ends the session at the service; the token is dropped whatever it says. */
   async signOut() {
     try {
-      await request("mutation SignOut { logout(input: {}) { id } }");
+      await request("SignOut");
     } catch {
       // Ended already, or nobody answers.
     }
@@ -65,9 +62,7 @@ export const session = new (class extends EventTarget {
   /** Finds out whose token it is. */
   async load() {
     if (this.token) {
-      const { viewer } = await request(
-        "query Viewer { viewer { id fullName isOperator organizations { role organization { id slug name } } } }",
-      );
+      const { viewer } = await request("Viewer");
       this.viewer = viewer;
       if (!viewer) sessionStorage.removeItem(kept);
       else if (
@@ -84,7 +79,7 @@ export const session = new (class extends EventTarget {
 
 /**
  * The whole answer.
- * @param {{ query: string, variables?: object, operationName?: string }} body
+ * @param {{ query?: string, documentId?: string, variables?: object, operationName?: string }} body
  * @param {Record<string, string>} [headers]
  */
 export async function ask(body, headers = {}) {
@@ -107,14 +102,14 @@ export async function ask(body, headers = {}) {
 }
 
 /**
- * What was asked for.
- * @param {string} query
+ * What was asked for, by one of the portal's documents.
+ * @param {string} name of a document of src/http/ownDocuments.ts
  * @param {object} [variables]
  * @returns {Promise<any>}
  * @throws Refused
  */
-export async function request(query, variables) {
-  const { data, errors } = await ask({ query, variables });
+export async function request(name, variables) {
+  const { data, errors } = await ask({ documentId: `portal:${name}`, variables });
   if (errors) throw new Refused(errors);
   return data;
 }
