@@ -3,6 +3,7 @@
  * and a proxy without its upstream accepts everything and never answers. So each wait has a deadline on the client
  * side.
  */
+import { callbackify } from "node:util";
 import { Client, type ClientConfig, DatabaseError } from "pg";
 import { hostsOf } from "../base/databaseHosts.ts";
 import { startSpan } from "../tracing/spans.ts";
@@ -115,7 +116,7 @@ export class DatabaseClient extends Client {
   override connect(callback?: (error: Error) => void): Promise<DatabaseValue> | void {
     const connected = this.#several ? this.#connectToPrimary(this.#several) : this.#open();
     if (!callback) return connected;
-    connected.then(() => callback(undefined as never), callback);
+    callbackify(() => connected)(callback);
   }
 
   /** The hosts are asked which of them is the primary only if the last one that was is gone. */
