@@ -40,7 +40,7 @@ export function createAuthenticator(options: TokenLookUpOptions): Authenticator 
   function tokenOf(authorizationHeader: string): { token: string; key: string } {
     const token = /^Bearer +(\S+)$/i.exec(authorizationHeader)?.[1];
     if (token === undefined)
-      throw refusal("The Authorization header has to be: Bearer, a space, and the token.");
+      throw refusal("The Authorization header must be: Bearer, a space, and the token.");
     if (token.length > MOST_CHARACTERS) throw refusal("Not a token of this service.");
     return { token, key: createHash("sha256").update(token).digest("base64") };
   }

@@ -144,9 +144,7 @@ export class TokenLookUp {
   /** @param key what the token is known by */
   async find(token: string, key: string, ip: string | undefined): Promise<Bearer> {
     if (this.#ofAgents && !token.startsWith(accessTokenPrefix))
-      throw refusal(
-        "Agents take an access token that was made for them: createAccessToken with audience: MCP.",
-      );
+      throw refusal("Agents need an access token for MCP: createAccessToken with audience: MCP.");
     if (!token.startsWith(accessTokenPrefix)) {
       const { sub, epoch, sid, jti, exp } = this.#loginTokens.verify(token);
       const sessionId = sid ?? jti;

@@ -54,7 +54,7 @@ export class Positions {
     const bytes =
       typeof text === "string" && text.length < 64 ? Buffer.from(text, "base64url") : Buffer.alloc(0);
     if (bytes.length !== LENGTH || bytes[0] !== VERSION || bytes.toString("base64url") !== text)
-      throw refused("This is no position; send one as an answer had it, or none.", field);
+      throw refused("Not a valid position; send one from a response, or none.", field);
     if (!bytes.subarray(1, 5).equals(this.#database))
       throw refused("The position is of another database. Read anew without it.", field);
     return `${bytes.readUInt32BE(5).toString(16)}/${bytes.readUInt32BE(9).toString(16)}`;

@@ -60,7 +60,7 @@ function takesNoChanges(error: SqlError): CodedError {
   suspectWrites();
   return new CodedError(
     "UNAVAILABLE",
-    `The service takes no changes at the moment, and nothing was changed; try again in ${NO_CHANGES_RETRY_AFTER_S} s.`,
+    `The service accepts no changes at the moment, and nothing was changed; try again in ${NO_CHANGES_RETRY_AFTER_S} s.`,
     { retryAfterSeconds: NO_CHANGES_RETRY_AFTER_S },
     { cause: error },
   );
@@ -113,7 +113,7 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, view
       return say("FORBIDDEN", "This access token is read-only.");
     case "40001":
     case "40P01":
-      return say("CONFLICT", "Somebody else changed this at the same moment. Please try again.", {
+      return say("CONFLICT", "Somebody else changed this at the same time. Please try again.", {
         retryable: true,
       });
     case LOCK_NOT_AVAILABLE:
@@ -139,7 +139,7 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, view
       return unreachable.test(code)
         ? new CodedError(
             "UNAVAILABLE",
-            `The database cannot be reached, or is overloaded; try again in ${RETRY_AFTER_S} s.`,
+            `The database is unreachable or overloaded; try again in ${RETRY_AFTER_S} s.`,
             { retryAfterSeconds: RETRY_AFTER_S },
             { cause: error },
           )

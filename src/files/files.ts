@@ -63,7 +63,7 @@ export function unread(error: unknown): never {
 const notAccepted = (kind: FileKindName) =>
   new CodedError(
     "UNSUPPORTED_FILE",
-    `This is, by its content, no file of an accepted type: ${fileKinds[kind].accepted}.`,
+    `The content of this file is not of an accepted type: ${fileKinds[kind].accepted}.`,
     { field: "file" },
   );
 

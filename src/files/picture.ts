@@ -55,7 +55,7 @@ export async function readPicture(path: string): Promise<Picture> {
       const { width, height, orientation = 1 } = await open().metadata();
       if (width * height > mostPixels)
         throw refuse(
-          `The picture has ${width} × ${height} pixels; ${mostPixels / 1_000_000} million is the most.`,
+          `The image has ${width} × ${height} pixels; at most ${mostPixels / 1_000_000} million are allowed.`,
           { limit: mostPixels },
         );
       const thumbnail = await open()
@@ -69,10 +69,13 @@ export async function readPicture(path: string): Promise<Picture> {
     } catch (error) {
       if (error instanceof CodedError) throw error;
       if (/pixel limit/i.test((error as Error).message))
-        throw refuse(`The picture has too many pixels; ${mostPixels / 1_000_000} million is the most.`, {
-          limit: mostPixels,
-        });
-      throw refuse("The picture is damaged or was cut off; send it again.");
+        throw refuse(
+          `The image has too many pixels; at most ${mostPixels / 1_000_000} million are allowed.`,
+          {
+            limit: mostPixels,
+          },
+        );
+      throw refuse("The image is damaged or incomplete; send it again.");
     }
   });
 }

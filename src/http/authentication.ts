@@ -21,7 +21,7 @@ export function authentication(authenticate: Authenticate, production: boolean):
     if (given.length > 1) throw refuse("Send one Authorization header, not several.");
     const [header] = given;
     if (header !== undefined && !bearer.test(header.trim()))
-      throw refuse("The Authorization header has to be: Bearer, a space, and the token.");
+      throw refuse("The Authorization header must be: Bearer, a space, and the token.");
     const state = requestState(request);
     state.claims = await authenticate(header?.trim(), request);
     state.schemaIsOpen = !production || state.claims.userId !== null;

@@ -27,7 +27,12 @@ function coded(error: ReadError, limit: number): CodedError {
     const message = "Content-Encoding may be gzip, deflate, br or zstd, or be omitted.";
     return new CodedError("BAD_USER_INPUT", message, {}, { status: 415 });
   }
-  return new CodedError("BAD_USER_INPUT", "The body could not be read to its end.", {}, { cause: error });
+  return new CodedError(
+    "BAD_USER_INPUT",
+    "The request body could not be read completely.",
+    {},
+    { cause: error },
+  );
 }
 
 /** Encodings that the body reader supports. */

@@ -90,7 +90,7 @@ export function filePage(deps: FilePageDeps): RequestHandler {
     const caching = await cacheControl(deps, address, request, response);
     if (caching === undefined) return;
     const size = await store.size(address.key).catch(unread);
-    if (size === undefined) throw new CodedError("NOT_FOUND", "This file is gone.");
+    if (size === undefined) throw new CodedError("NOT_FOUND", "This file no longer exists.");
 
     const etag = `"${address.key}"`;
     const type = typeOfName(address.name);
@@ -109,7 +109,12 @@ export function filePage(deps: FilePageDeps): RequestHandler {
       ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, size) : undefined;
     if (range === "unsatisfiable") {
       response.setHeader("Content-Range", `bytes */${size}`);
-      throw new CodedError("BAD_USER_INPUT", "The file does not have these bytes.", {}, { status: 416 });
+      throw new CodedError(
+        "BAD_USER_INPUT",
+        "The requested byte range is outside of the file.",
+        {},
+        { status: 416 },
+      );
     }
     response.setHeader("Content-Type", type.startsWith("text/") ? `${type}; charset=utf-8` : type);
     response.setHeader(
@@ -124,7 +129,7 @@ export function filePage(deps: FilePageDeps): RequestHandler {
     response.status(range ? 206 : 200);
     if (request.method === "HEAD") return void response.end();
     const content = await store.get(address.key, range).catch(unread);
-    if (!content) throw new CodedError("NOT_FOUND", "This file is gone.");
+    if (!content) throw new CodedError("NOT_FOUND", "This file no longer exists.");
     // A client that disconnects early is not an error.
     await pipeline(content, response).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;

@@ -44,7 +44,7 @@ export function getOfDocument(documents: TrustedDocuments = noTrustedDocuments):
       try {
         body[name] = JSON.parse(text);
       } catch {
-        throw new CodedError("BAD_USER_INPUT", `The parameter ${name} has to be JSON.`, { field: name });
+        throw new CodedError("BAD_USER_INPUT", `The parameter ${name} must be JSON.`, { field: name });
       }
     }
     const operationName = members.get("operationName");

@@ -35,7 +35,7 @@ const cutOff = (cause?: unknown) =>
 export const requestTooLarge = () =>
   new CodedError(
     "PAYLOAD_TOO_LARGE",
-    `The request is over ${multipartLimits.request / MEGABYTE} MB or ${multipartLimits.files} files.`,
+    `The request exceeds ${multipartLimits.request / MEGABYTE} MB or ${multipartLimits.files} files.`,
     { limit: multipartLimits.request },
   );
 
@@ -43,7 +43,7 @@ export const requestTooLarge = () =>
 function parseMap(text: string): Map<string, string[]> {
   const { value } = parseJson(Buffer.from(text), "The part map");
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw refuse("The part map has to be a JSON object.", "map");
+    throw refuse("The part map must be a JSON object.", "map");
   const parts = Object.entries(value);
   if (parts.length > multipartLimits.files) throw requestTooLarge();
   return new Map(

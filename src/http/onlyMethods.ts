@@ -7,6 +7,6 @@ export function onlyMethods(...methods: string[]): RequestHandler {
   return (request, response, next) => {
     if (methods.includes(request.method)) return next();
     response.setHeader("Allow", allow);
-    next(new CodedError("BAD_USER_INPUT", `This address takes ${allow} only.`, {}, { status: 405 }));
+    next(new CodedError("BAD_USER_INPUT", `This path only accepts ${allow}.`, {}, { status: 405 }));
   };
 }

@@ -18,7 +18,7 @@ export const rawBody: RequestHandler<DatabaseValue> = async (request, response, 
       return next();
     }
     if (error.type === "entity.too.large")
-      return next(new CodedError("PAYLOAD_TOO_LARGE", "The body is over 256 KB.", { limit }));
-    next(new CodedError("BAD_USER_INPUT", "The body could not be read to its end."));
+      return next(new CodedError("PAYLOAD_TOO_LARGE", "The body exceeds 256 KB.", { limit }));
+    next(new CodedError("BAD_USER_INPUT", "The request body could not be read completely."));
   });
 };

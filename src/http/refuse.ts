@@ -11,7 +11,7 @@ import { failureForLog, toCodedError, viewerOf } from "./toCodedError.ts";
 
 /** Unknown paths. */
 export const notFound: RequestHandler = (_request, _response, next) => {
-  next(new CodedError("NOT_FOUND", "There is nothing at this address. Operations go to POST /graphql."));
+  next(new CodedError("NOT_FOUND", "There is nothing at this path. Send operations to POST /graphql."));
 };
 
 /** Errors of the HTTP layer itself, such as a path that cannot be decoded, have a 4xx status. */

@@ -56,7 +56,7 @@ export const signingForm: RequestHandler<DatabaseValue> = (request, response, ne
     if (!error) return next();
     next(
       error.type === "entity.too.large"
-        ? new CodedError("PAYLOAD_TOO_LARGE", "What was sent is over 16 KB.", { limit })
+        ? new CodedError("PAYLOAD_TOO_LARGE", "The form exceeds 16 KB.", { limit })
         : new CodedError("BAD_USER_INPUT", "The form could not be read."),
     );
   });

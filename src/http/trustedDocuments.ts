@@ -57,7 +57,7 @@ export function createTrustedDocuments(options: {
         if (!options.only) return { ...asked, query };
         throw new CodedError(
           "FORBIDDEN",
-          "This service answers registered documents alone: send the id of one as documentId, in the place of query.",
+          "This service only accepts registered documents: send the id of one as documentId, instead of query.",
           { field: "query" },
         );
       }
@@ -68,7 +68,7 @@ export function createTrustedDocuments(options: {
       if (found === undefined)
         throw new CodedError(
           "NOT_FOUND",
-          "No document is registered by this id. Register those of a release with npm run documents, or send the document as query.",
+          "No document is registered under this id. Register the documents of a release with npm run documents, or send the document as query.",
           { field: "documentId" },
         );
       if (!known.has(id)) keep(id, found);

@@ -80,7 +80,7 @@ async function takeFile(
 ): Promise<unknown> {
   try {
     const place = (await places(await documents.resolve(operations, partyOfRequest(request)))).get(path);
-    if (!place) throw new CodedError("BAD_USER_INPUT", `The operation takes no file at ${path}.`);
+    if (!place) throw new CodedError("BAD_USER_INPUT", `The operation accepts no file at ${path}.`);
     const { claims, sentFiles: sent } = requestState(request);
     const atMost = Number(request.headers["content-length"] ?? Infinity);
     const admission = await files.admit({

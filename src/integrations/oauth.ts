@@ -133,5 +133,8 @@ function fail(error: unknown): never {
       retryable: false,
       cause: error,
     });
-  throw new ConnectionFailed("The provider does not answer as it should.", { retryable: true, cause: error });
+  throw new ConnectionFailed("The provider returned an unexpected response.", {
+    retryable: true,
+    cause: error,
+  });
 }

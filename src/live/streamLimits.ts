@@ -52,7 +52,7 @@ export class StreamCounts {
 const full = () =>
   new CodedError(
     "UNAVAILABLE",
-    `There are as many event streams as this process can serve; try again in ${RETRY_S} s.`,
+    `The limit of event streams of this process is reached; try again in ${RETRY_S} s.`,
     { retryAfterSeconds: RETRY_S },
   );
 
@@ -61,16 +61,16 @@ const refusal = (message: string, limit: number) =>
 
 const ofOneViewer = (limit: number) =>
   refusal(
-    `You have ${limit} event streams open, which is the most; close some, and try again in ${RETRY_S} s.`,
+    `You have reached the limit of ${limit} event streams; close some, and try again in ${RETRY_S} s.`,
     limit,
   );
 const ofOneAddress = (limit: number) =>
   refusal(
-    `Your network has ${limit} event streams open, which is the most; close some, and try again in ${RETRY_S} s.`,
+    `Your network has reached the limit of ${limit} event streams; close some, and try again in ${RETRY_S} s.`,
     limit,
   );
 const ofOneOrganization = (limit: number) =>
   refusal(
-    `The organization has ${limit} event streams open, which is the most; try again in ${RETRY_S} s.`,
+    `The organization has reached the limit of ${limit} event streams; try again in ${RETRY_S} s.`,
     limit,
   );

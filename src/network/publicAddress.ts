@@ -97,14 +97,14 @@ export async function resolvePublicAddress(text: string, policy: AddressPolicy):
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== "https:") throw new AddressRefused("Give an address that starts with https://.");
   if (url.username || url.password)
-    throw new AddressRefused("An address has no user name or password in it.");
+    throw new AddressRefused("The URL must not contain a user name or password.");
   // The parser has made 127.1, 0x7f000001 and 2130706433 the same already.
   const { addresses, isLoopback: loopback } = await resolvePublicHost(
     url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, ""),
     policy,
   );
   if (!loopback && !ports.includes(url.port))
-    throw new AddressRefused("The port of an address is 443 or 8443.");
+    throw new AddressRefused("The port of the URL must be 443 or 8443.");
   return { url, addresses, isLoopback: loopback };
 }
 
@@ -119,7 +119,7 @@ export async function resolvePublicHost(
   const addresses = await resolveHost(host.toLowerCase(), policy);
   const loopback = policy.loopback && addresses.every(({ address }) => isLoopback(address));
   if (!loopback && !addresses.every(({ address }) => isPublicAddress(address)))
-    throw new AddressRefused("This address does not lead to a public network.");
+    throw new AddressRefused("This host is not on a public network.");
   return { addresses, isLoopback: loopback };
 }
 
@@ -127,7 +127,7 @@ async function resolveHost(host: string, policy: AddressPolicy): Promise<Checked
   const family = isIP(host);
   if (family) return [{ address: host, family: family as 4 | 6 }];
   if (localName.test(host) && !(policy.loopback && host === "localhost"))
-    throw new AddressRefused("This address does not lead to a public network.");
+    throw new AddressRefused("This host is not on a public network.");
   if (policy.loopback && host === "localhost") return [{ address: "127.0.0.1", family: 4 }];
   // NOTE: Not `lookup`, which occupies one of the process's few threads for as long as a slow name server likes.
   const resolver = new Resolver({ timeout: 2000, tries: 2 });
@@ -140,6 +140,6 @@ async function resolveHost(host: string, policy: AddressPolicy): Promise<Checked
     ...found4.map((address) => ({ address, family: 4 as const })),
     ...found6.map((address) => ({ address, family: 6 as const })),
   ];
-  if (found.length === 0) throw new AddressUnknown("The name of this address is not known.");
+  if (found.length === 0) throw new AddressUnknown("This host name does not exist.");
   return found;
 }

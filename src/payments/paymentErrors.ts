@@ -34,8 +34,8 @@ export function toCoded(error: unknown, provider: string, subject: string): unkn
     return new CodedError(
       "PROVIDER_ERROR",
       error.retryable
-        ? "The payment processor does not answer. Nothing happens twice: repeat the request with the same idempotency key, or look in a few minutes."
-        : "The payment processor does not take requests of this service now.",
+        ? "The payment processor does not respond. Retry with the same idempotency key, which is safe, or check again in a few minutes."
+        : "The payment processor does not accept requests from this service at the moment.",
       { provider, retryable: error.retryable },
       { cause: error },
     );

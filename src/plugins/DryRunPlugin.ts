@@ -28,10 +28,7 @@ const refusal = ({ message, code, extensions }: CodedError) => ({
 });
 
 const inPieces = () =>
-  new CodedError(
-    "BAD_USER_INPUT",
-    "The answer of a dry run comes in one piece: leave out @defer and @stream.",
-  );
+  new CodedError("BAD_USER_INPUT", "A dry run returns a single response: omit @defer and @stream.");
 
 export const DryRunPlugin: GraphileConfig.Plugin = {
   name: "DryRunPlugin",

@@ -43,7 +43,7 @@ function cursorValues(cursor: unknown, nullable: boolean[]): unknown[] | null {
 function withMember(filter: Record<string, unknown> | null | undefined, name: string, value: unknown) {
   const given = filter?.[name];
   if (given != null && given !== value)
-    throw new CodedError("BAD_USER_INPUT", `${name} is given twice, with two values.`, { field: name });
+    throw new CodedError("BAD_USER_INPUT", `${name} is given twice, with different values.`, { field: name });
   return { ...filter, [name]: value };
 }
 

@@ -52,7 +52,7 @@ const refuseStrangers =
     if (!isSignedIn)
       throw new CodedError(
         "UNAUTHENTICATED",
-        `${fieldName} takes a token: send the header "Authorization: Bearer <token>".`,
+        `${fieldName} requires a token: send the header "Authorization: Bearer <token>".`,
       );
     return null;
   };

@@ -137,9 +137,9 @@ export const ScalarsPlugin: GraphileConfig.Plugin = {
                   description: codec.description ?? name,
                   serialize: String,
                   parseValue: (value) =>
-                    typeof value === "string" ? value : refuse(`${name} is given as a string.`),
+                    typeof value === "string" ? value : refuse(`${name} must be a string.`),
                   parseLiteral: (node) =>
-                    node.kind === Kind.STRING ? node.value : refuse(`${name} is given as a string.`, node),
+                    node.kind === Kind.STRING ? node.value : refuse(`${name} must be a string.`, node),
                 }),
                 `ScalarsPlugin: domain ${codec.name}`,
               );

@@ -426,7 +426,7 @@ describe("inventory conflicts", () => {
     });
     expect(await resolve(ticket.id, "RELEASE_CLAIM")).toMatchObject({
       status: "FAILED",
-      actionError: expect.stringMatching(/was bought by now/),
+      actionError: expect.stringMatching(/has been bought/),
     });
     expect((await resolve(ticket.id, "DISMISS")).status).toBe("RESOLVED");
   });

@@ -684,7 +684,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   await keep();
   expect(await read()).toMatchObject({
     status: "ENABLED",
-    lastError: "The provider does not answer as it should.",
+    lastError: "The provider returned an unexpected response.",
   });
   expect((await secretOf()).next_refresh_at.getTime()).toBeGreaterThan(Date.now());
   answerWith(503, {});

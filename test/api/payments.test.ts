@@ -651,7 +651,7 @@ describe("refunds", () => {
     ).toMatchObject({
       code: "BAD_USER_INPUT",
       field: "amount",
-      message: "That is more than can be given back, 70.00.",
+      message: "The amount exceeds the refundable amount, 70.00.",
     });
     expect(await run(world.owen, "refundProcessorCharge", { chargeId: id })).toMatchObject({
       status: "REFUNDED",

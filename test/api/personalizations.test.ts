@@ -229,7 +229,7 @@ describe("choosing", () => {
     expect((await look(id)).selections.map((s: any) => s.locked)).toEqual([true, false]);
     expect((await look(id)).warnings).toEqual([
       expect.stringContaining(
-        '"Counter" can no longer be changed: construction has come to INTERIOR_FINISHES.',
+        '"Counter" can no longer be changed: construction has reached INTERIOR_FINISHES.',
       ),
     ]);
     expect(await refuse({ id, selections: selections("Marble") })).toMatchObject({
@@ -358,7 +358,7 @@ describe("steps", () => {
       const id = await begin({ unitId, selections: selections("Mosaic") });
       expect(await refuse({ id, status: "SUBMITTED" })).toMatchObject({
         code: "BAD_USER_INPUT",
-        message: 'Choose an option for "Counter" before you hand it in.',
+        message: 'Choose an option for "Counter" before you submit it.',
         field: "selections",
         elementIds: [elements.Counter],
       });

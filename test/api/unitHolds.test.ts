@@ -200,7 +200,7 @@ describe("a hold", () => {
     expect(await refuseHold({ unitId: home, expiration: 73 })).toMatchObject({
       code: "BAD_USER_INPUT",
       field: "expiration",
-      message: "The project allows 72 hours at most (holdExpirationLimit).",
+      message: "The project allows at most 72 hours (holdExpirationLimit).",
     });
     expect(await refuseHold({ unitId: await unit({ status: "UNRELEASED" }) })).toMatchObject({
       code: "INVENTORY_UNAVAILABLE",
@@ -293,7 +293,10 @@ describe("how long and how many", () => {
     expect(await refuseHold({ unitId: further })).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 0 });
     expect(
       await owen.refused(mutationOf("updateProject"), { input: { id: tower.id, holdExpiration: 6 } }),
-    ).toMatchObject({ code: "BAD_USER_INPUT", message: "A hold lasts no longer than holdExpirationLimit." });
+    ).toMatchObject({
+      code: "BAD_USER_INPUT",
+      message: "A hold cannot last longer than holdExpirationLimit.",
+    });
   });
 
   test("of twenty who hold a home at the same moment, one does", async () => {

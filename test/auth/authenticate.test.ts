@@ -84,7 +84,7 @@ test.each(["Basic x", "Bearer", "Bearer ", "Bearer a b", "xBearer a", ` Bearer $
     expect(await refusal(authenticate(header))).toEqual([
       "UNAUTHENTICATED",
       401,
-      "The Authorization header has to be: Bearer, a space, and the token.",
+      "The Authorization header must be: Bearer, a space, and the token.",
     ]);
     expect(asked).toEqual([]);
   },

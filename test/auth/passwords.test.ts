@@ -81,7 +81,7 @@ test("ten characters are enough, nine are not; a character of several bytes is o
 test("a thousand bytes are taken, one more is refused", async () => {
   const { given } = context([], { operation: "updatePassword" });
   expect(await hashPassword("a".repeat(1000), given)).toMatch(/^\$argon2id/);
-  const long = ["BAD_USER_INPUT", "password", "A password has 1,000 bytes at most."];
+  const long = ["BAD_USER_INPUT", "password", "A password can have at most 1,000 bytes."];
   expect(await refusal(hashPassword("a".repeat(1001), given))).toEqual(long);
   // 500 characters of two bytes, and one more.
   expect(await refusal(hashPassword("ä".repeat(501), given))).toEqual(long);

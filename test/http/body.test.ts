@@ -141,7 +141,7 @@ test.each([
   expect(answer.json.errors[0].message).toBe(
     status === 415
       ? "Content-Encoding may be gzip, deflate, br or zstd, or be omitted."
-      : "The body could not be read to its end.",
+      : "The request body could not be read completely.",
   );
 });
 

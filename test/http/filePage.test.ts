@@ -112,7 +112,7 @@ test("an address that was changed is refused, and a content that is gone is not 
   expect(await refusal(address({ key: "dead".padEnd(64, "0") }))).toEqual([
     404,
     "NOT_FOUND",
-    "This file is gone.",
+    "This file no longer exists.",
   ]);
 });
 
@@ -140,7 +140,7 @@ test.each(["bytes=10-", "bytes=10-12", "bytes=-0"])("the range %s is not there",
   expect([answer.status, answer.headers["content-range"], answer.json.errors[0].message]).toEqual([
     416,
     "bytes */10",
-    "The file does not have these bytes.",
+    "The requested byte range is outside of the file.",
   ]);
 });
 

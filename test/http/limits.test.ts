@@ -199,7 +199,7 @@ test("the schema is asked for in an operation of its own", async () => {
     const answer = await server.graphql(query);
     expect(answer.json.errors).toMatchObject([
       {
-        message: "Ask for the schema in an operation of its own, without fields of data.",
+        message: "Query the schema in a separate operation, without data fields.",
         extensions: { code: "BAD_USER_INPUT" },
       },
     ]);

@@ -470,7 +470,7 @@ test("an event of the payment processor is taken where it is signed and about so
   // The whole limit may be used.
   expect((await send(Buffer.alloc(256 * 1024))).status).toBe(400);
   const tooLarge = await send(Buffer.alloc(256 * 1024 + 1));
-  expect(refusal(tooLarge)).toEqual([413, "PAYLOAD_TOO_LARGE", "The body is over 256 KB."]);
+  expect(refusal(tooLarge)).toEqual([413, "PAYLOAD_TOO_LARGE", "The body exceeds 256 KB."]);
   expect(tooLarge.json.errors[0].extensions.limit).toBe(262_144);
   expect(asked).toHaveLength(2);
 });
@@ -485,7 +485,7 @@ test("a notice is not unpacked: what is signed are the bytes that came", async (
     headers: { "content-encoding": "gzip" },
     body: "x",
   });
-  expect(refusal(answer)).toEqual([400, "BAD_USER_INPUT", "The body could not be read to its end."]);
+  expect(refusal(answer)).toEqual([400, "BAD_USER_INPUT", "The request body could not be read completely."]);
 });
 
 const appointment = {

@@ -232,7 +232,7 @@ test("a request of more than 100 MB by its own word is refused; exactly 100 MB m
   const over = await announced(multipartLimits.request + 1);
   const text = await until(over.text, (answer) => answer.includes("PAYLOAD_TOO_LARGE"));
   expect(text).toMatch(/^HTTP\/1.1 413 /);
-  expect(text).toContain("The request is over 100 MB or 10 files.");
+  expect(text).toContain("The request exceeds 100 MB or 10 files.");
   expect(text).toContain(`"limit":${multipartLimits.request},`);
   over.socket.destroy();
   const whole = await announced(multipartLimits.request);
@@ -287,9 +287,9 @@ test.each<[string, Part[], string | undefined, string]>([
 });
 
 test.each([
-  ["[]", "The part map has to be a JSON object."],
-  ["null", "The part map has to be a JSON object."],
-  ["1", "The part map has to be a JSON object."],
+  ["[]", "The part map must be a JSON object."],
+  ["null", "The part map must be a JSON object."],
+  ["1", "The part map must be a JSON object."],
   ['{"0": "variables.file"}', "Each member of map lists paths such as variables.file."],
   ['{"0": []}', "Each member of map lists paths such as variables.file."],
   ['{"0": [["variables.file"]]}', "Each member of map lists paths such as variables.file."],
@@ -404,7 +404,7 @@ test("a file that is refused says so at its field, and the others go on", async 
   expect(file.reason).toBe(reason);
   expect(third.reason).toMatchObject({
     code: "BAD_USER_INPUT",
-    message: "The operation takes no file at variables.input.third.",
+    message: "The operation accepts no file at variables.input.third.",
   });
   expect(other).toEqual({ checksum: "b" });
 });
@@ -414,11 +414,11 @@ test("a file that is too large ends the request; the rest of it is read, so that
   await using sender = await uploading({
     admit: async (upload) => ({ upload, organizationId: null, quota: 1, done: () => void done++ }),
     take: async () => {
-      throw new CodedError("PAYLOAD_TOO_LARGE", "The file is over 5 MB.", { limit: 5_000_000 });
+      throw new CodedError("PAYLOAD_TOO_LARGE", "The file exceeds 5 MB.", { limit: 5_000_000 });
     },
   });
   const answer = await sender.send([...sound.slice(0, 2), ["0", Buffer.alloc(3_000_000), "a.txt"]]);
-  expect(refusal(answer)).toEqual([413, "PAYLOAD_TOO_LARGE", undefined, "The file is over 5 MB."]);
+  expect(refusal(answer)).toEqual([413, "PAYLOAD_TOO_LARGE", undefined, "The file exceeds 5 MB."]);
   expect([done, sender.known.passed.length]).toEqual([1, 0]);
 });
 
@@ -537,7 +537,7 @@ test.each<[string, (request: PassThrough) => void, unknown]>([
 
 test("when one file cannot be taken, the others are ended before the request is refused", async () => {
   const ended: string[] = [];
-  const reason = new CodedError("PAYLOAD_TOO_LARGE", "The file is over 5 MB.");
+  const reason = new CodedError("PAYLOAD_TOO_LARGE", "The file exceeds 5 MB.");
   const second = Promise.withResolvers<Readable>();
   const { request, outcome } = reading(async (stream, { path }) => {
     if (path === "variables.input.file") {
@@ -609,7 +609,7 @@ test("100 MB of a request are read, one byte more is refused", async () => {
   const { outcome: over } = await send(multipartLimits.request + 1);
   expect([over.code, over.message, over.extensions]).toEqual([
     "PAYLOAD_TOO_LARGE",
-    "The request is over 100 MB or 10 files.",
+    "The request exceeds 100 MB or 10 files.",
     { limit: multipartLimits.request },
   ]);
 });
@@ -623,7 +623,7 @@ test("a refusal names the part that it is about, or none", async () => {
   };
   const eleven = Object.fromEntries(Array.from({ length: 11 }, (_, n) => [n, [`variables.f${n}`]]));
   expect(await refusalOf([sound[0]!, ["map", map(eleven)]])).toStrictEqual([
-    "The request is over 100 MB or 10 files.",
+    "The request exceeds 100 MB or 10 files.",
     { limit: multipartLimits.request },
   ]);
   expect(await refusalOf([])).toStrictEqual(["The request needs the parts operations and map.", {}]);

@@ -286,7 +286,7 @@ test("a notice without a body is empty, and one that is packed is refused", asyn
   expect([packed.status, packed.json.errors[0].extensions.code, packed.json.errors[0].message]).toEqual([
     400,
     "BAD_USER_INPUT",
-    "The body could not be read to its end.",
+    "The request body could not be read completely.",
   ]);
   expect(bodies).toHaveLength(2);
 });

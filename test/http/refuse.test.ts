@@ -97,7 +97,7 @@ test("an unknown address is told in one sentence, and is nothing for the log", a
   expect(headers["content-type"]).toBe("application/json; charset=utf-8");
   expect(json.errors).toEqual([
     {
-      message: "There is nothing at this address. Operations go to POST /graphql.",
+      message: "There is nothing at this path. Send operations to POST /graphql.",
       extensions: expect.objectContaining({ code: "NOT_FOUND", requestId: "r1" }),
     },
   ]);

@@ -57,7 +57,7 @@ test.each(routes)("%s takes its methods and no other", async (path, name, method
     const answer = await server.send({ method, path });
     expect([method, answer.status, answer.headers.allow]).toEqual([method, 405, allow]);
     expect(answer.json.errors[0]).toMatchObject({
-      message: `This address takes ${allow} only.`,
+      message: `This path only accepts ${allow}.`,
       extensions: { code: "BAD_USER_INPUT" },
     });
   }

@@ -11,7 +11,11 @@ const refusal = (code: string, field: string, message: RegExp) => ({
   message: expect.stringMatching(message),
   extensions: { field },
 });
-const notFound = refusal("NOT_FOUND", "documentId", /^No document is registered by this id\. Register those/);
+const notFound = refusal(
+  "NOT_FOUND",
+  "documentId",
+  /^No document is registered under this id\. Register the documents/,
+);
 
 /** Documents as a database would have them, and the ids that it was asked for. */
 function library(texts: Record<string, string>, only = false) {
@@ -86,7 +90,7 @@ test("a document in the text goes through, except where only registered ones are
   await expect(noTrustedDocuments.resolve(asked("a"), party)).rejects.toMatchObject(notFound);
   const closed = library({ a: "{ ok }" }, true);
   await expect(closed.documents.resolve(asked("a", "{ ok }"), party)).rejects.toMatchObject(
-    refusal("FORBIDDEN", "query", /^This service answers registered documents alone: send the id/),
+    refusal("FORBIDDEN", "query", /^This service only accepts registered documents: send the id/),
   );
   expect(await closed.documents.resolve(asked("a"), party)).toEqual(answered);
   expect([...open.looked, ...closed.looked]).toEqual(["a"]);

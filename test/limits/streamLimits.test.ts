@@ -17,17 +17,17 @@ test.each([
   [
     "ofViewer",
     { ...other, userId: "u1" },
-    "You have 2 event streams open, which is the most; close some, and try again in 10 s.",
+    "You have reached the limit of 2 event streams; close some, and try again in 10 s.",
   ],
   [
     "ofAddress",
     { ...other, ip: "192.0.2.1" },
-    "Your network has 2 event streams open, which is the most; close some, and try again in 10 s.",
+    "Your network has reached the limit of 2 event streams; close some, and try again in 10 s.",
   ],
   [
     "ofOrganization",
     { ...other, organizationId: "o1" },
-    "The organization has 2 event streams open, which is the most; try again in 10 s.",
+    "The organization has reached the limit of 2 event streams; try again in 10 s.",
   ],
 ] as const)("%s: one more is refused to whoever shares it, and to nobody else", (limit, sharing, message) => {
   const counts = new StreamCounts({ ...many, [limit]: 2 });
@@ -53,7 +53,7 @@ test("the process has so many places for all", () => {
   const end = counts.take(owner);
   expect(refused(counts, other)).toMatchObject({
     code: "UNAVAILABLE",
-    message: "There are as many event streams as this process can serve; try again in 10 s.",
+    message: "The limit of event streams of this process is reached; try again in 10 s.",
     extensions: { retryAfterSeconds: 10 },
   });
   end();

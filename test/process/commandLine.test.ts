@@ -170,7 +170,7 @@ test("it ends with a code, says what is wrong on standard error, and keeps no se
     [["whoami"], { ...nobody, PLAT_TOKEN: "any" }, 4, /^NETWORK_ERROR: .*certificate/],
     [["whoami", "--url", "https://localhost:1"], { PLAT_TOKEN: "any" }, 4, /^NETWORK_ERROR: /],
     [["query", "{ nothing }"], {}, 1, /^BAD_USER_INPUT: .*nothing/],
-    [["jobs", "retry"], {}, 2, /^Say which jobs/],
+    [["jobs", "retry"], {}, 2, /^Select the jobs/],
     [
       ["trigger", "lead.created", "--project", "p", "-o", "nowhere"],
       {},

@@ -121,5 +121,7 @@ test("is deleted in 30 days, not before --yes, not while others rely on it, and 
     "is not deleted",
   );
   expect(await state()).toEqual([expect.objectContaining({ status: "CANCELLED" })]);
-  expect((await run("cancel", "closing-homes")).stderr).toContain("This organization is not to be deleted.");
+  expect((await run("cancel", "closing-homes")).stderr).toContain(
+    "The deletion of this organization has not been requested.",
+  );
 });

@@ -104,7 +104,7 @@ describe("actions of tickets", () => {
   refuses({
     "a dispute that is decided is not accepted": {
       call: `app_private.accept_dispute_by_ticket(${ticket("'subject_id', nothing")})`,
-      says: "The bank has decided already.",
+      says: "The bank has already decided.",
     },
     "an execution that is over is not cancelled": {
       given: inExecution("COMPLETED"),
@@ -123,11 +123,11 @@ describe("actions of tickets", () => {
     "a step is tried again only where its execution waits at it": {
       given: inExecution("RUNNING"),
       call: `app_private.require_failed_step(${ticket("'workflow_execution_id', execution, 'input', '{\"sequence\": 1}'::jsonb")})`,
-      says: "does not wait at this step any more",
+      says: "no longer waits at this step",
     },
     "one lead is not merged with itself": {
       call: `app_private.merge_leads_by_ticket(${ticket("'subject_type', 'lead', 'subject_id', lead, 'lead_id', lead")})`,
-      says: "This ticket names no two leads.",
+      says: "This ticket does not refer to two leads.",
     },
     "nothing is handed on where there is neither lead nor purchase": {
       call: `app_private.reassign_by_ticket(${ticket()})`,
@@ -141,7 +141,7 @@ describe("actions of tickets", () => {
       call: `app_private.release_claim_by_ticket(${ticket(
         "'input', jsonb_build_object('claim_id', (select c.id from app_hidden.claims c where c.kind = 'PURCHASE' and c.released_at is null limit 1))",
       )})`,
-      says: "The home was bought by now",
+      says: "The home has been bought",
     },
     "an integration that was deleted is not tried again": {
       call: `app_private.retry_integration_by_ticket(${ticket("'subject_id', nothing")})`,
@@ -172,7 +172,7 @@ describe("leads that are merged and converted", () => {
   refuses({
     "a lead that is gone is not merged": {
       call: "app_private.merge_leads(lead, nothing)",
-      says: "One of the two leads is gone.",
+      says: "One of the two leads was deleted.",
     },
     "two that negotiate about one unit are not merged": {
       given: bothNegotiate,
@@ -202,7 +202,7 @@ describe("leads that are merged and converted", () => {
       as: "demo",
       scopes: "org.member,lead.read,lead.write",
       call: "app_private.convert_lead(lead, null, unit, null, 1, null, null, null)",
-      says: "This takes the permission buyer.write.",
+      says: "This requires the permission buyer.write.",
     },
     "no leads are written into an archived project": {
       as: "demo",
@@ -246,7 +246,7 @@ describe("leads that are merged and converted", () => {
     "the brokerage of an agent is a short text": {
       as: "demo",
       call: `app_private.check_agent(home, ${row("app_public.agent_input", "'name', 'Ann', 'brokerage', repeat('x', 301)")}, 'CA')`,
-      says: "Give 300 characters at most.",
+      says: "Use at most 300 characters.",
     },
     "an email is drafted to a lead that there is": {
       call: "app_private.begin_lead_email_for(nothing)",
@@ -362,7 +362,7 @@ describe("what is seen first is asked again by what acts on it", () => {
     "the floor plans of a public project of others": {
       as: "sofia",
       call: "app_public.export_floor_plans(project::text)",
-      says: "This takes the permission report.run in the organization of the project.",
+      says: "This requires the permission report.run in the organization of the project.",
     },
   });
 
@@ -445,7 +445,7 @@ describe("agreements that are signed", () => {
       given: `${agreement("status = 'DRAFT'")}; ${file} 100 from app_public.agreements a, refusals.ids`,
       call: `app_hidden.create_record(null::app_public.agreement_files, jsonb_build_object('agreement_id', agreement,
         'file', jsonb_build_object('checksum', repeat('0', 64), 'filename', 'b.pdf')))`,
-      says: "An agreement has 100 versions at most",
+      says: "An agreement can have at most 100 versions",
     },
   });
 });
@@ -488,12 +488,12 @@ describe("payments", () => {
       given: people(1),
       call: `app_hidden.begin_representative('updateOrganizationPaymentsRepresentative',
         jsonb_build_object('id', nothing, 'expectedVersion', 7, 'firstName', 'Rosa'), null)`,
-      says: "Somebody else changed this record meanwhile",
+      says: "Somebody else has changed this record since you read it",
     },
     "the deposit is of the reservation that is named": {
       as: "demo",
       call: pay("createPaymentIntent", "'depositId', deposit, 'reservationId', nothing, 'amount', 1"),
-      says: "The deposit is not of this reservation",
+      says: "The deposit does not belong to this reservation",
     },
     "an organization that shows itself to nobody is not paid": {
       as: "sofia",
@@ -515,7 +515,7 @@ describe("payments", () => {
         "createPaymentIntent",
         "'reservationId', (select r.id from app_public.reservations r where r.project_id = project and r.status in ('PENDING', 'CONFIRMED', 'CONVERTED') limit 1), 'amount', 99999999",
       ),
-      says: "That is more than the price",
+      says: "The amount exceeds the price",
     },
     "who has no card is told to add one": {
       as: "demo",
@@ -627,7 +627,7 @@ describe("what a personalization chooses", () => {
     "not too many of one": {
       as: "demo",
       call: choose("'option_id', (select o.id from app_public.spec_options o limit 1), 'quantity', 10001"),
-      says: "Give a quantity above 0, 10,000 at most.",
+      says: "Give a quantity above 0 and up to 10,000.",
     },
   });
 });
@@ -654,7 +654,7 @@ describe("executions of workflows", () => {
       given:
         "create or replace function app_hidden.most_subjects_of_batch() returns int language sql immutable parallel safe as 'select 1'",
       call: "app_public.batch_workflow(workflow, array[lead, other_lead]::text[]::app_public.id_or_slug[])",
-      says: "A batch is for 500,000 subjects at most.",
+      says: "A batch can have at most 500,000 subjects.",
     },
     "nobody is tagged where there is no lead": {
       given: aboutNobody,
@@ -664,11 +664,11 @@ describe("executions of workflows", () => {
     "no empty tag is given": {
       given: "update app_public.workflow_executions e set lead_id = i.lead from refusals.ids i",
       call: `app_private.change_tags(null, ${work('\'{"tag": " "}\'')}, true)`,
-      says: "The tag came out empty.",
+      says: "The tag is empty after evaluation.",
     },
     "a field that nobody may set is not set": {
       call: `app_private.step_update_field(${step('{"record": "LEAD", "field": "organizationId"}')}, ${work("'{\"value\": 1}'")})`,
-      says: "organizationId is no field that can be set.",
+      says: "organizationId is not a field that can be set.",
     },
     "no field is set where there is no record": {
       given: aboutNobody,
@@ -743,7 +743,7 @@ describe("accounts and organizations", () => {
     "more jobs than are changed at once": {
       as: "demo",
       call: "app_private.jobs_to_change(array(select n::text from generate_series(1, app_private.jobs_at_once() + 1) n), null, null, null, null, home)",
-      says: "Give 1000 ids at most.",
+      says: "Give at most 1000 ids.",
     },
     "jobs before what is no job": {
       as: "demo",
@@ -755,7 +755,7 @@ describe("accounts and organizations", () => {
       given: `insert into app_public.organization_deletions (organization_id, requested_by_id, final_at)
         select home, (select user_id from app_hidden.user_identities where email = 'demo@plat.example'), now() + interval '1 day' from refusals.ids`,
       call: "app_public.request_organization_deletion(home, (select password_hash from app_private.user_passwords where user_id = app_public.current_user_id())) /* app_private. */",
-      says: "The organization is to be deleted already.",
+      says: "The deletion of the organization has already been requested.",
     },
     "a second factor that is neither required nor not": {
       as: "demo",
@@ -791,7 +791,7 @@ describe("parts in projects", () => {
     "are offered to an organization or an address": {
       as: "demo",
       call: offer("role => 'SELLER', organization_id => sellers, email => 'sales@example.com'"),
-      says: "Name the organization or an email address, one of the two.",
+      says: "Give either an organization or an email address.",
     },
     "are offered in a role": {
       as: "demo",

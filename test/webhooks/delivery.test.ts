@@ -556,7 +556,7 @@ test("an address that no longer leads where it may is refused at the attempt", a
     {
       status: "RETRYING",
       responseStatus: null,
-      responseBody: "There was no answer: This address does not lead to a public network.",
+      responseBody: "There was no answer: This host is not on a public network.",
     },
   ]);
 });

@@ -200,7 +200,7 @@ describe("names", () => {
     expect(await connections(async () => (result = await post(server.policy)))).toEqual([]);
     expect(result).toMatchObject({
       answer: undefined,
-      failure: "There was no answer: This address does not lead to a public network.",
+      failure: "There was no answer: This host is not on a public network.",
     });
   });
 
@@ -245,7 +245,7 @@ describe("names", () => {
         for (let n = 0; n < 3; n += 1) expect(await send()).toMatchObject({ answer: { status: 204 } });
         expect(await send()).toMatchObject({
           answer: undefined,
-          failure: "There was no answer: This address does not lead to a public network.",
+          failure: "There was no answer: This host is not on a public network.",
         });
       });
       expect(reached).toEqual(["127.0.0.1", "127.0.0.1", "127.0.0.2"]);

@@ -442,7 +442,7 @@ test("people decide where a step failed or asks them", async () => {
   );
   expect(failed).toEqual({
     status: "FAILED",
-    actionError: "The execution is CANCELLED and does not wait at this step any more.",
+    actionError: "The execution is CANCELLED and no longer waits at this step.",
   });
 }, 40_000);
 
@@ -488,7 +488,7 @@ test("states, members and texts hold for steps too", async () => {
     ),
   );
   expect(wrong.map(({ error }) => error)).toEqual([
-    "A lead that is lost needs a fallout reason.",
+    "A lost lead requires a fallout reason.",
     "Give 1 to 300 characters.",
     "lead.lostAt has no value.",
     "The subject or the text of the mail came out empty.",

@@ -73,7 +73,8 @@ begin
   execute format('comment on function app_public.%I is %L', table_name || '_events',
     case when table_name in ('projects', 'organizations') then E'@permission audit.read\n@by ' || case table_name
       when 'projects' then 'project_id'
-      else 'organization_id' end || E'\n\nWhat happened there, latest first; null without the permission audit.read.'
+      else 'organization_id' end || E'\n\nEvents of the organization, latest first; '
+      'null without the permission audit.read.'
       else 'Events of the record, latest first.' end);
 end $$;
 

@@ -72,8 +72,8 @@ create function app_private.refuse_storage(quota bigint) returns void
 language plpgsql stable as $$
 begin
   perform app_hidden.fail('LIMIT_EXCEEDED',
-    format('An organization, and a user, may keep files of %s at most; delete some, which makes room after a week, or '
-      'ask the operator of the service for more.', pg_size_pretty(quota)),
+    format('The storage limit of %s per organization and user is reached; delete files, which frees space after a '
+      'week, or ask the operator of the service for more.', pg_size_pretty(quota)),
     jsonb_build_object('field', 'file', 'limit', quota));
 end $$;
 

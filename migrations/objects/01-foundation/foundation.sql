@@ -54,8 +54,8 @@ comment on constraint email_address_format on domain app_public.email_address is
   'Not a valid email address; use one such as ada@example.com.';
 
 comment on domain app_public.phone_number is
-  E'@scalar PhoneNumber\n\nA phone number, kept as E.164 (+14165550123); one without a country code takes the country '
-  'of its project.';
+  E'@scalar PhoneNumber\n\n'
+  'A phone number, stored as E.164 (+14165550123). A number without a country code gets the country of its project.';
 
 comment on constraint phone_number_format on domain app_public.phone_number is
   'Not a valid phone number; use digits with the country code, such as +1 416 555 0123.';

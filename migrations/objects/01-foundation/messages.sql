@@ -28,7 +28,7 @@ comment on table app_private.contact_messages is
 comment on column app_private.contact_messages.name is E'@personal\n\nWho wrote.';
 comment on column app_private.contact_messages.email is E'@personal\n\nTheir address.';
 comment on column app_private.contact_messages.phone is E'@personal\n\nTheir phone number.';
-comment on column app_private.contact_messages.message is E'@personal\n\nWhat they wrote.';
+comment on column app_private.contact_messages.message is E'@personal\n\nText of the inquiry.';
 
 create function app_private.take_contact_message(organization_id uuid, input jsonb) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -443,7 +443,7 @@ begin
         where o.id = require_organization.organization_id and o.has_public_project and o.deleted_at is null) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such organization.', '{"field": "organizationId"}');
     end if;
-    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the organization.', permission),
+    perform app_hidden.fail('FORBIDDEN', format('This requires the permission %s in the organization.', permission),
       jsonb_build_object('permission', permission));
   end if;
 end $$;

@@ -71,7 +71,7 @@ declare
   digits int := coalesce((select c.digits from app_hidden.currencies c where c.code = currency), 2);
 begin
   if amount <> round(amount, digits) then
-    perform app_hidden.fail('BAD_USER_INPUT', format('%s has %s digits after the point at most.', currency, digits),
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s can have at most %s decimal places.', currency, digits),
       jsonb_build_object('field', field));
   end if;
   return round(amount, digits);

@@ -6,7 +6,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 begin
   if pg_is_in_recovery() then
     if at_least > pg_last_wal_replay_lsn() then
-      perform app_hidden.fail('UNAVAILABLE', 'The data do not reach the position yet; try again in a second.',
+      perform app_hidden.fail('UNAVAILABLE', 'The data have not reached this position yet; try again in a second.',
         jsonb_build_object('retryAfterSeconds', 1));
     end if;
   elsif at_least > pg_current_wal_insert_lsn() then

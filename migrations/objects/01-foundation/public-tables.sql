@@ -61,8 +61,8 @@ begin
     return;
   end if;
   perform app_hidden.fail('INVALID_TRANSITION',
-    case when from_state is null then format('A new record cannot begin as %s.', to_state)
-      else format('What is %s cannot become %s by hand.', from_state, to_state) end,
+    case when from_state is null then format('A new record cannot have the initial status %s.', to_state)
+      else format('The status %s cannot be changed to %s manually.', from_state, to_state) end,
     jsonb_build_object('from', from_state, 'to', to_state, 'field', 'status', 'allowedTransitions', (
       select coalesce(jsonb_agg(t.to_state order by t.to_state), '[]') from app_hidden.transitions t
       where t.subject = $1 and t.from_state is not distinct from $2 and not t.by_service)));

@@ -311,7 +311,7 @@ begin
       select obj_description(c.oid, 'pg_constraint') into message
         from pg_constraint c join pg_type t on t.oid = c.contypid
         where c.conname = constraint_name and t.typname = domain_name;
-      message := coalesce(message, 'This value has the wrong form.');
+      message := coalesce(message, 'This value has the wrong format.');
     end;
     if message is not null then
       result := result || jsonb_build_object('path', app_hidden.camel(member.key), 'message', message);
@@ -344,7 +344,7 @@ language sql stable as $$
   select case when not pg_input_is_valid(value, type::text) then
     coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.contypid = type
       and c.conname = substring((select e.message from pg_input_error_info(value, type::text) e) from '"([^"]+)"$')),
-      'This value has the wrong form.') end
+      'This value has the wrong format.') end
 $$;
 comment on function app_hidden.value_fault(text, regtype) is
   'Why a type does not take a value, for the caller; null where it does.';
@@ -511,7 +511,7 @@ begin
   -- Before any trigger makes something of the null.
   if jsonb_path_exists(value_list, '$.* ? (@ == null)') then
     select jsonb_agg(jsonb_build_object('path', app_hidden.camel(a.attname),
-        'message', format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(a.attname)))
+        'message', format('%s may not be null; omit it to keep the current value.', app_hidden.camel(a.attname)))
         order by a.attnum) into missing
       from pg_attribute a where a.attrelid = relation and a.attnotnull and value_list -> a.attname = 'null';
     if missing is not null then
@@ -540,7 +540,7 @@ begin
     row_before := app_hidden.read_record(_type, record_id);
     if expected <> (to_jsonb(row_before) ->> 'version')::int then
       perform app_hidden.fail('VERSION_MISMATCH',
-        'Somebody else changed this record meanwhile; read it again and repeat your change.',
+        'Somebody else has changed this record since you read it; read it again and repeat your change.',
         jsonb_build_object('currentVersion', (to_jsonb(row_before) ->> 'version')::int));
     end if;
     perform app_hidden.refuse(table_name, 'change');

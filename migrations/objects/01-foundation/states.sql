@@ -93,8 +93,9 @@ begin
   end if;
   if step is null or (step.by_service and not coalesce(app_hidden.is_service(), false)) then
     perform app_hidden.fail('INVALID_TRANSITION',
-      case when tg_op = 'INSERT' then format('A %s cannot begin as %s.', replace(subject, '_', ' '), new.status)
-        when step.by_service then format('Only the service makes a %s %s.', replace(subject, '_', ' '), new.status)
+      case when tg_op = 'INSERT' then format('A %s cannot have the initial status %s.', replace(subject, '_', ' '),
+        new.status)
+        when step.by_service then format('Only the service can set a %s to %s.', replace(subject, '_', ' '), new.status)
         else format('A %s that is %s cannot become %s.', replace(subject, '_', ' '), state_before, new.status) end,
       jsonb_build_object('from', state_before, 'to', new.status, 'field', 'status', 'allowedTransitions', (
         select coalesce(jsonb_agg(t.to_state order by t.to_state), '[]') from app_hidden.transitions t
@@ -104,7 +105,7 @@ begin
     and not coalesce(app_hidden.is_service(), false)
     and not app_hidden.project_can((to_jsonb(new) ->> 'project_id')::uuid, (to_jsonb(new) ->> 'organization_id')::uuid,
       step.permission) then
-    perform app_hidden.fail('FORBIDDEN', format('This step takes the permission %s.', step.permission),
+    perform app_hidden.fail('FORBIDDEN', format('This transition requires the permission %s.', step.permission),
       jsonb_build_object('permission', step.permission));
   end if;
   if step.has_requirements then

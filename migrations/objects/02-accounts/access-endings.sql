@@ -106,5 +106,5 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.users_access_ending to plat_user, plat_anonymous;
 comment on function app_public.users_access_ending is
-  'What ended when the address was proved for the first time, or the password reset or changed, the last time; null '
-  'for everybody but the user.';
+  'Access that ended with the latest first-time verification of the address, or the latest reset or change of the '
+  'password; null except for the user.';

@@ -53,8 +53,10 @@ comment on column app_public.access_tokens.revoked_at is 'When it was revoked.';
 comment on column app_public.access_tokens.updated_at is E'@behavior -*\n\nWhen the record was last changed.';
 comment on column app_public.access_tokens.version is E'@behavior -*\n\nGrows with every change.';
 comment on constraint access_tokens_user_id_fkey on app_public.access_tokens is
-  E'@foreignFieldName accessTokens\n@forwardBehavior -*\n@backwardDescription The access tokens; empty for everybody '
-  'but the user.\n\nThe user.';
+  E'@foreignFieldName accessTokens\n'
+  '@forwardBehavior -*\n'
+  '@backwardDescription Access tokens; empty except for the user.\n\n'
+  'The user.';
 comment on constraint access_tokens_organization_id_fkey on app_public.access_tokens is
   E'@backwardBehavior -*\n\n'
   'The only organization that the token gives access to; null if it covers all organizations of its user.';
@@ -164,7 +166,7 @@ begin
       coalesce(left(wrong, 100), 'null')), '{"field": "scopes"}');
   end if;
   if not isfinite(expires_at) or expires_at <= now() then
-    perform app_hidden.fail('BAD_USER_INPUT', 'The token would have expired already; give a moment in the future.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'The expiry must be in the future.',
       '{"field": "expiresAt"}');
   end if;
 
@@ -261,9 +263,9 @@ begin
   return result;
 end $$;
 comment on function app_public.revoke_access_token is
-  'Ends an access token of the viewer at once, with those that were created through it; one that is revoked already '
-  'stays as it is. What they made and still act by (webhooks, workflows, integrations, invitations, exports) is '
-  'suspended, and the owners get a mail: whoever has the permissions enables it again.';
+  'Revokes an access token of the viewer immediately, with the tokens created through it; revoking it again has no '
+  'effect. Webhooks, workflows, integrations, invitations and exports that act on their behalf are suspended, and '
+  'the owners are notified by mail; users with the permissions can enable them again.';
 grant execute on function app_public.create_access_token, app_public.revoke_access_token to plat_user, plat_anonymous;
 
 create function app_private.authenticate_access_token(token_sha256 bytea, audience text default 'API')

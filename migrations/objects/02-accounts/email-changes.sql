@@ -65,10 +65,10 @@ comment on function app_public.request_email_change is $$
 @arg password Current password, to confirm the request.
 @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second factor.
 
-Asks for another email address for the viewer's account. Both addresses get a mail with a code for confirmEmailChange,
-and the present one a link that stops the change; the account keeps its address until both have confirmed, within a day.
-Asking again replaces what was asked before. Where the new address has an account already, the answer is the same, and
-its owner gets a mail that says so.$$;
+Requests a change of the email address of the viewer's account. Both addresses receive a code for
+`confirmEmailChange`, and the current one also a link that stops the change. The address changes when both have
+confirmed, within a day. A new request replaces the previous one. If the new address already has an account, the
+response is the same, and its owner is notified by mail.$$;
 
 create function app_public.confirm_email_change(token text) returns app_public.users
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -152,8 +152,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     and c.expires_at > now()
 $$;
 grant execute on function app_public.users_email_change to plat_user, plat_anonymous;
-comment on function app_public.users_email_change is
-  'The change of the email address that waits for confirmation; null for everybody but the user.';
+comment on function app_public.users_email_change is 'Pending change of the email address; null except for the user.';
 
 -- For the task that sends the mails.
 create function app_private.issue_email_change(user_id uuid)

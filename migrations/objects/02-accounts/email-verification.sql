@@ -24,8 +24,8 @@ begin
   return true;
 end $$;
 comment on function app_public.request_email_verification() is
-  'Sends a code for verifyEmail to the email address of the viewer''s account; it lives a day and replaces the one '
-  'before. createAccount sends the first. Returns true.';
+  'Sends a code for `verifyEmail` to the email address of the viewer''s account. The code is valid for a day and '
+  'replaces the previous one; `createAccount` sends the first. Returns true.';
 
 create function app_public.verify_email(token text) returns app_public.users
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -37,7 +37,7 @@ begin
     and v.code_sha256 = sha256(convert_to(btrim(token), 'UTF8'));
   if not found then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'This code is unknown, used, older than a day or for another account; ask for a new one.', '{"field": "token"}');
+      'This code is unknown, used, older than a day or for another account; request a new one.', '{"field": "token"}');
   end if;
   update app_public.users u set email_verified_at = now() where u.id = viewer and u.email_verified_at is null;
   select u.* into result from app_public.users u where u.id = viewer;

@@ -16,27 +16,27 @@ comment on index app_public.organization_invites_one_pending is 'This address ha
 
 comment on table app_public.organization_invites is 'An invitation to join an organization.';
 comment on column app_public.organization_invites.email is E'@personal\n\nAddress that the invitation is sent to.';
-comment on column app_public.organization_invites.role is 'What the new member may do.';
+comment on column app_public.organization_invites.role is 'Role of the new member.';
 comment on column app_public.organization_invites.status is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nCurrent status.';
-comment on column app_public.organization_invites.invited_by_id is 'Who invited.';
-comment on column app_public.organization_invites.accepted_by_id is 'Who joined.';
+comment on column app_public.organization_invites.invited_by_id is 'User who sent the invitation.';
+comment on column app_public.organization_invites.accepted_by_id is 'User who joined.';
 comment on column app_public.organization_invites.message is E'@personal\n\nA few words in the mail.';
 comment on column app_public.organization_invites.sent_at is
-  'When the mail server took the last mail; until then, when the invitation was made.';
+  'When the last invitation mail was accepted by the mail server; before that, when the invitation was created.';
 comment on column app_public.organization_invites.send_count is 'How often it was sent.';
 comment on column app_public.organization_invites.expires_at is 'Until when it can be accepted.';
 comment on column app_public.organization_invites.accepted_at is 'When the invited joined.';
 comment on column app_public.organization_invites.revoked_at is 'When it was withdrawn.';
 comment on column app_public.organization_invites.revoked_reason is
-  E'@impersonal\n\nWhy the service took it back; null where somebody did.';
+  E'@impersonal\n\nWhy the service revoked it; null if a user did.';
 comment on constraint organization_invites_organization_id_fkey on app_public.organization_invites is
   E'@foreignFieldName invites\n@backwardPermission org.admin\n@backwardDescription The invitations; null without the '
   'permission org.admin.\n\nThe organization to join.';
 comment on constraint organization_invites_invited_by_id_fkey on app_public.organization_invites is
-  E'@backwardBehavior -*\n\nWho invited.';
+  E'@backwardBehavior -*\n\nUser who sent the invitation.';
 comment on constraint organization_invites_accepted_by_id_fkey on app_public.organization_invites is
-  E'@backwardBehavior -*\n\nWho joined.';
+  E'@backwardBehavior -*\n\nUser who joined.';
 comment on table app_private.organization_invite_tokens is
   'SHA-256 of the token in the mail that was sent last; the token itself is in that mail only.';
 
@@ -149,7 +149,7 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such invitation.', '{"field": "id"}');
   end if;
   if app_public.organization_invites_status(invite) <> 'PENDING' then
-    perform app_hidden.fail('CONFLICT', 'This invitation is not pending any more; invite the address again.',
+    perform app_hidden.fail('CONFLICT', 'This invitation is no longer pending; invite the address again.',
       jsonb_build_object('field', 'id'));
   end if;
   return invite;
@@ -172,7 +172,7 @@ grant execute on function app_public.resend_organization_invite to plat_user, pl
 comment on function app_public.resend_organization_invite is $$
 @arg id The invitation.
 
-Sends a pending invitation again, with a new link, and for another seven days. Requires the role OWNER or ADMIN.$$;
+Resends a pending invitation with a new link and extends it by seven days. Requires the role OWNER or ADMIN.$$;
 
 create function app_public.revoke_organization_invite(id uuid) returns app_public.organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -84,19 +84,20 @@ grant execute on function app_public.update_organization_member_role to plat_use
 comment on function app_public.update_organization_member_role is $$
 @arg organization_id The organization in which the role applies.
 @arg user_id The user whose role changes.
-@arg role What the member may do from now on.
+@arg role New role of the member.
 
-Changes the role of a member; takes the role OWNER, and of a restricted access token all permissions that the role adds.
+Changes the role of a member; takes the role OWNER, and of a restricted access token all permissions that the role
+adds.
 The last owner stays one.$$;
 
-comment on type app_public.remove_organization_member_payload is 'What the removal of a member changed.';
+comment on type app_public.remove_organization_member_payload is 'Result of removing a member.';
 
 comment on column app_public.remove_organization_member_payload.organization is 'The organization that it belongs to.';
 comment on column app_public.remove_organization_member_payload."user" is 'The former member.';
 comment on column app_public.remove_organization_member_payload.removed_projects is
   'The projects of the organization, or that it is affiliated with, in which leads were assigned to the member.';
 comment on column app_public.remove_organization_member_payload.reassigned_leads is
-  E'@notNull\n\nHow many leads have nobody assigned now.';
+  E'@notNull\n\nNumber of leads that became unassigned.';
 
 create function app_public.remove_organization_member(organization_id uuid,
   user_id uuid) returns app_public.remove_organization_member_payload

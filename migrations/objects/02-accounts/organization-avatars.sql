@@ -2,6 +2,6 @@ select app_private.make_file_table('organization_avatars', 'organization_avatar'
   list => 'avatar', only_one => true,
   write_permission => 'org.owner');
 
-comment on table app_public.organization_avatars is E'@file Image\n\nThe picture that stands for an organization.';
+comment on table app_public.organization_avatars is E'@file Image\n\nLogo of an organization.';
 comment on index app_public.organization_avatars_avatar is
   'Somebody else uploaded a picture meanwhile; look at it and try again.';

@@ -2,7 +2,8 @@
 
 comment on type app_public.notification_settings is 'Which email notifications a member gets from one organization.';
 
-comment on column app_public.notification_settings.new_lead is E'@notNull\n\nA new lead came in by itself.';
+comment on column app_public.notification_settings.new_lead is
+  E'@notNull\n\nWhether to notify the member of new leads that no user of the team entered.';
 comment on column app_public.notification_settings.lead_assigned is E'@notNull\n\nA lead was assigned to the member.';
 comment on column app_public.notification_settings.contact_message is
   E'@notNull\n\nA visitor wrote to the sales office.';
@@ -54,12 +55,13 @@ select app_private.make_record('organization_user_connections', 'member', 'org.o
 grant select on app_public.organization_user_connections to plat_user, plat_anonymous;
 
 comment on table app_public.organization_user_connections is 'The membership of a user in an organization.';
-comment on column app_public.organization_user_connections.role is 'What the member may do.';
+comment on column app_public.organization_user_connections.role is
+  'Role of the member, which determines the permissions.';
 comment on column app_public.organization_user_connections.title is E'@personal\n\nPosition in this organization.';
 comment on column app_public.organization_user_connections.notifications is
   E'@impersonal\n@masked\n\nWhich mails the member gets.';
 comment on column app_public.organization_user_connections.invited_by_id is
-  E'@inert Members act for themselves.\n\nWho invited the member.';
+  E'@inert Members act for themselves.\n\nUser who invited the member.';
 comment on column app_public.organization_user_connections.joined_at is 'Since when.';
 comment on column app_public.organization_user_connections.last_active_at is 'The last request of the member.';
 comment on constraint organization_user_connections_organization_id_fkey on app_public.organization_user_connections is
@@ -70,7 +72,7 @@ comment on constraint organization_user_connections_organization_id_fkey on app_
 comment on constraint organization_user_connections_user_id_fkey on app_public.organization_user_connections is
   E'@backwardBehavior -*\n\nThe member.';
 comment on constraint organization_user_connections_invited_by_id_fkey on app_public.organization_user_connections is
-  E'@backwardBehavior -*\n\nWho invited the member.';
+  E'@backwardBehavior -*\n\nUser who invited the member.';
 
 create function app_private.tg_organization_user_connections__keep_owner() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -115,10 +117,10 @@ grant execute on function app_public.organizations_viewer_role, app_public.organ
   app_public.organizations_phone, app_public.organizations_address to plat_user, plat_anonymous;
 comment on function app_public.organizations_viewer_role is
   'The role of the viewer; null for those who are no members.';
-comment on function app_public.organizations_email is 'Email address for enquiries; seen by members.';
-comment on function app_public.organizations_phone is 'Phone number; seen by members.';
+comment on function app_public.organizations_email is 'Email address for inquiries. Visible to members.';
+comment on function app_public.organizations_phone is 'Phone number. Visible to members.';
 comment on function app_public.organizations_address is
-  'Postal address; seen by members, and by tokens that may change it.';
+  'Postal address. Visible to members, and to tokens that may change it.';
 
 create function app_public.organization_user_connections_notifications(m app_public.organization_user_connections)
   returns app_public.notification_settings
@@ -128,7 +130,7 @@ language sql stable as $$
 $$;
 grant execute on function app_public.organization_user_connections_notifications to plat_user, plat_anonymous;
 comment on function app_public.organization_user_connections_notifications is
-  'Which mails the member gets; seen by the member and by admins.';
+  'Mail notifications of the member. Visible to the member and to admins.';
 
 -- That they are refused, and by whom, is for them to see who have no second factor where one is required.
 create policy own_while_refused on app_public.organization_user_connections for select to plat_user
@@ -166,12 +168,12 @@ comment on view app_public.user_organization_connections is $$
 The viewer's own membership in an organization.$$;
 
 comment on column app_public.user_organization_connections.id is E'@notNull\n\nThe id of the membership.';
-comment on column app_public.user_organization_connections.role is E'@notNull\n\nWhat the viewer may do.';
+comment on column app_public.user_organization_connections.role is E'@notNull\n\nPermissions of the viewer.';
 comment on column app_public.user_organization_connections.title is 'Position in this organization.';
 comment on column app_public.user_organization_connections.notifications is E'@notNull\n\nWhich mails the viewer gets.';
 comment on column app_public.user_organization_connections.second_factor_due_at is
-  'From when on the organization refuses its data to the viewer, unless they get a second factor; null where they have '
-  'one or need none.';
+  'From when the viewer loses access to the organization unless they set up a second factor; null if they have one '
+  'or need none.';
 comment on column app_public.user_organization_connections.organization_name is
   E'@notNull\n\nThe name of the organization, also while it refuses its data.';
 comment on column app_public.user_organization_connections.joined_at is E'@notNull\n\nSince when.';
@@ -205,7 +207,7 @@ language sql stable rows 1 as $$ select a.* from app_public.organization_avatars
   and a.deleted_at is null limit 1 $$;
 grant execute on function app_public.organizations_avatar, app_public.projects_avatar, app_public.projects_hero to
   plat_user, plat_anonymous;
-comment on function app_public.organizations_avatar is 'The picture that stands for it.';
+comment on function app_public.organizations_avatar is 'Logo of the organization.';
 
 create trigger _500_unassign_deals after delete on app_public.organization_user_connections
   for each row execute function app_private.tg_members__unassign_deals();
@@ -236,4 +238,4 @@ $$;
 comment on function app_public.organizations_payments_status is
   'Whether it can take payments; null without the permission org.billing.';
 comment on function app_public.organizations_payments_requirements is
-  'What the payment processor still wants to know of the organization; null without the permission org.billing.';
+  'Information that the payment processor still requires; null without the permission org.billing.';

@@ -49,8 +49,8 @@ comment on function app_public.update_password is $$
 @arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds. Default: all stay.
 @arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second factor.
 
-Changes the password of the viewer and ends all of their login tokens, the one in use included unless it is to stay.
-Access tokens and integrations stay where nothing is said of them; accessEnding of the answer says what ended.$$;
+Changes the password of the viewer and revokes their login tokens, by default including the current one. Access
+tokens and integrations stay unless the input says otherwise; `accessEnding` of the result lists what was revoked.$$;
 
 create function app_public.create_user_otp(email app_public.email_address) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -94,7 +94,7 @@ grant execute on function app_private.issue_user_otp(uuid) to plat_worker;
 
 create function app_private.refuse_code() returns void
 language sql volatile as $$
-  select app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; ask for a new one.',
+  select app_hidden.fail('BAD_USER_INPUT', 'This code is unknown, used or older than 15 minutes; request a new one.',
     '{"field": "token"}')
 $$;
 
@@ -141,11 +141,14 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.reset_password is
-  E'@withoutViewer For those who cannot sign in; the token of the mail says who it is.\n@becomes id\n@arg token The '
-  'one-time code of the mail that createUserOtp sent.\n@arg password 10 characters or more.\n@arg second_factor_code A '
-  'code of the authenticator app, or a recovery code, of an account that has a second factor.\n\nSets a new '
-  'password and ends all login tokens, access tokens and integrations of the user, such as calendar feeds; '
-  'accessEnding of the answer says what ended.';
+  E'@withoutViewer For those who cannot sign in; the token of the mail says who it is.\n'
+  '@becomes id\n'
+  '@arg token The one-time code of the mail that createUserOtp sent.\n'
+  '@arg password 10 characters or more.\n'
+  '@arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second '
+  'factor.\n\n'
+  'Sets a new password and revokes all login tokens, access tokens and integrations of the user, such as calendar '
+  'feeds; `accessEnding` of the result lists them.';
 
 create function app_private.tg_user_identities__touch_user() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

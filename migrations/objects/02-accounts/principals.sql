@@ -10,10 +10,10 @@
 -- One line declares a table: app_private.make_principal. A check of the schema finds tables without it.
 
 comment on type app_public.principal_token is
-  'The access token that something was made with, for those who see what it made.';
+  'The access token with which a record was created, for viewers who can see the record.';
 comment on column app_public.principal_token.id is E'@notNull\n\nId of the access token, as listed for its user.';
-comment on column app_public.principal_token.name is E'@notNull\n\nWhat its user calls it.';
-comment on column app_public.principal_token.prefix is E'@notNull\n\nIts first characters, to recognise it by.';
+comment on column app_public.principal_token.name is E'@notNull\n\nName given by its user.';
+comment on column app_public.principal_token.prefix is E'@notNull\n\nFirst characters of the token, to recognize it.';
 comment on column app_public.principal_token.status is E'@notNull\n\nWhether it still works.';
 
 comment on table app_private.principal_tables is
@@ -116,7 +116,7 @@ begin
   execute format('select %s($1)', tg_argv[1]) into lacking using new;
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
-      format('It would act in your name, and that takes the permission %s.', lacking),
+      format('It would act on your behalf, which requires the permission %s.', lacking),
       jsonb_build_object('permission', lacking));
   end if;
   return new;
@@ -343,7 +343,7 @@ declare
 begin
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
-      format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
+      format('The role %s includes the permission %s, which you cannot grant because your token does not have it.',
         role, lacking), jsonb_build_object('permission', lacking));
   end if;
 end $$;

@@ -7,7 +7,7 @@ comment on column app_public.organizations.second_factor_required_from is
   E'@masked\n\nFrom when on members without a second factor are refused its data; null where none is required.';
 comment on column app_public.organizations.second_factor_grace_days is
   E'@masked\n\nHow many days members have to get a second factor.';
-comment on constraint organizations_second_factor_grace on app_public.organizations is 'Give no less than 0 days.';
+comment on constraint organizations_second_factor_grace on app_public.organizations is 'Give at least 0 days.';
 comment on column app_public.organization_user_connections.second_factor_due_at is
   E'@masked\n\nFrom when on the member is refused the data of the organization, unless they get a second factor.';
 comment on column app_public.organization_user_connections.second_factor_reset_at is
@@ -47,14 +47,14 @@ grant execute on function app_public.organizations_second_factor_required_from,
 grant execute on function app_public.organization_user_connections_second_factor_due_at,
   app_public.organization_user_connections_second_factor_reset_at to plat_user, plat_anonymous;
 comment on function app_public.organizations_second_factor_required_from is
-  'From when on members without a second factor are refused its data; null where none is required, and for outsiders.';
+  'From when members without a second factor lose access; null if none is required, and for non-members.';
 comment on function app_public.organizations_second_factor_grace_days is
   'How many days members have to get a second factor; null for non-members.';
 comment on function app_public.organization_user_connections_second_factor_due_at is
-  'From when on the member is refused the data of the organization, unless they get a second factor; null where they '
-  'have one or it is not required. Seen by the member and by admins.';
+  'From when the member loses access unless they set up a second factor; null if they have one or it is not '
+  'required. Visible to the member and to admins.';
 comment on function app_public.organization_user_connections_second_factor_reset_at is
-  'When an administrator last took the second factor of the member away; seen by the member and by admins.';
+  'When an admin last removed the member''s second factor. Visible to the member and to admins.';
 
 create function app_private.second_factor_due(organization_id uuid, user_id uuid, since timestamptz)
 returns timestamptz
@@ -116,7 +116,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give 0 to 90 days.', '{"field": "graceDays"}');
   elsif required and not app_private.has_second_factor(app_public.current_user_id()) then
     perform app_hidden.fail('FORBIDDEN',
-      'Get a second factor for your own account first (enrollSecondFactor), so that an owner is not shut out.',
+      'Set up a second factor for your own account first (enrollSecondFactor), so that no owner is locked out.',
       '{"reason": "SECOND_FACTOR_REQUIRED"}');
   end if;
   update app_public.organizations o set
@@ -140,9 +140,9 @@ comment on function app_public.update_organization_second_factor is $$
 @arg required Whether its members have to have a second factor.
 @arg grace_days How many days they have to get one, 0 to 90, also when they join later; 7 where never given.
 
-Requires a second factor of the members of an organization, or does so no longer. Members without one get a mail; when
-the grace is over they are refused its data, until they have one. Requires the role OWNER and a second factor of one's
-own.$$;
+Starts or stops requiring a second factor of all members of an organization. Members without one are notified by
+mail and lose access after the grace period until they set one up. Requires the role OWNER and a second factor on
+the viewer's own account.$$;
 
 create function app_public.reset_member_second_factor(organization_id uuid, user_id uuid,
   password app_public.password_proof, second_factor_code app_public.second_factor_code default null)
@@ -160,7 +160,7 @@ begin
   if member.id is null then
     perform app_hidden.fail('NOT_FOUND', 'This organization has no such member.', '{"field": "userId"}');
   elsif member.user_id = viewer then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Your own second factor is taken away by disableSecondFactor.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Use disableSecondFactor to remove your own second factor.',
       '{"field": "userId"}');
   end if;
   -- Administrators take nothing from owners.
@@ -191,13 +191,11 @@ comment on function app_public.reset_member_second_factor is $$
 @arg organization_id The organization in which the viewer is an admin.
 @arg user_id The member, who has lost the authenticator app and the recovery codes.
 @arg password The password of the viewer's own account.
-@arg second_factor_code A code of the viewer's own authenticator app, or a recovery code, where they have one.
+@arg second_factor_code A code of the viewer's own authenticator app, or a recovery code, if there is a second factor.
 
-Takes the second factor of a member away and ends their sessions; they get a mail, sign in with their password
-alone and
-get another one. Requires the permission org.admin, the permissions of the member's role, and that the viewer
-administers
-all organizations of the member.$$;
+Removes the second factor of a member and ends their sessions. The member is notified by mail, signs in with the
+password alone and sets up a new one. Requires the permission org.admin, the permissions of the member's role, and
+that the viewer is an admin of all organizations of the member.$$;
 grant execute on function app_public.update_organization_second_factor, app_public.reset_member_second_factor
   to plat_user, plat_anonymous;
 

@@ -21,16 +21,16 @@ comment on column app_private.second_factors.sealed is E'@impersonal\n\nThe secr
 comment on table app_private.recovery_codes is 'SHA-256 of the recovery codes of a user, 80 random bits each.';
 
 comment on type app_public.second_factor is 'The second factor of an account.';
-comment on column app_public.second_factor.enabled_at is E'@notNull\n\nSince when it is asked for.';
+comment on column app_public.second_factor.enabled_at is E'@notNull\n\nWhen members were first required to have it.';
 comment on column app_public.second_factor.recovery_codes_left is E'@notNull\n\nHow many recovery codes were not used.';
-comment on type app_public.second_factor_enrollment is 'What an authenticator app has to know; shown this once.';
+comment on type app_public.second_factor_enrollment is 'Secret for the authenticator app; shown only once.';
 comment on column app_public.second_factor_enrollment.secret is E'@notNull\n\nThe secret, for typing it in.';
 comment on column app_public.second_factor_enrollment.uri is
   E'@notNull\n\nThe same as otpauth:// address, for a QR code.';
 comment on column app_public.second_factor_enrollment.expires_at is
   E'@notNull\n\nUntil when confirmSecondFactor takes its first code.';
 comment on type app_public.recovery_codes is
-  'Codes for when the authenticator app is lost; shown this once, to be kept apart from it.';
+  'Recovery codes for a lost authenticator app; shown only once, to be stored separately.';
 comment on column app_public.recovery_codes.codes is E'@notNull\n\nTen codes; each works once.';
 
 -- Tries. Whoever guesses codes knows the password: the limits are of the account, and apart for each way in, so that
@@ -209,7 +209,7 @@ begin
   perform app_private.require_password(viewer, password);
   if app_private.has_second_factor(viewer) then
     perform app_hidden.fail('CONFLICT',
-      'Your account has a second factor; take it away first (disableSecondFactor) to have another one.');
+      'Your account has a second factor; remove it first (disableSecondFactor) to set up another one.');
   end if;
   insert into app_private.second_factors as f (user_id, sealed) values (viewer, made ->> 'sealed')
     on conflict on constraint second_factors_pkey do update
@@ -344,4 +344,4 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.users_second_factor to plat_user, plat_anonymous;
 comment on function app_public.users_second_factor is
-  'The second factor of the account; null where it has none, and for everybody but the user.';
+  'Second factor of the account; null if there is none, and for other users.';

@@ -23,7 +23,7 @@ insert into app_private.sending_tiers (name, from_age, takes_payments, mails, me
 
 comment on type app_public.sending_quota is
   'How much an organization may send to people outside of it within 24 hours.';
-comment on column app_public.sending_quota.channel is E'@notNull\n\nWhat is sent.';
+comment on column app_public.sending_quota.channel is E'@notNull\n\nChannel to which the limit applies.';
 comment on column app_public.sending_quota.tier is
   E'@notNull\n\nWhy it is as much: NEW, WEEK or MONTH by the age of the organization, PAYMENTS for one that takes '
   'payments, '
@@ -95,7 +95,7 @@ begin
   return array[app_private.sending_quota(o.id, 'MAIL'), app_private.sending_quota(o.id, 'SMS')];
 end $$;
 comment on function app_public.organizations_sending_quotas is
-  'How much the organization may send to people outside of it, and has sent; seen by members.';
+  'Limits and usage of messages to external recipients. Visible to members.';
 grant execute on function app_public.organizations_sending_quotas to plat_user, plat_anonymous;
 
 -- Whoever sends to others is known by an address that is theirs.
@@ -106,7 +106,7 @@ declare
 begin
   if not exists (select from app_public.users u where u.id = viewer and u.email_verified_at is not null) then
     perform app_hidden.fail('FORBIDDEN',
-      'Confirm the email address of your account first: requestEmailVerification sends a code, verifyEmail takes it.',
+      'Verify the email address of your account first: requestEmailVerification sends a code for verifyEmail.',
       '{"reason": "EMAIL_NOT_CONFIRMED"}');
   end if;
   return viewer;
@@ -194,8 +194,8 @@ begin
   if app_private.reserve_sending(organization_id, 'MAIL', 1) = 0 then
     quota := app_private.sending_quota(organization_id, 'MAIL');
     perform app_hidden.fail('RATE_LIMITED', format(
-      'The organization has sent its %s mails of the last 24 hours to people outside of it; sendingQuotas tells when '
-      'there is room.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
+      'The organization has reached its limit of %s mails to external recipients in 24 hours; sendingQuotas shows '
+        'when it can send again.', quota.per_day), jsonb_build_object('limit', quota.per_day, 'retryAfterSeconds',
       greatest(1, ceil(extract(epoch from quota.frees_at - now()))::int)));
   end if;
 end $$;
@@ -252,7 +252,7 @@ begin
   return true;
 end $$;
 comment on function app_public.request_mail_consent is
-  E'@arg organization_id The organization that wants to write.\n'
+  E'@arg organization_id The organization that asks for consent.\n'
   '@arg email The recipient, who has not confirmed yet.\n\n'
   'Asks the owner of an address by mail for consent to write to it or, for the organization''s own address for '
   'inquiries, to forward inquiries there; at most once a day. Workflows write only to leads, buyers, members and '

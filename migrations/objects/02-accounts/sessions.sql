@@ -30,7 +30,7 @@ comment on column app_private.refresh_tokens.successor_sha256 is 'The one that w
 comment on type app_public.session is 'An active sign-in of a browser, app or program.';
 comment on column app_public.session.id is E'@notNull\n\nThe id, for logout.';
 comment on column app_public.session.device is
-  'The program that signed in, such as "Firefox on Windows", as it calls itself; null where it is not known.';
+  'Client that signed in, from its user agent, such as "Firefox on Windows"; null if unknown.';
 comment on column app_public.session.network is
   'The address that it was opened from; of IPv6 its network, such as 2001:db8::/64.';
 comment on column app_public.session.last_network is 'The address that it was last used from.';
@@ -39,7 +39,7 @@ comment on column app_public.session.last_used_at is 'The last request, to the m
 comment on column app_public.session.expires_at is E'@notNull\n\nWhen the session expires, even if it is used.';
 comment on column app_public.session.is_current is E'@notNull\n\nWhether the session belongs to this request.';
 comment on column app_public.session.is_refreshable is
-  E'@notNull\n\nWhether it goes on by refresh tokens rather than one token for 30 days.';
+  E'@notNull\n\nWhether the session uses refresh tokens instead of one token for 30 days.';
 
 create function app_private.give_tokens(session app_private.sessions, session_epoch int)
 returns app_public.authentication
@@ -167,7 +167,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.users_sessions to plat_user, plat_anonymous;
 comment on function app_public.users_sessions is
-  'The sign-ins that go on, last used first; empty for everybody but the user, and for restricted access tokens.';
+  'Active sessions, last used first; empty for other users and for restricted access tokens.';
 
 create function app_public.logout(session_ids uuid[] default null, others boolean default false)
 returns app_public.users
@@ -178,7 +178,7 @@ declare
   result app_public.users;
 begin
   if cardinality(session_ids) > 100 then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'Give 100 sessions at most.', '{"field": "sessionIds", "limit": 100}');
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'Give at most 100 sessions.', '{"field": "sessionIds", "limit": 100}');
   end if;
   if exists (select from unnest(session_ids) g (id) where not exists (select from app_private.sessions s
       where s.id = g.id and s.user_id = viewer_id)) then

@@ -235,7 +235,7 @@ declare
   is_new boolean;
 begin
   if email is null or password is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'An account takes an email address and a password.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'An account requires an email address and a password.',
       jsonb_build_object('field', case when email is null then 'email' else 'password' end));
   end if;
   perform app_hidden.refuse_bad_value(null::app_public.users,

@@ -28,7 +28,7 @@ comment on column app_public.users.title is E'@personal\n\nPosition, such as Sal
 comment on column app_public.users.phone is E'@personal\n\nPhone number for work.';
 comment on column app_public.users.time_zone is 'Time zone of mails and digests, such as America/Toronto.';
 comment on column app_public.users.language is
-  'Language of messages and mails; that of the browser which the account was made with, until it is changed.';
+  'Language of messages and mails. Default: that of the browser with which the account was created.';
 comment on column app_public.users.status is 'Whether the user can sign in.';
 comment on column app_public.users.password_changed_at is E'@behavior -*\n\nWhen the password was last changed.';
 comment on column app_public.users.email_verified_at is E'@masked\n\nWhen the user proved to own the email address.';
@@ -151,9 +151,9 @@ end $$;
 grant execute on function app_public.users_permissions to plat_user, plat_anonymous;
 comment on function app_public.users_permissions is $$
 @notNull
-@arg projectId Only what holds in this project; without it, what holds in at least one organization.
+@arg projectId Only permissions in this project. Default: permissions in at least one organization.
 
-What the viewer may do; empty for other users.$$;
+Permissions of the viewer; empty for other users.$$;
 
 create function app_public.users_reservations(u app_public.users) returns setof app_public.reservations
 language sql stable rows 5 as $$
@@ -177,9 +177,9 @@ language sql stable as $$ select case when u.last_login_at is not null and app_h
 grant execute on function app_public.users_email_verified_at, app_public.users_last_login_at to plat_user,
   plat_anonymous;
 comment on function app_public.users_email_verified_at is
-  'When the user proved to own the email address; seen by the user and by those who share an organization with them.';
+  'When the user verified the email address. Visible to the user and to members of the same organizations.';
 comment on function app_public.users_last_login_at is
-  'The last sign-in; seen by the user and by those who share an organization with them.';
+  'Last sign-in. Visible to the user and to members of the same organizations.';
 
 create function app_public.users_cards(u app_public.users) returns setof app_public.processor_cards
 language sql stable rows 5 as $$

@@ -24,43 +24,50 @@ comment on column app_public.project_organization_invites.email is
 comment on column app_public.project_organization_invites.role is
   'What the organization contributes, which decides what its members may see and do.';
 comment on column app_public.project_organization_invites.permissions is
-  E'@impersonal\n\nWhat its members may do, of the permissions that the role has; null for all of them.';
+  E'@impersonal\n\nPermissions of its members, a subset of those of the role; null for all of them.';
 comment on column app_public.project_organization_invites.status is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nCurrent status.';
 comment on column app_public.project_organization_invites.message is E'@personal\n\nA few words in the mail.';
-comment on column app_public.project_organization_invites.invited_by_id is 'Who invited.';
+comment on column app_public.project_organization_invites.invited_by_id is 'User who sent the invitation.';
 comment on column app_public.project_organization_invites.sent_at is
-  'When the mail server took the last mail; until then, when the invitation was made.';
+  'When the last invitation mail was accepted by the mail server; before that, when the invitation was created.';
 comment on column app_public.project_organization_invites.send_count is 'How often it was sent.';
 comment on column app_public.project_organization_invites.expires_at is 'Until when it can be accepted.';
 comment on column app_public.project_organization_invites.answered_at is 'When it was accepted or declined.';
-comment on column app_public.project_organization_invites.answered_by_id is 'Who accepted or declined.';
+comment on column app_public.project_organization_invites.answered_by_id is 'User who accepted or declined.';
 comment on column app_public.project_organization_invites.decline_reason is
-  E'@personal\n\nWhat whoever declined said about it; null where they said nothing.';
+  E'@personal\n\nReason given for declining; null if none was given.';
 comment on column app_public.project_organization_invites.revoked_at is 'When it was withdrawn.';
 comment on column app_public.project_organization_invites.revoked_reason is
-  E'@impersonal\n\nWhy the service took it back; null where somebody did.';
+  E'@impersonal\n\nWhy the service revoked it; null if a user did.';
 comment on constraint project_organization_invites_project_id_fkey on app_public.project_organization_invites is
   E'@parent\n@fieldName project\n@foreignFieldName organizationInvites\n@backwardPermission project.manage\n'
   '@backwardDescription The invitations of other organizations to it, latest first; null without the permission '
   'project.manage.\n\nThe project; null for the invited until they accept.';
 comment on constraint project_organization_invites_owner_id_fkey on app_public.project_organization_invites is
-  E'@fieldName owner\n@foreignFieldName sentProjectInvites\n@backwardPermission project.manage\n@backwardDescription '
-  'The invitations to its projects that it has sent, latest first; null without the permission project.manage.\n\nThe '
-  'organization that owns the project; null for the invited until they accept, unless everybody sees it.';
+  E'@fieldName owner\n'
+  '@foreignFieldName sentProjectInvites\n'
+  '@backwardPermission project.manage\n'
+  '@backwardDescription The invitations to its projects that it has sent, latest first; null without the '
+  'permission project.manage.\n\n'
+  'The organization that owns the project. Null for the recipient until they accept, unless the organization is '
+  'public.';
 comment on constraint project_organization_invites_organization_id_fkey on app_public.project_organization_invites is
-  E'@fieldName organization\n@foreignFieldName projectInvites\n@backwardPermission org.admin\n@backwardDescription '
-  'The invitations to projects of others that it has received, latest first; null without the permission '
-  'org.admin.\n\nThe invited organization, or the one that accepted; null for whoever invites until it accepts, unless '
-  'everybody sees it.';
+  E'@fieldName organization\n'
+  '@foreignFieldName projectInvites\n'
+  '@backwardPermission org.admin\n'
+  '@backwardDescription The invitations to projects of others that it has received, latest first; null without the '
+  'permission org.admin.\n\n'
+  'The invited organization, or the one that accepted. Null for the sender until it is accepted, unless the '
+  'organization is public.';
 comment on constraint project_organization_invites_invited_by_id_fkey on app_public.project_organization_invites is
-  E'@fieldName invitedBy\n@backwardBehavior -*\n\nWho invited.';
+  E'@fieldName invitedBy\n@backwardBehavior -*\n\nUser who sent the invitation.';
 comment on constraint project_organization_invites_answered_by_id_fkey on app_public.project_organization_invites is
-  E'@fieldName answeredBy\n@backwardBehavior -*\n\nWho accepted or declined.';
+  E'@fieldName answeredBy\n@backwardBehavior -*\n\nUser who accepted or declined.';
 comment on constraint project_organization_invites_not_owner on app_public.project_organization_invites is
   'A project has one owner; give another role.';
 comment on constraint project_organization_invites_recipient on app_public.project_organization_invites is
-  'Name the organization or an email address, one of the two.';
+  'Give either an organization or an email address.';
 comment on constraint project_organization_invites_not_oneself on app_public.project_organization_invites is
   'The organization owns the project already.';
 comment on index app_public.project_organization_invites_one_pending is
@@ -105,11 +112,11 @@ grant execute on function app_public.project_organization_invites_status,
   app_public.project_organization_invites_owner_name to plat_user, plat_anonymous;
 comment on function app_public.project_organization_invites_status is E'@notNull\n\nCurrent status.';
 comment on function app_public.project_organization_invites_recipient is
-  'Who was invited: the email address, or the slug of the organization.';
+  'Recipient: the email address, or the slug of the organization.';
 comment on function app_public.project_organization_invites_project_title is
-  'What the project is called: the invited read no more of it until they accept.';
+  'Title of the project; recipients see nothing else of it until they accept.';
 comment on function app_public.project_organization_invites_owner_name is
-  'What the organization is called that owns the project.';
+  'Name of the organization that owns the project.';
 
 -- In whose name it acts: whoever invites, while they may give the role.
 create function app_private.project_invite_lacks(i app_public.project_organization_invites) returns text
@@ -172,12 +179,12 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   elsif not app_hidden.organization_can(project.organization_id, 'project.manage') then
     perform app_hidden.fail('FORBIDDEN',
-      'This takes the permission project.manage in the organization that owns the project.',
+      'This requires the permission project.manage in the organization that owns the project.',
       '{"permission": "project.manage"}');
   elsif project.archived_at is not null then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
   elsif num_nonnulls(invited, address) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the organization or an email address, one of the two.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give either an organization or an email address.',
       '{"field": "organizationId"}');
   elsif offered is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');
@@ -270,8 +277,8 @@ end $$;
 comment on function app_public.resend_project_organization_invite is $$
 @arg id The invitation.
 
-Sends a pending invitation to a project again, with a new link where it went to an address, and for another fourteen
-days. Takes project.manage in the organization that owns the project.$$;
+Resends a pending invitation to a project, with a new link if it was sent to an address, and extends it by fourteen
+days. Requires project.manage in the organization that owns the project.$$;
 
 create function app_public.revoke_project_organization_invite(id uuid) returns app_public.project_organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

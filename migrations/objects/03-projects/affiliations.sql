@@ -29,7 +29,7 @@ comment on column app_public.project_organizations.owner_id is
 comment on column app_public.project_organizations.role is
   'What the organization contributes, which decides what its members may see and do.';
 comment on column app_public.project_organizations.permissions is
-  'What its members may do, of the permissions that its role has; null for all of them. project.read always is.';
+  'Permissions of its members, a subset of those of its role; null for all of them. Always includes project.read.';
 comment on constraint project_organizations_project_id_fkey on app_public.project_organizations is
   E'@fieldName project\n'
   '@foreignFieldName organizations\n'
@@ -100,7 +100,7 @@ declare
 begin
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
-      format('The role %s has the permission %s, which you cannot give because it is not yours with the token in use.',
+      format('The role %s includes the permission %s, which you cannot grant because your token does not have it.',
         role, lacking), jsonb_build_object('permission', lacking));
   end if;
 end $$;
@@ -206,8 +206,8 @@ comment on column app_public.open_deals.negotiations is E'@notNull\n\nNegotiatio
 comment on column app_public.open_deals.offers is E'@notNull\n\nOffers that wait for an answer.';
 comment on column app_public.open_deals.personalizations is E'@notNull\n\nPersonalizations that are not signed.';
 comment on column app_public.open_deals.appointments is
-  E'@notNull\n\nAppointments to come, those that they only receive included.';
-comment on column app_public.open_deals.tasks is E'@notNull\n\nTasks that are not done.';
+  E'@notNull\n\nUpcoming appointments, including those in which the user is only the host.';
+comment on column app_public.open_deals.tasks is E'@notNull\n\nTasks that are still to be completed.';
 
 create function app_private.hand_over_deals(project_id uuid, people uuid[], to_user uuid) returns app_public.open_deals
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -438,8 +438,8 @@ begin
   return app_hidden.update_record(null::app_public.project_organizations, input);
 end $$;
 comment on function app_public.update_project_organization is
-  E'@arg handOver Whether what is open with its people goes to the organization that owns the project, where they '
-  'would not see their deals any more; refused with CONFLICT and what is open otherwise.\n'
+  E'@arg handOver Whether open records of its members are handed over to the organization that owns the project if '
+  'the members lose access to them. Otherwise the mutation is refused with CONFLICT and lists them.\n'
   '@arg assigneeId Member who takes over open leads and tasks. Default: they stay unassigned.\n\n'
   'Changes what an affiliated organization may do in a project: its role, and which of the permissions of that. '
   'Takes project.manage in the organization that owns the project; the owners of the other one get a mail.';
@@ -520,8 +520,8 @@ $$;
 grant execute on function app_public.project_organizations_open_deals, app_public.project_organizations_people to
   plat_user, plat_anonymous;
 comment on function app_public.project_organizations_open_deals is
-  'How much is open with its people in the project; seen by the organization that owns the project where the viewer '
-  'sees all leads, and by those who administer the affiliated one.';
+  'Number of open records of its members in the project. Visible to the owning organization for viewers who see '
+  'all leads, and to admins of the affiliated one.';
 comment on function app_public.project_organizations_people is
   E'@ordered\n\nThe people of the organization, by name, such as to assign leads to them; of another organization, '
   'what they show of themselves: no address. Empty for those who do not know them.';

@@ -90,10 +90,11 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   limit 1
 $$;
 comment on function app_public.nearest_city(double precision,double precision) is
-  E'@withoutViewer Cities are everybody''s to know.\n@arg latitude Degrees north of the equator, of the viewer.\n@arg '
-  'longitude Degrees east of Greenwich, of the viewer.\n\nThe closest city in which the service operates, from the '
-  'viewer''s IP address; the one with most public projects where the address tells nothing. IP geolocation by '
-  'DB-IP.com.';
+  E'@withoutViewer Cities are everybody''s to know.\n'
+  '@arg latitude Degrees north of the equator, of the viewer.\n'
+  '@arg longitude Degrees east of Greenwich, of the viewer.\n\n'
+  'The city with public projects that is closest to the viewer, by IP address; the city with the most public '
+  'projects if the location is unknown. IP geolocation by DB-IP.com.';
 grant execute on function app_public.nearest_city(double precision, double precision) to plat_user, plat_anonymous;
 
 comment on function app_hidden.project_distances is

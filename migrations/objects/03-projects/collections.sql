@@ -29,12 +29,15 @@ comment on column app_public.project_collections.slug is
 comment on column app_public.project_collections.description is 'Description of what the projects have in common.';
 comment on column app_public.project_collections.public is
   E'@filter\n\nWhether it is public; visitors then see its public projects.';
-comment on column app_public.project_collections.sequence is 'Position in the list; the lowest comes first.';
+comment on column app_public.project_collections.sequence is 'Position in the list; lowest first.';
 comment on column app_public.project_collections.project_ids is
   E'@writeOnly\n\nThe projects of the organization that it has, in order; replaces those it had.';
 comment on constraint project_collections_organization_id_fkey on app_public.project_collections is
-  E'@parent\n@fieldName organization\n@foreignFieldName collections\n@backwardDescription Its collections of projects; '
-  'outsiders see the public ones.\n\nThe organization.';
+  E'@parent\n'
+  '@fieldName organization\n'
+  '@foreignFieldName collections\n'
+  '@backwardDescription Project collections; non-members see the public ones.\n\n'
+  'The organization.';
 
 create function app_private.tg_project_collections__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -55,7 +58,7 @@ begin
     wanted := array(select app_hidden.record_id('projects', i.id, 'projectIds') from unnest(new.project_ids)
       with ordinality i (id, n) order by i.n);
     if cardinality(wanted) > 1000 then
-      perform app_hidden.fail('LIMIT_EXCEEDED', 'A collection has 1,000 projects at most.',
+      perform app_hidden.fail('LIMIT_EXCEEDED', 'A collection can have at most 1,000 projects.',
         '{"field": "projectIds", "limit": 1000}');
     elsif (select count(distinct w) from unnest(wanted) w) < cardinality(wanted) then
       perform app_hidden.fail('BAD_USER_INPUT', 'Name each project once.', '{"field": "projectIds"}');
@@ -93,4 +96,4 @@ language sql stable rows 1 as $$
   order by shown.n, i.category = 'HERO' desc, i.sequence, i.id limit 1
 $$;
 comment on function app_public.project_collections_cover is
-  'The picture that stands for it: the hero of its first project that has one and the viewer may see.';
+  'Cover image: the hero image of its first project that has one and that the viewer can see.';

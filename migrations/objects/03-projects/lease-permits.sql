@@ -23,7 +23,7 @@ comment on column app_public.lease_permits.expires_on is 'End of validity.';
 comment on column app_public.lease_permits.notes is E'@personal\n\nNotes of the team.';
 comment on column app_public.lease_permits.unit_id is 'The unit that may be let.';
 comment on column app_public.lease_permits.buyer_id is 'The purchase that it belongs to.';
-comment on constraint lease_permits_order on app_public.lease_permits is 'A permit expires after it is issued.';
+comment on constraint lease_permits_order on app_public.lease_permits is 'A permit must expire after it is issued.';
 comment on constraint lease_permits_unit_id_fkey on app_public.lease_permits is
   E'@fieldName unit\n@backwardBehavior -*\n\nThe unit that may be let.';
 comment on constraint lease_permits_buyer_id_fkey on app_public.lease_permits is

@@ -12,7 +12,8 @@ comment on table app_public.open_houses is
   E'@defaultOrder starts_at desc, id desc\n\nA time at which a project can be seen.';
 comment on column app_public.open_houses.title is 'Display title.';
 comment on column app_public.open_houses.description is 'What visitors can expect, as free text.';
-comment on column app_public.open_houses.status is E'@writeOnly\n\nCANCELED calls it off; the clock says the rest.';
+comment on column app_public.open_houses.status is
+  E'@writeOnly\n\nCANCELED cancels it; other statuses follow from the time.';
 comment on column app_public.open_houses.format is E'@filter\n\nHow it is held.';
 comment on column app_public.open_houses.starts_at is E'@filter\n\nWhen the doors open.';
 comment on column app_public.open_houses.ends_at is 'When it ends.';
@@ -25,11 +26,11 @@ comment on column app_public.open_houses.capacity is 'How many people fit.';
 comment on column app_public.open_houses.rsvp_required is 'Whether visitors have to announce themselves.';
 comment on column app_public.open_houses.public is 'Whether everyone who can see the project can see it.';
 comment on constraint open_houses_capacity_range on app_public.open_houses is 'Give 1 to 100,000 people.';
-comment on constraint open_houses_order on app_public.open_houses is 'An open house ends after it starts.';
+comment on constraint open_houses_order on app_public.open_houses is 'An open house must end after it starts.';
 comment on constraint open_houses_host_id_fkey on app_public.open_houses is
   E'@fieldName host\n@backwardBehavior -*\n\nWho receives visitors.';
 comment on constraint open_houses_kept_status on app_public.open_houses is
-  'Give SCHEDULED or CANCELED; the clock says the rest.';
+  'Give SCHEDULED or CANCELED; other statuses follow from the time.';
 
 insert into app_hidden.transitions (subject, from_state, to_state, by_service) values
   ('open_house', null, 'SCHEDULED', false), ('open_house', 'SCHEDULED', 'CANCELED', false),
@@ -56,7 +57,8 @@ begin
   new.address := app_hidden.with_country(new.address, new.project_id);
   if new.host_id is not null and (tg_op = 'INSERT' or new.host_id is distinct from old.host_id)
     and not app_private.has_part(new.host_id, new.project_id) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'The host is a member of an organization with a part in the project.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'The host must be a member of an organization that takes part in the '
+      'project.',
       '{"field": "hostId"}');
   end if;
   if tg_op = 'UPDATE' and new.status <> old.status then

@@ -1,7 +1,7 @@
 select app_private.make_file_table('project_avatars', 'project_avatar', parent => 'projects', list => 'avatar',
   only_one => true);
 
-comment on table app_public.project_avatars is E'@file Image\n\nThe small picture that stands for a project.';
+comment on table app_public.project_avatars is E'@file Image\n\nLogo of a project.';
 comment on index app_public.project_avatars_avatar is
   'Somebody else uploaded a picture meanwhile; look at it and try again.';
 
@@ -12,11 +12,11 @@ grant insert (spec_option_ids), update (spec_option_ids) on app_public.project_i
 
 comment on table app_public.project_images is
   E'@file Image\n@defaultOrder sequence asc, id asc\n\nA picture of a project.';
-comment on column app_public.project_images.category is 'What it shows.';
+comment on column app_public.project_images.category is 'Subject of the image.';
 comment on column app_public.project_images.spec_option_ids is
-  E'@writeOnly\n\nThe options that it shows, of its own project; replaces those it had.';
+  E'@writeOnly\n\nOptions shown in the image, of its own project; replaces the previous ones.';
 comment on constraint project_images_spec_options_number on app_public.project_images is
-  'A picture shows 100 options at most.';
+  'An image can show at most 100 options.';
 
 select app_private.make_file_table('project_documents', 'project_document', parent => 'projects', list => 'documents',
   settable => '{title, category, public}');
@@ -75,4 +75,4 @@ $$;
 grant execute on function app_public.project_images_spec_options, app_public.project_collections_cover to plat_user,
   plat_anonymous;
 comment on function app_public.project_images_spec_options is
-  E'@ordered\n\nThe options that it shows, as far as the viewer may see them.';
+  E'@ordered\n\nOptions shown in the image that the viewer can see.';

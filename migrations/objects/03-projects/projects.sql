@@ -116,7 +116,7 @@ comment on constraint projects_reservation_expiration_range on app_public.projec
 comment on constraint projects_hold_expiration_range on app_public.projects is 'Give 1 to 720 hours.';
 comment on constraint projects_hold_expiration_limit_range on app_public.projects is 'Give 1 to 720 hours.';
 comment on constraint projects_hold_expiration_within on app_public.projects is
-  'A hold lasts no longer than holdExpirationLimit.';
+  'A hold cannot last longer than holdExpirationLimit.';
 comment on constraint projects_public_hold_expiration_range on app_public.projects is 'Give 1 to 72 hours.';
 comment on constraint projects_holds_per_person_range on app_public.projects is 'Give 0 to 10,000 holds.';
 comment on constraint projects_holds_per_organization_range on app_public.projects is 'Give 0 to 10,000 holds.';
@@ -145,7 +145,7 @@ begin
     end if;
     if old.status = 'ARCHIVED' and new.status <> 'ARCHIVED' and new.status <> old.archived_from then
       perform app_hidden.fail('INVALID_TRANSITION',
-        format('The project comes back to where it was: %s.', old.archived_from),
+        format('A paused project resumes with its previous status: %s.', old.archived_from),
         jsonb_build_object('from', 'ARCHIVED', 'to', new.status, 'field', 'status', 'allowedTransitions',
           jsonb_build_array(old.archived_from)));
     end if;
@@ -282,9 +282,8 @@ language sql stable rows 1 as $$
   order by i.category = 'HERO' desc, i.sequence, i.id limit 1
 $$;
 
-comment on function app_public.projects_avatar is 'The small picture that stands for it.';
-comment on function app_public.projects_hero is
-  'The large picture that stands for it: the first of category HERO, else the first.';
+comment on function app_public.projects_avatar is 'Logo of the project.';
+comment on function app_public.projects_hero is 'Main image: the first of category HERO, otherwise the first.';
 
 create function app_public.projects_collections(p app_public.projects) returns setof app_public.project_collections
 language sql stable as $$

@@ -34,7 +34,8 @@ comment on column app_public.promotions.status is
 comment on column app_public.promotions.starts_at is
   E'@filter\n\nFrom when it applies, unless it is a draft or paused.';
 comment on column app_public.promotions.ends_at is 'End of the promotion; null if open-ended.';
-comment on column app_public.promotions.applies_to is 'What the promotion applies to.';
+comment on column app_public.promotions.applies_to is
+  'Whether it covers the entire project or only the listed units, lots or floor plans.';
 comment on column app_public.promotions.stackable is 'Whether it can be combined with other promotions.';
 comment on column app_public.promotions.usage_limit is 'Maximum number of uses; null for no limit.';
 comment on column app_public.promotions.usage_count is 'Number of times it was used.';
@@ -50,16 +51,17 @@ comment on constraint promotions_code_format on app_public.promotions is
   'A code has 2 to 40 letters, digits, hyphens and underscores, such as SPRING-25.';
 comment on constraint promotions_amount_some on app_public.promotions is 'Give an amount above zero.';
 comment on constraint promotions_percent_range on app_public.promotions is
-  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+  'Give a percentage above 0 and up to 100, with at most 4 decimal places.';
 comment on constraint promotions_max_amount_some on app_public.promotions is 'Give an amount above zero.';
 comment on constraint promotions_usage_limit_some on app_public.promotions is
-  'Give a number above zero, or leave it out for no limit.';
+  'Give a number above zero, or omit it for no limit.';
 comment on constraint promotions_usage_count_range on app_public.promotions is
-  'The promotion was used as often as it may be.';
-comment on constraint promotions_order on app_public.promotions is 'A promotion ends after it starts.';
-comment on constraint promotions_cap on app_public.promotions is 'A highest amount goes with a percentage only.';
+  'The promotion has reached its usage limit.';
+comment on constraint promotions_order on app_public.promotions is 'A promotion must end after it starts.';
+comment on constraint promotions_cap on app_public.promotions is
+  'A maximum amount can only be combined with a percentage.';
 comment on constraint promotions_kept_status on app_public.promotions is
-  'Give DRAFT, ACTIVE, PAUSED or ENDED; the clock says the rest.';
+  'Give DRAFT, ACTIVE, PAUSED or ENDED; other statuses follow from the time.';
 comment on index app_public.promotions_code is 'There is a promotion with this code in the project already.';
 
 insert into app_hidden.transitions (subject, from_state, to_state, by_service) values
@@ -99,9 +101,9 @@ begin
   if new.amount is not null and new.percent is not null then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give either an amount or a percentage.', '{"field": "percent"}');
   elsif new.kind = 'PRICE_REDUCTION' and new.amount is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A price reduction is an amount.', '{"field": "amount"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A price reduction must be an amount.', '{"field": "amount"}');
   elsif new.kind in ('PERCENT_DISCOUNT', 'RATE_BUYDOWN') and new.percent is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This kind of promotion is a percentage.', '{"field": "percent"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'This kind of promotion must be a percentage.', '{"field": "percent"}');
   elsif new.kind = 'GIFT' and new.percent is not null then
     perform app_hidden.fail('BAD_USER_INPUT', 'A gift has no percentage; give its value as an amount, or nothing.',
       '{"field": "percent"}');
@@ -110,7 +112,7 @@ begin
   end if;
   if new.usage_limit < new.usage_count then
     perform app_hidden.fail('BAD_USER_INPUT',
-      format('The promotion was used %s times already; give that or more.', new.usage_count),
+      format('The promotion has already been used %s times; give at least that number.', new.usage_count),
       '{"field": "usageLimit"}');
   end if;
   if tg_op = 'INSERT' then
@@ -158,15 +160,15 @@ begin
       from unnest(target.given::text[]) i order by 1);
     if (ids <> '{}') and new.applies_to <> target.scope then
       perform app_hidden.fail('BAD_USER_INPUT',
-        format('A promotion with appliesTo %s takes no %s.', new.applies_to, target.field),
+        format('A promotion with appliesTo %s cannot have %s.', new.applies_to, target.field),
         jsonb_build_object('field', target.field));
     elsif ids = '{}' and new.applies_to = target.scope then
       perform app_hidden.fail('BAD_USER_INPUT',
-        format('A promotion with appliesTo %s needs %s.', new.applies_to, target.field),
+        format('A promotion with appliesTo %s requires %s.', new.applies_to, target.field),
         jsonb_build_object('field', target.field));
     elsif cardinality(ids) > most then
       perform app_hidden.fail('LIMIT_EXCEEDED',
-        'A promotion is for 5,000 records at most; a floor plan or the project stands for all of its units.',
+        'A promotion can list at most 5,000 records; use a floor plan or the project to cover all of its units.',
         jsonb_build_object('field', target.field, 'limit', most));
     end if;
     execute format('select exists (select from unnest($1) i (id) where not exists (
@@ -234,9 +236,8 @@ $$;
 grant execute on function app_public.promotions_units, app_public.promotions_lots, app_public.promotions_floor_plans,
   app_public.units_promotions to plat_user, plat_anonymous;
 comment on function app_public.promotions_units is
-  E'@ordered\n\nThe units that it is for, as far as the viewer may see them; none but with the scope UNITS.';
+  E'@ordered\n\nUnits that it applies to and that the viewer can see; only with the scope UNITS.';
 comment on function app_public.promotions_lots is
-  E'@ordered\n\nThe lots that it is for, as far as the viewer may see them; none but with the scope LOTS.';
+  E'@ordered\n\nLots that it applies to and that the viewer can see; only with the scope LOTS.';
 comment on function app_public.promotions_floor_plans is
-  E'@ordered\n\nThe floor plans that it is for, as far as the viewer may see them; none but with the scope '
-  'FLOOR_PLANS.';
+  E'@ordered\n\nFloor plans that it applies to and that the viewer can see; only with the scope FLOOR_PLANS.';

@@ -17,13 +17,13 @@ grant insert (project_id, name, kind, destination_url, phone_number, lead_source
   (name, destination_url, phone_number, lead_source_id, campaign, utm, active), delete on app_public.trackers to
   plat_user;
 
-comment on table app_public.trackers is 'A link, code or number that tells which advertisement brings people.';
+comment on table app_public.trackers is 'A link, code or number that attributes leads to an advertisement.';
 comment on column app_public.trackers.name is E'@impersonal\n\nInternal name.';
 comment on column app_public.trackers.kind is E'@filter\n\nKind of tracker, such as LINK or QR_CODE.';
 comment on column app_public.trackers.key is
-  E'@impersonal\n\nIts public key: /t/<key> at this service counts and leads on, with the key as the parameter '
-  '"tracker"; a lead whose '
-  'source is the key counts for it.';
+  E'@impersonal\n\n'
+  'Public key: /t/<key> at this service counts the visit and redirects, with the key as the parameter "tracker". '
+  'Leads with the key as their source are attributed to it.';
 comment on column app_public.trackers.destination_url is
   E'@impersonal\n\nWhere it leads; to the website of the project where null.';
 comment on column app_public.trackers.phone_number is E'@impersonal\n\nThe number of a tracker that is one.';

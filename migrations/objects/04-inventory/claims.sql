@@ -120,7 +120,7 @@ begin
       perform app_hidden.fail('NOT_FOUND', 'There is no such unit.', '{"field": "unitId"}');
     end if;
     if unit.lot_id is distinct from lot.id and unit.lot_id is not null then
-      perform app_hidden.fail('CONFLICT', 'The unit was moved to another lot at this moment; try again.',
+      perform app_hidden.fail('CONFLICT', 'The unit was moved to another lot concurrently; try again.',
         '{"field": "unitId"}');
     end if;
   elsif lot.id is null then

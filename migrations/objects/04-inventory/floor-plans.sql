@@ -88,7 +88,7 @@ comment on column app_public.floor_plans.sqft_max is 'Maximum area in square fee
 comment on column app_public.floor_plans.balcony_sqft is 'Area of the balcony in square feet.';
 comment on column app_public.floor_plans.hoa_fee is 'Monthly fee of the homeowners'' association (HOA).';
 comment on column app_public.floor_plans.orientation is 'Compass direction that it faces.';
-comment on column app_public.floor_plans.sequence is 'Position in the list; the lowest comes first.';
+comment on column app_public.floor_plans.sequence is 'Position in the list; lowest first.';
 comment on column app_public.floor_plans.tour_url is 'URL of a virtual tour.';
 comment on column app_public.floor_plans.metadata is
   E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
@@ -105,8 +105,11 @@ comment on constraint floor_plans_bedrooms_order on app_public.floor_plans is
   'The highest number of bedrooms is below the lowest.';
 comment on constraint floor_plans_sqft_order on app_public.floor_plans is 'The largest size is below the smallest.';
 comment on constraint floor_plans_project_id_fkey on app_public.floor_plans is
-  E'@parent\n@fieldName project\n@foreignFieldName floorPlans\n@backwardDescription The floor plans, in their order; '
-  'those that are offered for outsiders.\n\nThe project that it belongs to.';
+  E'@parent\n'
+  '@fieldName project\n'
+  '@foreignFieldName floorPlans\n'
+  '@backwardDescription Floor plans, in display order; for non-members only those on offer.\n\n'
+  'The project that it belongs to.';
 comment on index app_public.floor_plans_code is 'There is a floor plan with this code already.';
 
 create function app_private.project_currency(project_id uuid) returns text

@@ -69,7 +69,7 @@ begin
     where columns[p] = (select c from unnest(columns) c where c is not null group by c having count(*) > 1 limit 1);
   if twice is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
-      format('The columns %s mean the same; leave one of them.', array_to_string(twice, ', ')),
+      format('The columns %s mean the same; remove all but one.', array_to_string(twice, ', ')),
       jsonb_build_object('field', 'file', 'row', 1, 'columns', to_jsonb(twice)));
   end if;
   select array_agg(app_hidden.camel(c.column_name) order by c.position) into missing from app_hidden.import_columns c
@@ -113,7 +113,7 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   end if;
   if not app_hidden.project_can(found_project.id, found_project.organization_id, import.permission) then
-    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', import.permission),
+    perform app_hidden.fail('FORBIDDEN', format('This requires the permission %s in the project.', import.permission),
       jsonb_build_object('permission', import.permission));
   end if;
   if found_project.archived_at is not null then
@@ -142,7 +142,7 @@ declare
   expressions text;
 begin
   if amount > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'A file has 200,000 rows at most; split it.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A file can have at most 200,000 rows; split it.',
       jsonb_build_object('limit', most, 'field', 'file'));
   end if;
   perform set_config('plat.imported_rows', amount::text, true);
@@ -191,7 +191,7 @@ begin
     when 'numeric'::regtype then 'Give a number such as 425000.00.'
     when 'boolean'::regtype then 'Give yes or no.'
     when 'date'::regtype then 'Give a date such as 2027-05-31.'
-    else 'This value has the wrong form.' end);
+    else 'This value has the wrong format.' end);
 end $$;
 comment on function app_private.input_message(text, text) is 'Why a type does not take a value, for the caller.';
 
@@ -251,7 +251,7 @@ declare
 begin
   insert into pg_temp.import_errors
     select r.row, 'status', 'INVALID_TRANSITION', case when r.existing_id is null
-      then format('A %s cannot begin as %s.', replace(subject, '_', ' '), r.status)
+      then format('A %s cannot have the initial status %s.', replace(subject, '_', ' '), r.status)
         else format('A %s that is %s cannot become %s.', replace(subject, '_', ' '), r.status_before, r.status) end,
           r.status
     from pg_temp.import_ready r
@@ -364,7 +364,7 @@ begin
   perform app_hidden.require_viewer();
   select * into project from app_public.projects p where p.id = start_import.project_id and p.deleted_at is null;
   if project.id is null or not app_hidden.organization_can(project.organization_id, permission) then
-    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', permission),
+    perform app_hidden.fail('FORBIDDEN', format('This requires the permission %s in the project.', permission),
       jsonb_build_object('permission', permission));
   end if;
   if project.archived_at is not null then
@@ -506,7 +506,7 @@ begin
 
   insert into pg_temp.import_errors
     select r.row, a.name, 'BAD_USER_INPUT',
-      format('%s has %s digits after the point at most.', project.currency, digits), a.amount::text
+      format('%s can have at most %s decimal places.', project.currency, digits), a.amount::text
     from pg_temp.import_ready r cross join lateral (values ('price', r.price), ('hoa_fee', r.hoa_fee)) a (name, amount)
       where a.amount <> round(a.amount, digits);
   perform app_private.check_import_states('unit');

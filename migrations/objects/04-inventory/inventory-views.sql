@@ -32,10 +32,10 @@ comment on column app_public.price_changes.event_id is E'@behavior -*\n\nThe eve
 comment on column app_public.price_changes.subject_id is E'@behavior -*\n\nThe unit or lot.';
 comment on column app_public.price_changes.at is E'@notNull\n\nWhen it was changed.';
 comment on column app_public.price_changes.actor_id is E'@behavior -*\n\nWho changed it.';
-comment on column app_public.price_changes."from" is 'The price before; null where there was none.';
+comment on column app_public.price_changes."from" is 'Previous price; null if there was none.';
 comment on column app_public.price_changes."to" is E'@notNull\n\nThe price after.';
 comment on column app_public.price_changes.reason is 'Reason, as free text.';
-comment on column app_public.price_changes.effective_at is E'@notNull\n\nSince when it holds.';
+comment on column app_public.price_changes.effective_at is E'@notNull\n\nWhen the price took effect.';
 
 create function app_public.recently_sold_units() returns setof app_public.units
 language sql stable rows 50 as $$
@@ -47,13 +47,13 @@ language sql stable rows 50 as $$
 $$;
 
 comment on type app_public.project_abstract is
-  'The units of a project in numbers: all of them for the team, the released ones for everybody else.';
+  'Unit counts of a project: all units for the team, released ones for everybody else.';
 
 comment on column app_public.project_abstract.units_total is E'@notNull\n\nHow many units there are.';
 comment on column app_public.project_abstract.units_available is E'@notNull\n\nHow many are for sale.';
 comment on column app_public.project_abstract.units_reserved is
   E'@notNull\n\nHow many are held, reserved or under contract.';
-comment on column app_public.project_abstract.units_sold is E'@notNull\n\nHow many are sold or handed over.';
+comment on column app_public.project_abstract.units_sold is E'@notNull\n\nNumber of units sold or handed over.';
 comment on column app_public.project_abstract.units_move_in_ready is
   E'@notNull\n\nHow many of those for sale are complete.';
 comment on column app_public.project_abstract.price_min is 'Lowest price of those for sale.';
@@ -194,7 +194,7 @@ declare
 begin
   select k into unknown from jsonb_object_keys(f) k where not known ? k limit 1;
   if unknown is not null then
-    perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot select the units to change.', unknown),
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot be used to select the units to change.', unknown),
       '{"field": "filter"}');
   end if;
   return query execute 'select u.id from app_hidden.masked_units u where u.project_id = $1'
@@ -231,11 +231,11 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   end if;
   if (ids is null) = (filter is null) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the units by ids or by filter, one of the two.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give either ids or filter.',
       '{"field": "ids"}');
   end if;
   if price is not null and price_delta_percent is not null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give price or priceDeltaPercent, one of the two.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give either price or priceDeltaPercent.',
       '{"field": "priceDeltaPercent"}');
   end if;
   if price_delta_percent <= -100 or price_delta_percent > 1000 then
@@ -245,19 +245,20 @@ begin
   if coalesce(status, price::text, price_delta_percent::text, construction_status, estimated_delivery_date::text)
     is null then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Say what to change: status, price, priceDeltaPercent, constructionStatus or estimatedDeliveryDate.',
+      'Give a field to change: status, price, priceDeltaPercent, constructionStatus or estimatedDeliveryDate.',
       '{"field": "status"}');
   end if;
   wanted := case when coalesce(status, price::text, price_delta_percent::text) is not null then 'inventory.manage'
     else 'construction.write' end;
   if not app_hidden.project_can(project.id, project.organization_id, wanted) then
-    perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s in the project.', wanted),
+    perform app_hidden.fail('FORBIDDEN', format('This requires the permission %s in the project.', wanted),
       jsonb_build_object('permission', wanted));
   end if;
   -- What becomes of a price in per cent tells it.
   if price_delta_percent is not null
     and not app_hidden.project_can(project.id, project.organization_id, 'inventory.read') then
-    perform app_hidden.fail('FORBIDDEN', 'A change in per cent takes the permission inventory.read in the project.',
+    perform app_hidden.fail('FORBIDDEN', 'A change by percentage requires the permission inventory.read in the '
+      'project.',
       '{"permission": "inventory.read"}');
   end if;
   if ids is not null then
@@ -266,7 +267,7 @@ begin
     targets := array(select m from app_hidden.matching_units(project.id, filter) m limit most + 1);
   end if;
   if cardinality(targets) > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 5,000 units are changed at a time.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 5,000 units can be changed at a time.',
       jsonb_build_object('limit', most, 'field', case when ids is null then 'filter' else 'ids' end));
   end if;
   -- In the order of ids, so that two of these wait for each other instead of locking each other out.
@@ -308,11 +309,11 @@ comment on function app_public.update_units is
   '@arg filter Selects the units; or give ids.\n'
   '@arg status New status.\n'
   '@arg price New price of each.\n'
-  '@arg priceDeltaPercent Changes each price by so many percent, rounded half up: -2.5 lowers it by 2.5 '
-  'percent. A unit without price stays so.\n'
+  '@arg priceDeltaPercent Changes each price by so many percent, rounded half up: -2.5 lowers it by 2.5 percent. A '
+  'unit without price stays so.\n'
   '@arg constructionStatus New construction status.\n'
   '@arg estimatedDeliveryDate New date of delivery.\n'
-  '@arg dryRun Nothing is kept; the answer shows the units as they would be.\n\n'
+  '@arg dryRun Only returns the units as they would be; nothing is changed.\n\n'
   'Changes up to 5,000 units at once, all or none of them.';
 
 comment on function app_public.recently_sold_units is

@@ -22,7 +22,7 @@ select app_private.make_project_record('lots', 'lot', 'inventory.manage',
   event_permission => 'inventory.read');
 select app_private.make_state_machine('lots', 'lot', steps => app_private.inventory_steps(),
   initial => array['UNRELEASED', 'AVAILABLE', 'OFF_MARKET'],
-  requirements => array[['AVAILABLE', 'price', 'A lot that is for sale needs a price.']]);
+  requirements => array[['AVAILABLE', 'price', 'A lot that is for sale must have a price.']]);
 
 grant select on app_public.lots to plat_user, plat_anonymous;
 grant insert (project_id, number, title, block, phase, status, price, premium, address, area_sqft, orientation,
@@ -52,10 +52,13 @@ comment on column app_public.lots.multi_unit is
 comment on column app_public.lots.metadata is
   E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on constraint lots_area_sqft_range on app_public.lots is 'Give 1 to 2,000,000,000 square feet.';
-comment on constraint lots_priced on app_public.lots is 'A lot that is for sale needs a price.';
+comment on constraint lots_priced on app_public.lots is 'A lot that is for sale must have a price.';
 comment on constraint lots_project_id_fkey on app_public.lots is
-  E'@parent\n@fieldName project\n@foreignFieldName lots\n@backwardDescription The lots; those that are released for '
-  'outsiders.\n\nThe project that it belongs to.';
+  E'@parent\n'
+  '@fieldName project\n'
+  '@foreignFieldName lots\n'
+  '@backwardDescription Lots; for non-members only released ones.\n\n'
+  'The project that it belongs to.';
 comment on index app_public.lots_number is 'There is a lot with this number in the project already.';
 
 insert into app_private.event_names (subject, column_name, value, name) values ('lot', 'price', null, 'price_changed');
@@ -98,7 +101,7 @@ begin
     new.premium := app_hidden.to_money(new.premium, new.currency, 'premium');
   end if;
   if new.price is null and new.status not in ('UNRELEASED', 'OFF_MARKET') then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A lot that is for sale needs a price.', '{"field": "price"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A lot that is for sale must have a price.', '{"field": "price"}');
   end if;
   return new;
 end $$;

@@ -13,7 +13,7 @@ grant insert (element_id, title, description, sku, tier, kind, price, cost, max_
 grant insert (excluded_option_ids), update (excluded_option_ids) on app_public.spec_options to plat_user;
 
 comment on table app_public.spec_options is
-  E'@defaultOrder sequence asc, id asc\n\nWhat a buyer may choose for an element.';
+  E'@defaultOrder sequence asc, id asc\n\nAn option that a buyer can select for an element.';
 comment on column app_public.spec_options.element_id is 'The `SpecElement` of which it is a variant.';
 comment on column app_public.spec_options.title is 'Name of the option.';
 comment on column app_public.spec_options.description is 'Free-text description.';
@@ -24,15 +24,18 @@ comment on column app_public.spec_options.price is 'Price for the buyer, per pie
 comment on column app_public.spec_options.cost is E'@masked\n\nCost to the developer.';
 comment on column app_public.spec_options.max_quantity is 'How many a buyer may take; no limit where null.';
 comment on column app_public.spec_options.active is E'@filter\n\nWhether it can be chosen.';
-comment on column app_public.spec_options.sequence is 'Position in the list; the lowest comes first.';
+comment on column app_public.spec_options.sequence is 'Position in the list; lowest first.';
 comment on column app_public.spec_options.excluded_option_ids is
   'Options of the project that do not go together with it.';
 comment on constraint spec_options_max_quantity_range on app_public.spec_options is 'Give 1 to 10,000.';
 comment on constraint spec_options_element_id_fkey on app_public.spec_options is
-  E'@parent\n@fieldName element\n@foreignFieldName options\n@backwardDescription What can be chosen; outsiders see '
-  'what is offered.\n\nThe element.';
+  E'@parent\n'
+  '@fieldName element\n'
+  '@foreignFieldName options\n'
+  '@backwardDescription Selectable options; non-members see those on offer.\n\n'
+  'The element.';
 comment on constraint spec_options_excluded_number on app_public.spec_options is
-  'An option excludes 100 others at most.';
+  'An option can exclude at most 100 others.';
 comment on index app_public.spec_options_sku is 'There is an option with this article number in the project already.';
 
 select app_private.make_public_table('spec_categories', 'spec_category', 'inventory.manage', 'specCategories',
@@ -42,10 +45,10 @@ grant insert (project_id, title, description, sequence), update (title, descript
   on app_public.spec_categories to plat_user;
 
 comment on table app_public.spec_categories is
-  E'@defaultOrder sequence asc, id asc\n\nA group of what homes are made of, such as the kitchen.';
+  E'@defaultOrder sequence asc, id asc\n\nA part of the home with selectable elements, such as the kitchen.';
 comment on column app_public.spec_categories.title is 'Name of the category.';
 comment on column app_public.spec_categories.description is 'Free-text description.';
-comment on column app_public.spec_categories.sequence is 'Position in the list; the lowest comes first.';
+comment on column app_public.spec_categories.sequence is 'Position in the list; lowest first.';
 
 select app_private.make_public_table('spec_elements', 'spec_element', 'inventory.manage', null, null);
 
@@ -57,14 +60,17 @@ comment on table app_public.spec_elements is
 comment on column app_public.spec_elements.category_id is 'The `SpecCategory` under which it is listed.';
 comment on column app_public.spec_elements.title is 'Name of the element.';
 comment on column app_public.spec_elements.description is 'Free-text description.';
-comment on column app_public.spec_elements.sequence is 'Position in the list; the lowest comes first.';
+comment on column app_public.spec_elements.sequence is 'Position in the list; lowest first.';
 comment on column app_public.spec_elements.selection_mode is 'How many options a buyer takes.';
 comment on column app_public.spec_elements.required is 'Whether a buyer has to choose.';
 comment on column app_public.spec_elements.lock_phase is
   'The construction status from which nothing can be chosen any more.';
 comment on constraint spec_elements_category_id_fkey on app_public.spec_elements is
-  E'@parent\n@fieldName category\n@foreignFieldName elements\n@backwardDescription What belongs to it.\n\nThe '
-  'category.';
+  E'@parent\n'
+  '@fieldName category\n'
+  '@foreignFieldName elements\n'
+  '@backwardDescription Things to select options for, such as the countertop.\n\n'
+  'The category.';
 
 create trigger _010_parent before insert on app_public.spec_elements
   for each row execute function app_private.tg__parent_project('spec_categories', 'category_id');

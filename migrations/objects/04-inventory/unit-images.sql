@@ -3,4 +3,4 @@ select app_private.make_file_table('unit_images', 'unit_image', parent => 'units
 
 comment on table app_public.unit_images is E'@file Image\n@defaultOrder sequence asc, id asc\n\nA picture of a unit.';
 comment on column app_public.unit_images.construction_status is
-  'Construction status of the home when the picture was taken.';
+  'Construction status of the home when the image was taken.';

@@ -26,7 +26,7 @@ create policy managers_delete on app_public.units for delete to plat_user
 select app_private.make_record('units', 'unit', 'inventory.manage', event_permission => 'inventory.read');
 select app_private.make_state_machine('units', 'unit', steps => app_private.inventory_steps(),
   initial => array['UNRELEASED', 'AVAILABLE', 'OFF_MARKET'],
-  requirements => array[['AVAILABLE', 'price', 'A unit that is for sale needs a price.']]);
+  requirements => array[['AVAILABLE', 'price', 'A unit that is for sale must have a price.']]);
 select app_private.make_searchable('units', 'UNIT', 'concat_ws('' '', r.title, r.number)',
   'concat_ws('' '', r.subtitle, r.building, r.mls_id, (r.address).thoroughfare)',
     offered => 'r.status <> ''UNRELEASED''');
@@ -83,13 +83,13 @@ comment on column app_public.units.effective_baths is
 comment on column app_public.units.effective_half_baths is
   E'@secret\n@name half_baths\n\nBathrooms without bath or shower: its own number, else that of the floor plan.';
 comment on column app_public.units.effective_garage is
-  E'@secret\n@name garage\n\nCars that the garage holds: its own number, else that of the floor plan.';
+  E'@secret\n@name garage\n\nNumber of garage spaces; inherited from the floor plan if not set.';
 comment on column app_public.units.effective_sqft is
   E'@secret\n@name sqft\n@filter sqft\n\nSquare feet: its own size, else that of the floor plan.';
 comment on column app_public.units.effective_hoa_fee is
   E'@secret\n@name hoa_fee\n\nMonthly fee of the owners'' association: its own, else that of the floor plan.';
 comment on column app_public.units.effective_orientation is
-  E'@secret\n@name orientation\n\nThe side that it looks to: its own, else that of the floor plan.';
+  E'@secret\n@name orientation\n\nDirection that it faces; inherited from the floor plan if not set.';
 comment on column app_public.units.view is 'View from the unit.';
 comment on column app_public.units.address is 'Postal address.';
 comment on column app_public.units.model is 'Whether it is a model home.';
@@ -105,7 +105,7 @@ comment on column app_public.units.estimated_delivery_date is E'@masked\n\nExpec
 comment on column app_public.units.move_in_ready is E'@filter\n\nWhether its construction is complete.';
 comment on column app_public.units.sold_at is 'When it was sold; the order of recentlySoldUnits.';
 comment on column app_public.units.sold_price is E'@masked\n\nPrice at which it was sold.';
-comment on column app_public.units.closed_at is 'When it was handed over to the buyer.';
+comment on column app_public.units.closed_at is 'Date of handover to the buyer.';
 comment on column app_public.units.market_since is
   E'@secret\n@behavior -*\n\nSince when it is on the market; null when it is not.';
 comment on column app_public.units.market_before is
@@ -119,10 +119,13 @@ comment on constraint units_baths_range on app_public.units is 'Give 0 to 99 bat
 comment on constraint units_half_baths_range on app_public.units is 'Give 0 to 99 half baths.';
 comment on constraint units_garage_range on app_public.units is 'Give room for 0 to 99 cars.';
 comment on constraint units_sqft_range on app_public.units is 'Give 1 to 10,000,000 square feet.';
-comment on constraint units_priced on app_public.units is 'A unit that is for sale needs a price.';
+comment on constraint units_priced on app_public.units is 'A unit that is for sale must have a price.';
 comment on constraint units_project_id_fkey on app_public.units is
-  E'@parent\n@fieldName project\n@foreignFieldName units\n@backwardDescription The units; those that are released for '
-  'outsiders.\n\nThe project that it belongs to.';
+  E'@parent\n'
+  '@fieldName project\n'
+  '@foreignFieldName units\n'
+  '@backwardDescription Units; for non-members only released ones.\n\n'
+  'The project that it belongs to.';
 comment on constraint units_floor_plan_id_fkey on app_public.units is
   E'@fieldName floorPlan\n'
   '@foreignFieldName units\n'
@@ -179,7 +182,7 @@ begin
     new.hoa_fee := app_hidden.to_money(new.hoa_fee, new.currency, 'hoaFee');
   end if;
   if new.price is null and new.status not in ('UNRELEASED', 'OFF_MARKET') then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A unit that is for sale needs a price.', '{"field": "price"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A unit that is for sale must have a price.', '{"field": "price"}');
   end if;
 
   if new.lot_id is not null and (is_new or new.lot_id is distinct from old.lot_id) and not exists (
@@ -332,14 +335,14 @@ grant execute on function app_public.units_price, app_public.units_original_list
   app_public.floor_plans_filter_price, app_public.units_price_history, app_public.lots_price_history,
   app_public.recently_sold_units, app_public.projects_filter_price, app_public.projects_filter_bedrooms to plat_user,
   plat_anonymous;
-comment on function app_public.units_price is 'List price; outsiders see it while the unit is AVAILABLE.';
+comment on function app_public.units_price is 'List price. Visible to non-members while the unit is AVAILABLE.';
 comment on function app_public.units_original_list_price is
   'The first price it was listed at; null without the permission inventory.read.';
 comment on function app_public.units_sold_price is 'Price at which it was sold; null without the permission sale.read.';
 comment on function app_public.units_metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission inventory.read.';
 comment on function app_public.units_estimated_delivery_date is
-  'When it is expected to be handed over; the first of the month for outsiders.';
+  'Expected handover date; for non-members the first of that month.';
 comment on function app_public.units_ppsf is E'@reads price\n\nPrice per square foot.';
 comment on function app_public.units_floor_plan_overrides is 'Fields whose values differ from the floor plan.';
 comment on function app_public.units_standard_status is
@@ -402,8 +405,9 @@ language sql stable rows 3 as $$
   order by p.starts_at desc, p.id desc
 $$;
 comment on function app_public.units_promotions is
-  E'@ordered\n\nThe promotions that run now and are for this unit, its lot, its floor plan or the whole project; '
-  'outsiders see the public ones.';
+  E'@ordered\n\n'
+  'Running promotions for this unit, its lot, its floor plan or the entire project; non-members see the public '
+  'ones.';
 
 create function app_public.units_lease_permit(u app_public.units) returns setof app_public.lease_permits
 language sql stable rows 1 as $$

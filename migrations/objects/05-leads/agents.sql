@@ -38,7 +38,7 @@ comment on constraint agents_organization_id_fkey on app_public.agents is
   '@backwardPermission org.member\n'
   '@backwardDescription The agents that the organization knows; null for non-members.\n\n'
   'The organization that knows the agent; null for those who may not see it.';
-comment on index app_public.agents_email is 'There is an agent with this email address already.';
+comment on index app_public.agents_email is 'There is already an agent with this email address.';
 
 create function app_private.tg_agents__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -15,7 +15,7 @@ select app_private.make_project_record('project_contact_messages', 'contact_mess
 
 grant select on app_public.project_contact_messages to plat_user, plat_anonymous;
 
-comment on table app_public.project_contact_messages is 'What a visitor wrote to the sales office of a project.';
+comment on table app_public.project_contact_messages is 'An inquiry of a visitor to the sales office of a project.';
 comment on column app_public.project_contact_messages.lead_id is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nThe lead that the message made or joined.';
 comment on column app_public.project_contact_messages.lead_created is
@@ -37,7 +37,7 @@ comment on column app_public.project_contact_messages.phone is
   E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.project_contact_messages.company is
   E'@personal\n\nCompany that the person works or buys for.';
-comment on column app_public.project_contact_messages.text is E'@personal\n\nWhat they wrote.';
+comment on column app_public.project_contact_messages.text is E'@personal\n\nText of the inquiry.';
 comment on column app_public.project_contact_messages.address is E'@personal\n\nPostal address.';
 comment on column app_public.project_contact_messages.source is E'@impersonal\n\nCode of the source.';
 comment on column app_public.project_contact_messages.is_agent is 'Whether they say to be an agent.';
@@ -71,17 +71,16 @@ language sql stable as $$
   select m.lead_created or not exists (select from app_public.leads l where l.id = m.lead_id)
 $$;
 comment on function app_public.project_contact_messages_lead_created is
-  E'@notNull\n\nWhether the message made the lead, false where it joined one; always true for those who may not see '
-  'the '
-  'lead.';
+  E'@notNull\n\n'
+  'Whether the message created the lead; false if it was added to an existing one. Always true for viewers who may '
+  'not see the lead.';
 create function app_public.project_contact_messages_merged_at(m app_public.project_contact_messages) returns timestamptz
 language sql stable as $$
   select m.merged_at from app_public.leads l where l.id = m.lead_id
 $$;
 comment on function app_public.project_contact_messages_merged_at is
-  'When what they say was taken over into the lead: at once where the message made it; else when the owner of the '
-  'address '
-  'confirmed it, or the team accepted it; null until then, and for those who may not see the lead.';
+  'When the details were copied to the lead: at once if the message created it, otherwise when the owner of the '
+  'address confirmed them or the team accepted them. Null until then, and for viewers who may not see the lead.';
 
 create function app_public.project_contact_messages_confirmed_at(m app_public.project_contact_messages)
 returns timestamptz
@@ -133,7 +132,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Give the name of the agent, 300 characters at most.',
       '{"field": "agent.name"}');
   elsif length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 300 characters at most.', jsonb_build_object('field',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Use at most 300 characters.', jsonb_build_object('field',
       case when length(agent.brokerage) > 300 then 'agent.brokerage' else 'agent.licenseNumber' end));
   end if;
   perform app_hidden.to_e164(agent.phone, country, 'agent.phone');
@@ -260,7 +259,7 @@ begin
   select l.* into lead from app_public.leads l where l.id = message.lead_id and l.deleted_at is null;
   if lead.id is null or not app_hidden.deal_can(lead.organization_id, lead.project_id, lead.assignee_id, 'lead.write')
     then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write.', '{"permission": "lead.write"}');
+    perform app_hidden.fail('FORBIDDEN', 'This requires the permission lead.write.', '{"permission": "lead.write"}');
   end if;
   if message.merged_at is null then
     perform app_private.merge_message(message);

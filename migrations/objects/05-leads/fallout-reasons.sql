@@ -23,7 +23,7 @@ comment on column app_public.fallout_reasons.name is
 comment on column app_public.fallout_reasons.applies_to is 'Kinds of records that the reason can be given for.';
 comment on column app_public.fallout_reasons.category is 'Kind of the reason.';
 comment on column app_public.fallout_reasons.active is 'Whether it can be chosen.';
-comment on column app_public.fallout_reasons.sequence is 'Position in the list; the lowest comes first.';
+comment on column app_public.fallout_reasons.sequence is 'Position in the list; lowest first.';
 comment on constraint fallout_reasons_applies_to_some on app_public.fallout_reasons is
   'Name at least one thing that the reason applies to.';
 comment on constraint fallout_reasons_project_id_fkey on app_public.fallout_reasons is

@@ -81,7 +81,7 @@ declare
 begin
   project := app_private.start_import('importLeads', project_id);
   if not app_hidden.organization_can(project.organization_id, 'lead.write') then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+    perform app_hidden.fail('FORBIDDEN', 'This requires the permission lead.write in the project.',
       '{"permission": "lead.write"}');
   end if;
   if system is null and exists (select from pg_temp.import_header h where h.column_name = 'external_id') then

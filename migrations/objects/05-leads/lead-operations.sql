@@ -16,7 +16,7 @@ declare
     or app_hidden.organization_can(organization_id, 'lead.read');
 begin
   if length(agent.name) > 300 or length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 300 characters at most.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Use at most 300 characters.',
       jsonb_build_object('field', case when length(agent.name) > 300 then 'agent.name'
       when length(agent.brokerage) > 300 then 'agent.brokerage' else 'agent.licenseNumber' end));
   end if;
@@ -43,7 +43,7 @@ begin
     return found_id;
   end if;
   if nullif(btrim(agent.name), '') is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A new agent needs a name.', '{"field": "agent.name"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A new agent requires a name.', '{"field": "agent.name"}');
   end if;
   insert into app_public.agents (organization_id, name, email, phone, brokerage, license_number)
     values (agent_for.organization_id, btrim(agent.name), lower(agent.email),
@@ -164,8 +164,9 @@ end $$;
 comment on function app_public.update_lead is $$
 @arg agent The agent who introduced the lead; null for none.
 
-Changes a lead. Whoever sees own leads only gives one back with the assigneeId null: it and its deals have nobody
-assigned then, those who see all leads are told, and it is answered here for the last time.$$;
+Updates a lead. Viewers who only see their own leads return one with the `assigneeId` null: the lead and its deals
+become unassigned, members who see all leads are notified, and the response is the last one in which the viewer
+sees it.$$;
 grant execute on function app_public.create_lead, app_public.update_lead to plat_user, plat_anonymous;
 
 create function app_private.move_lead_source(source_id uuid, target_id uuid, out leads int, out buyers int)

@@ -59,7 +59,7 @@ begin
         (select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.conname = violated
           and obj_description(c.oid, 'pg_constraint') is not null limit 1),
         (select obj_description(c.oid, 'pg_class') from pg_class c where c.relname = violated limit 1),
-        'This row contradicts what is there.') end, null
+        'This row contradicts the existing record.') end, null
     from unnest(rows) r;
 end $$;
 comment on function app_private.note_refusal(int[], text, text, text, text) is
@@ -151,7 +151,7 @@ begin
     from pg_temp.import_rows r where r.phone is not null and app_private.try_e164(r.phone, home_country) is null
       and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'phone');
   insert into pg_temp.import_errors
-    select r.row, a.name, 'BAD_USER_INPUT', format('%s has %s digits after the point at most.', project.currency,
+    select r.row, a.name, 'BAD_USER_INPUT', format('%s can have at most %s decimal places.', project.currency,
       digits), a.amount
     from pg_temp.import_rows r
     cross join lateral (values ('budget_min', r.budget_min), ('budget_max', r.budget_max)) a (name, amount)
@@ -175,7 +175,7 @@ begin
     cross join lateral app_private.tracker_with_key(project.id, d.source) t;
   insert into pg_temp.import_errors
     select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
-      coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Make it by createLeadSource.')),
+      coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Create it with createLeadSource.')),
       left(r.source, 200)
     from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source
     where num_nonnulls(s.id, s.key) = 0;
@@ -243,7 +243,7 @@ begin
   insert into pg_temp.import_errors
     select m.row, case when m.is_linked then 'external_id' else 'email' end, 'CONFLICT', case
         when m.is_elsewhere then 'The lead with this external id is in another project.'
-        when m.is_linked then 'The lead with this external id is somebody else''s.'
+        when m.is_linked then 'The lead with this external id belongs to somebody else.'
         when m.has_other and m.is_seen and r.external_id is not null
           then 'The lead with this email address has another external id already.'
         else 'There is an open lead with this email address in the project already.' end, null
@@ -256,7 +256,7 @@ begin
     where m.id is null and num_nonnulls(r.name, r.first_name, r.last_name) = 0;
   insert into pg_temp.import_errors
     select c.row, c.column_name, 'BAD_USER_INPUT',
-      format('%s may not be null; leave it out to keep it as it is.', app_hidden.camel(c.column_name)), null
+      format('%s may not be null; omit it to keep the current value.', app_hidden.camel(c.column_name)), null
     from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
     join app_private.lead_row_columns() k on k.name = c.column_name and k.required
     where m.id is not null and m.mode = 'SET';

@@ -116,7 +116,7 @@ declare
 begin
   perform app_hidden.fail('BAD_USER_INPUT', format('There is no lead source %s in this project. %s', left(source, 100),
     coalesce('Give one of ' || nullif(array_to_string(codes, ', '), '') || ', or make it by createLeadSource.',
-      'Make it by createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
+      'Create it with createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
 end $$;
 comment on function app_hidden.refuse_unknown_source(uuid, text) is
   'Refuses a code or name of a lead source that the project does not have, and tells those that it has.';

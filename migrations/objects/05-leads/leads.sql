@@ -50,7 +50,7 @@ select app_private.make_state_machine('leads', 'lead',
     )
     select array_agg(array[from_state, to_state, how]) from all_steps),
   initial => array['NEW', 'CONTACTED', 'COLD', 'WARM', 'HOT'],
-  requirements => array[['LOST', 'fallout_reason_id', 'A lead that is lost needs a fallout reason.']]);
+  requirements => array[['LOST', 'fallout_reason_id', 'A lost lead requires a fallout reason.']]);
 select app_private.make_searchable('leads', 'LEAD', 'concat_ws('' '', r.name, r.legal_name)',
   'concat_ws('' '', r.first_name, r.last_name, r.email, r.phone, r.company)', assignee => 'r.assignee_id');
 
@@ -388,7 +388,7 @@ begin
   if exists (select from app_public.leads l where l.id = new.id and l.status = 'CONVERTED' and l.deleted_at is null)
     and not exists (select from app_public.buyers b where b.lead_id = new.id and b.status <> 'CANCELLED'
       and b.deleted_at is null) then
-    perform app_hidden.fail('CONFLICT', 'A lead is converted by becoming a buyer; use convertLead.',
+    perform app_hidden.fail('CONFLICT', 'Use convertLead to convert a lead to a buyer.',
       '{"field": "status"}');
   end if;
   return null;

@@ -15,7 +15,7 @@ grant select on app_public.persons to plat_user, plat_anonymous;
 
 comment on table app_public.persons is
   E'@behavior -operation\n\nSomebody who is a lead or buyer of an organization, once or several times.';
-comment on column app_public.persons.id is 'The id; says nothing about when they became known.';
+comment on column app_public.persons.id is 'Id of the person, without an order of creation.';
 comment on column app_public.persons.organization_id is E'@behavior -*\n\nThe organization that knows them.';
 comment on column app_public.persons.email_digest is E'@secret\n@behavior -*\n\nSHA-256 of the email address.';
 comment on constraint persons_organization_id_fkey on app_public.persons is
@@ -33,7 +33,7 @@ comment on constraint leads_person_id_fkey on app_public.leads is
 comment on constraint buyers_person_id_fkey on app_public.buyers is
   E'@fieldName person\n'
   '@foreignFieldName purchases\n'
-  '@backwardDescription What they buy and bought, of all projects that the viewer sees, latest first.\n\n'
+  '@backwardDescription Purchases in all projects that the viewer can see, latest first.\n\n'
   'The person who buys: the same record for all leads and purchases of one person.';
 
 create function app_public.persons_name(p app_public.persons) returns text
@@ -44,8 +44,7 @@ language sql stable as $$
       from app_public.buyers b where b.person_id = p.id order by b.id desc limit 1))
 $$;
 grant execute on function app_public.persons_name to plat_user, plat_anonymous;
-comment on function app_public.persons_name is
-  'What they are called, by the latest lead or purchase that the viewer sees.';
+comment on function app_public.persons_name is 'Name on the latest lead or purchase that the viewer can see.';
 
 create function app_private.person_of(organization_id uuid, email text) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -7,7 +7,7 @@ select app_private.make_state_machine('tasks', 'task',
     ['OPEN', 'COMPLETED'], ['IN_PROGRESS', 'COMPLETED'], ['WAITING', 'COMPLETED'], ['COMPLETED', 'OPEN'],
     ['OPEN', 'CANCELLED'], ['IN_PROGRESS', 'CANCELLED'], ['WAITING', 'CANCELLED']],
   initial => array['OPEN']);
-select app_private.make_buyer_list('tasks', 'tasks', 'What there is to do for the buyer, what is due first comes first',
+select app_private.make_buyer_list('tasks', 'tasks', 'Tasks about the buyer, earliest due date first',
   'due_at asc, id asc');
 
 grant select on app_public.tasks to plat_user, plat_anonymous;
@@ -25,9 +25,8 @@ comment on table app_public.tasks is $$
 @filterLists status
 
 A task for a member of the team.$$;
-comment on column app_public.tasks.created_by_id is
-  E'@inert A task does nothing by itself.\n\nWho created it.';
-comment on column app_public.tasks.completed_by_id is 'Who completed it.';
+comment on column app_public.tasks.created_by_id is E'@inert A task does nothing by itself.\n\nUser who created it.';
+comment on column app_public.tasks.completed_by_id is 'User who completed it.';
 comment on column app_public.tasks.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.tasks.lead_id is E'@filter\n\nThe lead that it is about.';
 comment on column app_public.tasks.title is E'@personal\n\nThe title, a single line.';
@@ -100,7 +99,7 @@ begin
         or m.organization_id in (select p.organization_id from app_public.project_organizations p
           where p.project_id = new.project_id))) then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'A task is assigned to a member of the organization, or of one with a part in the project.',
+      'A task can only be assigned to a member of the organization, or of one that takes part in the project.',
       '{"field": "assigneeId"}');
   end if;
   -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says. Whoever may

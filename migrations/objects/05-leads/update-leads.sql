@@ -1,14 +1,14 @@
 -- Many leads changed alike: assigned, tagged, moved on. As the viewer, whose policies and grants decide about each; a
 -- lead that is refused leaves the others alone.
 
-comment on type app_public.update_leads_payload is 'What became of the leads that were to be changed.';
+comment on type app_public.update_leads_payload is 'Result of updating several leads.';
 comment on column app_public.update_leads_payload.dry_run is
   E'@notNull\n\nWhether the result only shows what would happen.';
 comment on column app_public.update_leads_payload.updated_count is E'@notNull\n\nHow many were changed.';
 comment on column app_public.update_leads_payload.unchanged_count is E'@notNull\n\nHow many were so already.';
 comment on column app_public.update_leads_payload.refused_count is E'@notNull\n\nHow many were refused.';
 comment on column app_public.update_leads_payload.rows is
-  E'@notNull\n\nWhat became of each lead: in the order of ids, or newest registration first.';
+  E'@notNull\n\nResult per lead, in the order of `ids`, or newest registration first.';
 
 create function app_private.projects_with_part(user_id uuid, project_ids uuid[]) returns setof uuid
 language sql stable security definer rows 10 set search_path = pg_catalog, pg_temp as $$
@@ -101,15 +101,15 @@ declare
 begin
   perform app_hidden.require_viewer();
   if (ids is null) = (filter is null) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the leads by ids or by filter, one of the two.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Select the leads either by ids or by filter.',
       '{"field": "ids"}');
   end if;
   if change = '{}' and cardinality(added || removed) = 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Say what to change: assigneeId, unassign, addTags, removeTags, status, '
-      'falloutReasonId or falloutNote.', '{"field": "status"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give a field to change: assigneeId, unassign, addTags, removeTags, '
+      'status, falloutReasonId or falloutNote.', '{"field": "status"}');
   end if;
   if unassign and assignee_id is not null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give assigneeId or unassign, one of the two.', '{"field": "unassign"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give either assigneeId or unassign.', '{"field": "unassign"}');
   end if;
   if ids is not null then
     targets := array(select i.id from (select app_hidden.record_id('leads', g.id, 'ids') as id, min(g.place) as place
@@ -120,7 +120,7 @@ begin
       order by l.registered_at desc, l.id desc);
   end if;
   if cardinality(targets) > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 500 leads are changed at a time.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 500 leads can be changed at a time.',
       jsonb_build_object('limit', most, 'field', case when ids is null then 'filter' else 'ids' end));
   end if;
   result.dry_run := coalesce(dry_run, false);
@@ -176,7 +176,7 @@ begin
               'field', found_details::jsonb -> 'field', 'message', found_message)
             when '42501' then '{"code": "FORBIDDEN", "message": "You may not change this lead so."}'
             else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
-              from pg_class c where c.relname = violated limit 1), 'This contradicts what is there.')) end);
+              from pg_class c where c.relname = violated limit 1), 'This contradicts the existing record.')) end);
         end if;
       end;
     end loop;
@@ -205,12 +205,12 @@ comment on function app_public.update_leads is
   E'@arg ids The leads, 500 at most; or give filter.\n'
   '@arg filter Selects the leads, 500 at most; or give ids.\n'
   '@arg assigneeId The member who works on them from now on.\n'
-  '@arg unassign Leaves them to nobody; whoever sees own leads only gives them back so.\n'
+  '@arg unassign Removes the assignee. Viewers who only see their own leads return them this way.\n'
   '@arg addTags Tags that they get besides those that they have.\n'
   '@arg removeTags Tags that they lose.\n'
   '@arg status New status.\n'
   '@arg falloutReasonId Why they were lost; required for the status LOST.\n'
   '@arg falloutNote Why they were lost, in words.\n'
   '@arg dryRun Only reports what would happen; nothing is changed.\n\n'
-  'Changes up to 500 leads alike, each whole or not at all: the answer says of each whether it was changed, was so '
-  'already or was refused, and why. One event for each that was changed.';
+  'Applies the same change to up to 500 leads, each entirely or not at all. The result says for each whether it '
+  'was updated, unchanged or refused, and why. Each updated lead causes one event.';

@@ -43,16 +43,15 @@ comment on column app_public.lead_entry_input.tags is 'Free-form tags; they repl
 comment on column app_public.lead_entry_input.metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted.';
 
-comment on type app_public.upsert_leads_payload is 'What became of a list of leads.';
+comment on type app_public.upsert_leads_payload is 'Result of creating or updating several leads.';
 comment on column app_public.upsert_leads_payload.dry_run is
   E'@notNull\n\nWhether the result only shows what would happen.';
 comment on column app_public.upsert_leads_payload.created_count is E'@notNull\n\nHow many leads are new.';
 comment on column app_public.upsert_leads_payload.updated_count is E'@notNull\n\nHow many leads were changed.';
 comment on column app_public.upsert_leads_payload.unchanged_count is
-  E'@notNull\n\nHow many leads are as the list says already.';
+  E'@notNull\n\nNumber of leads that already matched their entry.';
 comment on column app_public.upsert_leads_payload.refused_count is E'@notNull\n\nHow many were refused.';
-comment on column app_public.upsert_leads_payload.rows is
-  E'@notNull\n\nWhat became of each entry, in the order of the list.';
+comment on column app_public.upsert_leads_payload.rows is E'@notNull\n\nResult per entry, in order.';
 
 create function app_private.add_lead_entries(entries jsonb[]) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -105,7 +104,7 @@ declare
 begin
   select p.* into project from app_public.projects p where p.id = project_id and p.deleted_at is null;
   if project.id is null or not app_hidden.project_can(project.id, project.organization_id, 'lead.write') then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission lead.write in the project.',
+    perform app_hidden.fail('FORBIDDEN', 'This requires the permission lead.write in the project.',
       '{"permission": "lead.write"}');
   end if;
   if project.archived_at is not null then
@@ -152,7 +151,7 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   end if;
   if cardinality(leads) > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'A call takes 500 leads at most; send them in several.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A request can have at most 500 leads; send several requests.',
       jsonb_build_object('limit', most, 'field', 'leads'));
   end if;
   return app_private.write_leads(upsert_leads.project_id, upsert_leads.system, upsert_leads.leads::jsonb[],
@@ -164,10 +163,10 @@ comment on function app_public.upsert_leads is
   '@arg system The system of the organization that the external ids are of, such as crm; the caller chooses the '
   'name.\n'
   '@arg leads The leads, 500 at most.\n'
-  '@arg onDuplicate What to do where no lead has the external id, but an open lead the email address. Default: '
+  '@arg onDuplicate What to do if no lead has the external id, but an open lead has the email address. Default: '
   'ERROR. With MERGE and RETURN_EXISTING that lead gets the external id.\n'
   '@arg dryRun Only reports what would happen; nothing is changed.\n\n'
-  'Creates or changes leads by the ids that they have in a system of the viewer''s organization: a lead that the '
-  'system does not know yet is created, one that it knows becomes what the entry says. Each entry is carried out '
-  'whole or refused by itself, with its errors. Requires the permission lead.write; who works on own leads only '
-  'changes these. The sales team is not notified.';
+  'Creates or updates leads, identified by their ids in another system of the viewer''s organization: an unknown '
+  'id creates a lead, a known one updates it. Each entry is applied entirely or refused with its errors, '
+  'independently of the others. Requires the permission lead.write; viewers who only see their own leads can only '
+  'update these. The sales team is not notified.';

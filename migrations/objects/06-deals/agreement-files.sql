@@ -90,9 +90,10 @@ begin
   end if;
   -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
   if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
-    perform app_hidden.fail('UNSUPPORTED_FILE', 'What is signed is a PDF.', '{"field": "file"}');
+    perform app_hidden.fail('UNSUPPORTED_FILE', 'Only PDF files can be signed.', '{"field": "file"}');
   elsif new.number > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement has %s versions at most; make another agreement.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement can have at most %s versions; create another '
+      'agreement.',
       most),
       jsonb_build_object('limit', most));
   elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')

@@ -211,7 +211,7 @@ begin
   if agreement.status = 'DRAFT' then
     if tg_op = 'INSERT' and (select count(*) from app_public.agreement_signers s where s.agreement_id = new.agreement_id
         and s.deleted_at is null) >= most then
-      perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement has %s signers at most.', most),
+      perform app_hidden.fail('LIMIT_EXCEEDED', format('An agreement can have at most %s signers.', most),
         jsonb_build_object('limit', most));
     end if;
     return new;

@@ -7,7 +7,7 @@
 -- Of one with signers, their signatures make the status: see signing.sql.
 
 select app_private.make_deal_child('agreements', 'agreement', 'agreements',
-  'What is, or was to be, signed, latest first',
+  'Agreements, signed or to be signed, latest first',
   own => 'status <> ''DRAFT''');
 select app_private.make_state_machine('agreements', 'agreement',
   steps => array[
@@ -72,7 +72,8 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 begin
   if new.expires_at is not null and new.expires_at <= now()
     and (tg_op = 'INSERT' or new.expires_at is distinct from old.expires_at) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'An agreement expires in the future.', '{"field": "expiresAt"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'The expiry of an agreement must be in the future.',
+      '{"field": "expiresAt"}');
   end if;
   if tg_op = 'INSERT' or new.status is distinct from old.status then
     -- signedAt is the last signature.
@@ -98,7 +99,7 @@ begin
     return old;
   end if;
   if old.status <> 'DRAFT' then
-    perform app_hidden.fail('CONFLICT', 'Only drafts are deleted; set the status VOIDED, with a reason.');
+    perform app_hidden.fail('CONFLICT', 'Only drafts can be deleted; set the status VOIDED, with a reason.');
   end if;
   return old;
 end $$;

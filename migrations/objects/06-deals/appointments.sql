@@ -50,7 +50,7 @@ comment on column app_public.appointments.host_id is
 comment on column app_public.appointments.cancelled_at is 'When it was cancelled; null otherwise.';
 comment on column app_public.appointments.cancellation_reason is
   E'@personal\n\nWhy it was called off, as free text; null unless cancelled.';
-comment on constraint appointments_order on app_public.appointments is 'An appointment ends after it starts.';
+comment on constraint appointments_order on app_public.appointments is 'An appointment must end after it starts.';
 comment on constraint appointments_host_free on app_public.appointments is
   'The host has another appointment at this time.';
 comment on constraint appointments_open_house_id_fkey on app_public.appointments is
@@ -86,11 +86,12 @@ begin
     new.time_zone := (select p.time_zone from app_public.projects p where p.id = new.project_id);
   end if;
   if new.starts_at >= new.ends_at then
-    perform app_hidden.fail('BAD_USER_INPUT', 'An appointment ends after it starts.', '{"field": "endsAt"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'An appointment must end after it starts.', '{"field": "endsAt"}');
   end if;
   if new.host_id is not null and (tg_op = 'INSERT' or new.host_id is distinct from old.host_id)
     and not app_private.has_part(new.host_id, new.project_id) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'The host is a member of an organization with a part in the project.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'The host must be a member of an organization that takes part in the '
+      'project.',
       '{"field": "hostId"}');
   end if;
   if new.open_house_id is not null and (tg_op = 'INSERT' or new.open_house_id is distinct from old.open_house_id)

@@ -3,7 +3,9 @@
 -- itself.
 
 comment on type app_public.offer_terms is
-  E'@interface mode:union\n@behavior -query:interface:list -query:interface:connection\n\nWhat is offered.';
+  E'@interface mode:union\n'
+  '@behavior -query:interface:list -query:interface:connection\n\n'
+  'Price and conditions of the offer.';
 
 comment on column app_public.offer_terms.id is E'@notNull\n\nThe id; sorts by time of creation.';
 comment on column app_public.offer_terms.price is E'@notNull\n\nThe price, zero or more.';

@@ -53,7 +53,7 @@ begin
   if new.buyer_id = any (array(select app_hidden.viewer_purchases())) and (select count(*) from
       app_public.buyer_documents d where d.buyer_id = new.buyer_id and d.uploaded_by_id = app_public.current_user_id()
         and d.deleted_at is null) >= most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', format('A buyer keeps %s documents of a purchase at most; delete one '
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('A buyer can have at most %s documents per purchase; delete one '
       'that is no longer needed.', most), jsonb_build_object('field', 'file', 'limit', most));
   end if;
   return new;

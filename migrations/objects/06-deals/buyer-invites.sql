@@ -94,7 +94,7 @@ begin
   if buyer.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such buyer.', '{"field": "buyerId"}');
   elsif not app_hidden.deal_can(buyer.organization_id, buyer.project_id, buyer.assignee_id, 'buyer.write') then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission buyer.write.', '{"permission": "buyer.write"}');
+    perform app_hidden.fail('FORBIDDEN', 'This requires the permission buyer.write.', '{"permission": "buyer.write"}');
   elsif length(message) > 2000 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Give a message of at most 2,000 characters.', '{"field": "message"}');
   elsif exists (select from app_public.projects p where p.id = buyer.project_id and p.archived_at is not null) then

@@ -258,9 +258,10 @@ begin
 end $$;
 comment on function app_public.update_buyer is
   E'@arg agent The agent who represents the buyer; null for none.\n\n'
-  'Changes a purchase. Its status moves the unit or lot along; CANCELLED, which needs a fallout reason, makes '
-  'it AVAILABLE again. Whoever sees own deals only gives one back with the assigneeId null. The buyer who accepted '
-  'an invitation corrects their own email (to that of their account), phone, address and preferredLanguage.';
+  'Updates a purchase. Its status also changes that of the unit or lot; CANCELLED requires a fallout reason and '
+  'makes it AVAILABLE again. Viewers who only see their own deals return one with the `assigneeId` null. Buyers '
+  'who accepted an invitation can correct their own email (to that of their account), phone, address and '
+  'preferredLanguage.';
 grant execute on function app_public.create_buyer, app_public.update_buyer to plat_user, plat_anonymous;
 
 create function app_hidden.matching_buyers(query text) returns setof uuid

@@ -26,7 +26,7 @@ select app_private.make_state_machine('buyers', 'buyer',
     )
     select array_agg(array[from_state, to_state, how]) from steps),
   initial => array['DRAFT', 'OUT_FOR_SIGNATURE', 'IN_REVIEW', 'CONDITIONAL', 'FIRM', 'CLEAR_TO_CLOSE', 'CLOSED'],
-  requirements => array[['CANCELLED', 'fallout_reason_id', 'A purchase that is cancelled needs a fallout reason.']]);
+  requirements => array[['CANCELLED', 'fallout_reason_id', 'Cancelling a purchase requires a fallout reason.']]);
 select app_private.make_deadline('rescission', 'app_public.buyers', 'rescission_ends_at', $$new.status = 'IN_REVIEW'
   and new.deleted_at is null$$,
   '{status,deleted_at}', 'app_private.end_rescission(uuid)');
@@ -105,7 +105,7 @@ comment on column app_public.buyers.updated_at is E'@filter\n\nWhen the record w
 comment on column app_public.buyers.invited_at is 'When the buyer was last invited to the service.';
 comment on constraint buyers_one_thing on app_public.buyers is 'Name the unit or the lot, not both.';
 comment on constraint buyers_closing_order on app_public.buyers is 'A purchase closes after it was signed.';
-comment on constraint buyers_reason on app_public.buyers is 'A purchase that is cancelled needs a fallout reason.';
+comment on constraint buyers_reason on app_public.buyers is 'Cancelling a purchase requires a fallout reason.';
 comment on constraint buyers_lead_id_fkey on app_public.buyers is
   E'@fieldName lead\n'
   '@foreignFieldName purchases\n'
@@ -114,7 +114,7 @@ comment on constraint buyers_lead_id_fkey on app_public.buyers is
 comment on constraint buyers_user_id_fkey on app_public.buyers is
   E'@fieldName user\n'
   '@foreignFieldName purchases\n'
-  '@backwardDescription What the user buys, as far as the viewer may see it.\n\n'
+  '@backwardDescription Purchases of the user that the viewer can see.\n\n'
   'User account of the buyer; set when the buyer accepts the invitation.';
 comment on constraint buyers_unit_id_fkey on app_public.buyers is
   E'@fieldName unit\n@backwardBehavior -*\n\nThe unit that is bought.';
@@ -196,10 +196,10 @@ begin
     if reservation.id is not null then
       if new.unit_id <> reservation.unit_id or new.lot_id <> reservation.lot_id
         or num_nonnulls(coalesce(new.unit_id, reservation.unit_id), coalesce(new.lot_id, reservation.lot_id)) > 1 then
-        perform app_hidden.fail('BAD_USER_INPUT', 'The reservation is of something else.',
+        perform app_hidden.fail('BAD_USER_INPUT', 'The reservation is for another unit or lot.',
           jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
       elsif new.lead_id <> reservation.lead_id then
-        perform app_hidden.fail('BAD_USER_INPUT', 'The reservation is of another lead.', '{"field": "leadId"}');
+        perform app_hidden.fail('BAD_USER_INPUT', 'The reservation belongs to another lead.', '{"field": "leadId"}');
       end if;
       new.reservation_id := reservation.id;
       new.unit_id := reservation.unit_id;
@@ -276,7 +276,7 @@ begin
     new.amount_financed := app_hidden.to_money(new.amount_financed, new.currency, 'amountFinanced');
   end if;
   if new.dob > today then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Nobody was born in the future.', '{"field": "dob"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'The date of birth cannot be in the future.', '{"field": "dob"}');
   end if;
   if new.assignee_id is not null and (is_new or new.assignee_id is distinct from old.assignee_id)
     and not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
@@ -474,7 +474,7 @@ begin
   end if;
   if old.status <> 'DRAFT' then
     perform app_hidden.fail('CONFLICT',
-      'Only a draft is deleted; cancel the purchase with updateBuyer and a fallout reason.', '{"field": "id"}');
+      'Only a draft can be deleted; cancel the purchase with updateBuyer and a fallout reason.', '{"field": "id"}');
   end if;
   return old;
 end $$;

@@ -167,7 +167,7 @@ comment on function app_private.make_buyer_list(text, text, text, text, text) is
   'The list of a purchase of what hangs on it, or on the lead it came from. of_lead: which rows c of the lead are '
   'those of the purchase b, where a lead may have several.';
 
-select app_private.make_deal_child('contacts', 'contact', 'contacts', 'Who else has to do with it, latest first');
+select app_private.make_deal_child('contacts', 'contact', 'contacts', 'Other people involved, latest first');
 
 grant insert (lead_id, buyer_id, role, name, first_name, last_name, legal_name, email, phone, address, company,
   is_signer, ownership_percent, notes), update (role, name, first_name, last_name, legal_name, email, phone, address,
@@ -188,7 +188,7 @@ comment on column app_public.contacts.is_signer is 'Whether the contact signs th
 comment on column app_public.contacts.ownership_percent is 'Share of the ownership, in percent.';
 comment on column app_public.contacts.notes is E'@personal\n\nInternal notes for the team.';
 comment on constraint contacts_ownership_percent_range on app_public.contacts is
-  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+  'Give a percentage above 0 and up to 100, with at most 4 decimal places.';
 
 create function app_private.tg_contacts__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

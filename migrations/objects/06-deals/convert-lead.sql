@@ -25,7 +25,7 @@ begin
   end if;
   foreach permission in array array['lead.write', 'buyer.write'] loop
     if not app_hidden.project_can(lead.project_id, lead.organization_id, permission) then
-      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+      perform app_hidden.fail('FORBIDDEN', format('This requires the permission %s.', permission),
         jsonb_build_object('permission', permission));
     end if;
   end loop;

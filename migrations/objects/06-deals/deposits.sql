@@ -77,7 +77,7 @@ grant insert (offer_id) on app_public.deposits to plat_user;
 comment on table app_public.deposits is
   E'@defaultOrder sequence asc, id asc\n'
   '@foreignKey (offer_id) references binding_offers (id)|@forwardBehavior -*|@foreignFieldName '
-  'deposits|@backwardDescription The deposits of whoever made it, in order.\n\n'
+  'deposits|@backwardDescription Deposits of the lead or buyer who made the offer, in order.\n\n'
   'A payment of a lead or buyer before closing.';
 comment on column app_public.deposits.reservation_id is
   'The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.';
@@ -99,7 +99,7 @@ comment on column app_public.deposits.percent_base is
   'Amount that the percentage is calculated from. Default: PURCHASE_PRICE. Null with a fixed amount.';
 comment on column app_public.deposits.amount_fixed is
   E'@behavior -*\n\nWhat is due since it was asked for or paid, whatever becomes of the price.';
-comment on column app_public.deposits.amount_paid is 'Amount paid so far.';
+comment on column app_public.deposits.amount_paid is 'Total amount received.';
 comment on column app_public.deposits.amount_refunded is 'Amount refunded so far, including refunds of its charges.';
 comment on column app_public.deposits.amount_to_return is
   'Amount still to be returned by wire or cheque; reduced when `amountRefunded` is recorded.';
@@ -125,12 +125,12 @@ comment on column app_public.deposits.invoice_number is
 comment on column app_public.deposits.offer_id is 'The offer that it belongs to; the accepted offer if omitted.';
 comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
 comment on constraint deposits_percent_range on app_public.deposits is
-  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+  'Give a percentage above 0 and up to 100, with at most 4 decimal places.';
 comment on constraint deposits_one_value on app_public.deposits is 'Give either an amount or a percentage.';
 comment on constraint deposits_return_within on app_public.deposits is
-  'No more is to be returned than was paid and not given back.';
+  'The amount to return cannot exceed what was paid and not refunded.';
 comment on constraint deposits_refunded_within on app_public.deposits is
-  'No more is given back than was paid.';
+  'Refunds cannot exceed the amount paid.';
 comment on constraint deposits_reservation_id_fkey on app_public.deposits is
   E'@fieldName reservation\n@foreignFieldName deposits\n@backwardDescription The deposits, in order.\n\nThe '
   'reservation that it belongs to.';
@@ -142,7 +142,7 @@ comment on constraint deposits_project_id_fkey on app_public.deposits is
 comment on constraint deposits_offer_id_fkey on app_public.deposits is
   E'@fieldName offer\n@backwardBehavior -*\n\nThe offer that it belongs to.';
 comment on constraint deposits_percent_base on app_public.deposits is
-  'A percentage needs what it is of, and only a percentage has that.';
+  'A percentage requires its base, and only a percentage can have one.';
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('deposit', 'return_requested_at', null, 'return_requested');
@@ -244,12 +244,12 @@ begin
       where r.id = new.reservation_id and r.deleted_at is null
         and (num_nonnulls(new.lead_id, new.buyer_id) = 0 or r.lead_id = new.lead_id or r.purchase_id = b.id
           or r.id = b.reservation_id or r.lead_id = b.lead_id)) then
-      perform app_hidden.fail('BAD_USER_INPUT', 'The reservation is not of this lead or buyer.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'The reservation does not belong to this lead or buyer.',
         '{"field": "reservationId"}');
     end if;
     if new.percent is not null and app_private.deposit_price(new) is null then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'There is no price to take a percentage of yet; give an amount, or reserve a home first.',
+        'There is no price yet for the percentage; give an amount, or reserve a home first.',
         '{"field": "percent"}');
     end if;
     -- One after the other on each deal, so that each has its place.
@@ -273,20 +273,21 @@ begin
   if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded)
     and not coalesce(app_hidden.is_service(), false) and app_public.current_user_id() is not null
     and not app_hidden.project_can(new.project_id, new.organization_id, 'finance.write') then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.',
+    perform app_hidden.fail('FORBIDDEN', 'This requires the permission finance.write.',
       jsonb_build_object('permission', 'finance.write', 'field',
         case when new.amount_paid <> old.amount_paid then 'amountPaid' else 'amountRefunded' end));
   end if;
   if new.amount_paid <> old.amount_paid then
     new.amount_paid := app_hidden.to_money(new.amount_paid, new.currency, 'amountPaid');
     if old.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-      perform app_hidden.fail('CONFLICT', format('A deposit that is %s takes no payment.', old.status),
+      perform app_hidden.fail('CONFLICT', format('A deposit with the status %s does not accept payments.', old.status),
         '{"field": "amountPaid"}');
     elsif new.amount_paid < old.amount_paid then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'What was paid only grows; say what was given back with amountRefunded.', '{"field": "amountPaid"}');
+        'amountPaid cannot decrease; record refunds with amountRefunded.', '{"field": "amountPaid"}');
     elsif new.amount_paid - old.amount_refunded > due then
-      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than is due, %s.', due + old.amount_refunded),
+      perform app_hidden.fail('BAD_USER_INPUT', format('The amount exceeds the amount due, %s.',
+        due + old.amount_refunded),
         '{"field": "amountPaid"}');
     end if;
   end if;
@@ -294,15 +295,15 @@ begin
     new.amount_refunded := app_hidden.to_money(new.amount_refunded, new.currency, 'amountRefunded');
     if not coalesce(app_hidden.is_service(), false) then
       if old.status not in ('PARTIALLY_PAID', 'PAID') then
-        perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', old.status),
+        perform app_hidden.fail('CONFLICT', format('A deposit with the status %s cannot be refunded.', old.status),
           '{"field": "amountRefunded"}');
       elsif new.amount_refunded < old.amount_refunded then
         perform app_hidden.fail('BAD_USER_INPUT',
-          'What was given back only grows; say with amountPaid what is paid again.', '{"field": "amountRefunded"}');
+          'amountRefunded cannot decrease; record new payments with amountPaid.', '{"field": "amountRefunded"}');
       end if;
     end if;
     if new.amount_refunded > new.amount_paid then
-      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than was paid, %s.', new.amount_paid),
+      perform app_hidden.fail('BAD_USER_INPUT', format('The amount exceeds the amount paid, %s.', new.amount_paid),
         '{"field": "amountRefunded"}');
     end if;
   end if;
@@ -316,7 +317,7 @@ begin
       when old.status in ('RELEASED', 'FORFEITED') then old.status
       when new.amount_paid - new.amount_refunded >= due then 'PAID' else 'PARTIALLY_PAID' end;
     if new.status not in (old.status, result) then
-      perform app_hidden.fail('BAD_USER_INPUT', format('With this amount the deposit is %s.', result),
+      perform app_hidden.fail('BAD_USER_INPUT', format('With this amount, the status of the deposit is %s.', result),
         '{"field": "status"}');
     end if;
     if new.status = old.status and result <> old.status and not coalesce(app_hidden.is_service(), false) then
@@ -327,7 +328,7 @@ begin
   elsif new.status = 'PAID' and old.status in ('PROCESSING', 'PARTIALLY_PAID') then
     new.amount_paid := due + old.amount_refunded;
   elsif new.status = 'PARTIALLY_PAID' and old.status = 'PROCESSING' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Say how much was paid.', '{"field": "amountPaid"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give the amount that was paid.', '{"field": "amountPaid"}');
   elsif new.status = 'REFUNDED' and old.status <> 'REFUNDED' then
     new.amount_refunded := new.amount_paid;
   end if;
@@ -364,7 +365,7 @@ begin
     return old;
   end if;
   if old.status not in ('SCHEDULED', 'WAIVED', 'CANCELLED') then
-    perform app_hidden.fail('CONFLICT', format('A deposit that is %s is kept.', old.status));
+    perform app_hidden.fail('CONFLICT', format('A deposit with the status %s cannot be deleted.', old.status));
   end if;
   return old;
 end $$;
@@ -395,7 +396,8 @@ begin
       order by o.id desc limit 1;
   elsif not coalesce((select app_private.is_deposit_of(new, o) from app_public.offers o where o.id = new.offer_id),
     false) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'The offer is not of this lead or buyer.', '{"field": "offerId"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'The offer does not belong to this lead or buyer.',
+      '{"field": "offerId"}');
   end if;
   return new;
 end $$;

@@ -260,7 +260,7 @@ begin
             coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.conname = violated
               limit 1),
               (select obj_description(c.oid, 'pg_class') from pg_class c where c.relname = violated limit 1),
-              'This row contradicts what is there.'), null;
+              'This row contradicts the existing record.'), null;
       end;
     end loop;
     select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;

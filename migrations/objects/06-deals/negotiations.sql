@@ -27,7 +27,7 @@ select app_private.make_state_machine('negotiations', 'negotiation',
     ['OPEN', 'CANCELLED', 'hand'], ['ACTIVE', 'CANCELLED', 'hand'], ['REJECTED', 'CANCELLED', 'hand'],
     ['EXPIRED', 'CANCELLED', 'hand']],
   initial => array['OPEN'],
-  requirements => array[['CANCELLED', 'cancellation_reason', 'A negotiation that is cancelled needs a reason.']]);
+  requirements => array[['CANCELLED', 'cancellation_reason', 'Cancelling a negotiation requires a reason.']]);
 
 grant select on app_public.negotiations to plat_user, plat_anonymous;
 grant insert (unit_id, lead_id, buyer_id, reservation_id, floor_price, offer_expiration_hours, notes) on
@@ -59,7 +59,7 @@ comment on column app_public.negotiations.offer_expiration_hours is
   'Hours after which an offer expires, if it has no `expiresAt`.';
 comment on column app_public.negotiations.opened_at is 'When it began.';
 comment on column app_public.negotiations.closed_at is
-  'When it was accepted, rejected or called off, or its last offer ran out; null while it goes on.';
+  'When it was accepted, rejected or cancelled, or its last offer expired; null while it is active.';
 comment on column app_public.negotiations.notes is
   E'@personal\n@masked\n\nNotes of the seller; takes the permission sale.strategy.';
 comment on column app_public.negotiations.cancellation_reason is
@@ -106,7 +106,7 @@ begin
   end if;
   if num_nonnulls(new.floor_price, new.notes) > 0 and app_public.current_user_id() is not null
     and not app_hidden.project_can(new.project_id, new.organization_id, 'sale.strategy') then
-    perform app_hidden.fail('FORBIDDEN', 'Floor price and notes take the permission sale.strategy.',
+    perform app_hidden.fail('FORBIDDEN', 'Floor price and notes require the permission sale.strategy.',
       jsonb_build_object('permission', 'sale.strategy', 'field', case when new.floor_price is not null then 'floorPrice'
         else 'notes' end));
   end if;
@@ -117,7 +117,7 @@ begin
   if new.reservation_id is not null then
     select * into reservation from app_public.reservations r where r.id = new.reservation_id and r.deleted_at is null;
     if reservation.project_id <> new.project_id or reservation.unit_id is distinct from new.unit_id then
-      perform app_hidden.fail('BAD_USER_INPUT', 'This reservation is of another unit or lot.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'This reservation is for another unit or lot.',
         '{"field": "reservationId"}');
     elsif reservation.status not in ('PENDING', 'CONFIRMED') then
       perform app_hidden.fail('CONFLICT', format('This reservation is %s.', reservation.status),
@@ -134,7 +134,8 @@ begin
   if new.buyer_id is not null then
     select * into buyer from app_public.buyers b where b.id = new.buyer_id and b.deleted_at is null;
     if buyer.project_id <> new.project_id or buyer.unit_id <> new.unit_id then
-      perform app_hidden.fail('BAD_USER_INPUT', 'This buyer is of another project or unit.', '{"field": "buyerId"}');
+      perform app_hidden.fail('BAD_USER_INPUT', 'This buyer belongs to another project or unit.',
+        '{"field": "buyerId"}');
     elsif buyer.status in ('CANCELLED', 'CLOSED') then
       perform app_hidden.fail('CONFLICT', format('This purchase is %s.', buyer.status), '{"field": "buyerId"}');
     elsif new.lead_id <> buyer.lead_id then
@@ -146,7 +147,7 @@ begin
     -- Locked, so that the lead is not handed over meanwhile.
     select * into lead from app_public.leads l where l.id = new.lead_id and l.deleted_at is null for share;
     if lead.project_id <> new.project_id then
-      perform app_hidden.fail('BAD_USER_INPUT', 'This lead is of another project.', '{"field": "leadId"}');
+      perform app_hidden.fail('BAD_USER_INPUT', 'This lead belongs to another project.', '{"field": "leadId"}');
     elsif lead.status in ('LOST', 'UNQUALIFIED') then
       perform app_hidden.fail('CONFLICT', format('This lead is %s; set it back to an open status first.', lead.status),
         '{"field": "leadId"}');
@@ -168,7 +169,7 @@ begin
     where n.unit_id = new.unit_id and n.deleted_at is null and n.status not in ('ACCEPTED', 'CANCELLED')
       and (n.lead_id = new.lead_id or n.buyer_id = new.buyer_id) limit 1;
   if existing is not null then
-    perform app_hidden.fail('CONFLICT', 'There is a negotiation with them about this unit already.',
+    perform app_hidden.fail('CONFLICT', 'There is already a negotiation with this person about this unit.',
       jsonb_build_object('existingId', existing, 'field', case when new.buyer_id is not null then 'buyerId'
         else 'leadId' end));
   end if;
@@ -193,7 +194,7 @@ begin
       where n.unit_id = new.unit_id and n.status = 'ACTIVE' and n.deleted_at is null and n.id <> new.id)
     and not (select p.allow_multiple_offers from app_public.projects p where p.id = new.project_id) then
     perform app_hidden.fail('CONFLICT',
-      'Somebody else''s offer on this unit is pending; the project takes one at a time.', '{"field": "negotiationId"}');
+      'Another offer on this unit is pending; the project accepts one at a time.', '{"field": "negotiationId"}');
   end if;
   new.closed_at := case when new.status in ('ACCEPTED', 'REJECTED', 'EXPIRED', 'CANCELLED') then now() end;
   new.turn := case when new.status = 'ACTIVE' then new.turn end;

@@ -101,7 +101,7 @@ language plpgsql stable as $$
 begin
   if price < negotiation.floor_price and app_public.current_user_id() is not null
     and not app_hidden.project_can(negotiation.project_id, negotiation.organization_id, 'sale.strategy') then
-    perform app_hidden.fail('FORBIDDEN', 'A price this low takes the permission sale.strategy.',
+    perform app_hidden.fail('FORBIDDEN', 'A price below the floor price requires the permission sale.strategy.',
       jsonb_build_object('permission', 'sale.strategy', 'field', field));
   end if;
 end $$;
@@ -218,7 +218,7 @@ begin
   perform app_private.require_side(answering, rights.sells, rights.buys, 'Only the other side answers an offer.');
   if fallout_reason_id is not null then
     if create_offer_response.action <> 'REJECT' then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Only a rejection has a fallout reason.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'Only a rejection can have a fallout reason.',
         '{"field": "falloutReasonId"}');
     elsif not rights.sells or not exists (select from app_public.fallout_reasons f
         where f.id = create_offer_response.fallout_reason_id and f.project_id = offer.project_id

@@ -120,7 +120,7 @@ comment on column app_public.offer_responses.manual is
   'Whether the team entered the response on behalf of the buyer.';
 comment on column app_public.offer_responses.comments is E'@personal\n\nFree text to the other side.';
 comment on column app_public.offer_responses.fallout_reason_id is 'Why it was rejected.';
-comment on column app_public.offer_responses.responded_by_id is 'Who answered.';
+comment on column app_public.offer_responses.responded_by_id is 'User who answered.';
 comment on constraint offer_responses_once on app_public.offer_responses is 'This offer was answered already.';
 comment on constraint offer_responses_project_id_fkey on app_public.offer_responses is
   E'@behavior -*\n@backwardBehavior -*\n\nThe project that it belongs to.';
@@ -130,7 +130,7 @@ comment on constraint offer_responses_offer_id_fkey on app_public.offer_response
 comment on constraint offer_responses_fallout_reason_id_fkey on app_public.offer_responses is
   E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy it was rejected.';
 comment on constraint offer_responses_responded_by_id_fkey on app_public.offer_responses is
-  E'@fieldName respondedBy\n@backwardBehavior -*\n\nWho answered.';
+  E'@fieldName respondedBy\n@backwardBehavior -*\n\nUser who answered.';
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('offer', 'status', 'COUNTERED', 'countered'), ('offer', 'status', 'ACCEPTED', 'accepted'),
@@ -185,19 +185,20 @@ begin
   end if;
   if negotiation.status in ('ACCEPTED', 'CANCELLED') then
     perform app_hidden.fail('INVALID_TRANSITION',
-      format('This negotiation is %s; no offer can be made in it any more.', negotiation.status),
+      format('This negotiation is %s; it accepts no further offers.', negotiation.status),
       jsonb_build_object('from', negotiation.status, 'to', 'ACTIVE', 'field', 'negotiationId', 'allowedTransitions',
         jsonb_build_array()));
   elsif pending.side = new.side then
-    perform app_hidden.fail('CONFLICT', 'An offer of this side is pending; the other side has the next word.',
+    perform app_hidden.fail('CONFLICT', 'An offer of this side is pending; the other side must answer it first.',
       jsonb_build_object('field', 'side', 'existingId', pending.id));
   elsif new.parent_id <> pending.id or (new.parent_id is not null and pending.id is null) then
     perform app_hidden.fail('CONFLICT', 'That offer is not pending in this negotiation, so it cannot be countered.',
       jsonb_strip_nulls(jsonb_build_object('field', 'parentId', 'existingId', pending.id)));
   elsif new.expires_at <= now() then
-    perform app_hidden.fail('BAD_USER_INPUT', 'An offer expires in the future.', '{"field": "expiresAt"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'The expiry of an offer must be in the future.',
+      '{"field": "expiresAt"}');
   elsif new.expires_at > now() + interval '1 year' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'An offer stands for a year at most.', '{"field": "expiresAt"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'An offer can be valid for at most a year.', '{"field": "expiresAt"}');
   end if;
   perform app_private.negotiable_claim(negotiation, 'negotiationId');
   new.price := app_hidden.to_money(new.price, negotiation.currency, 'price');

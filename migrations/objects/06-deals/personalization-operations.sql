@@ -141,7 +141,8 @@ begin
   select * into personalization from app_public.personalizations p where p.id = touched.personalization_id for no key
     update;
   if personalization.status in ('SIGNED', 'LOCKED', 'SUPERSEDED', 'CANCELLED') then
-    perform app_hidden.fail('CONFLICT', format('A personalization that is %s keeps its price.', personalization.status),
+    perform app_hidden.fail('CONFLICT', format('The price of a personalization with the status %s is fixed.',
+      personalization.status),
       '{"field": "personalizationId"}');
   end if;
   if tg_op = 'DELETE' then
@@ -170,14 +171,14 @@ begin
     if promotion.id is null then
       perform app_hidden.fail('NOT_FOUND', 'There is no such promotion in the project.', '{"field": "promotionId"}');
     elsif app_public.promotions_status(promotion) <> 'ACTIVE' then
-      perform app_hidden.fail('CONFLICT', format('This promotion does not run: it is %s.',
+      perform app_hidden.fail('CONFLICT', format('This promotion is not running: it is %s.',
         app_public.promotions_status(promotion)), '{"field": "promotionId"}');
     elsif not promotion.stackable and (
         exists (select from app_public.personalization_credits c where c.personalization_id = personalization.id
           and c.promotion_id is not null and c.deleted_at is null)
         or exists (select from app_public.personalization_discounts d where d.personalization_id = personalization.id
           and d.promotion_id is not null and d.deleted_at is null)) then
-      perform app_hidden.fail('CONFLICT', 'This promotion does not go together with another.',
+      perform app_hidden.fail('CONFLICT', 'This promotion cannot be combined with another one.',
         '{"field": "promotionId"}');
     end if;
     update app_public.promotions p set usage_count = p.usage_count + 1 where p.id = promotion.id;
@@ -202,17 +203,17 @@ declare
   choice app_public.personalization_selection_input;
 begin
   if cardinality(selections) > 500 then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'A personalization has 500 options at most.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A personalization can have at most 500 options.',
       '{"field": "selections", "limit": 500}');
   end if;
   foreach choice in array coalesce(selections, '{}') loop
     if choice.option_id is null then
       perform app_hidden.fail('BAD_USER_INPUT', 'Name the option.', '{"field": "selections.optionId"}');
     elsif coalesce(choice.quantity, 1) <> round(coalesce(choice.quantity, 1), 2) then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Give a quantity with 2 digits after the point at most.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'Give a quantity with at most 2 decimal places.',
         '{"field": "selections.quantity"}');
     elsif not coalesce(choice.quantity, 1) between 0.01 and 10000 then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Give a quantity above 0, 10,000 at most.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'Give a quantity above 0 and up to 10,000.',
         '{"field": "selections.quantity"}');
     elsif not exists (select from app_public.spec_options o where o.id = choice.option_id) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such option in the project of the unit.',
@@ -286,8 +287,8 @@ begin
 end $$;
 comment on function app_public.update_personalization is
   E'@arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.\n\n'
-  'Changes a personalization or takes its next step. A buyer chooses, hands in and calls off; the rest is up '
-  'to the sales team.';
+  'Updates a personalization or its status. Buyers can select options, submit and cancel; all other changes are '
+  'made by the sales team.';
 grant execute on function app_public.create_personalization, app_public.update_personalization to plat_user,
   plat_anonymous;
 

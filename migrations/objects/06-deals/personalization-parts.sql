@@ -26,7 +26,7 @@ comment on column app_public.personalization_selections.note is
   E'@personal\n\nRemark for the builder, such as a color.';
 comment on column app_public.personalization_selections.selected_at is 'When it was chosen.';
 comment on constraint personalization_selections_quantity_range on app_public.personalization_selections is
-  'Give a quantity above 0, 10,000 at most.';
+  'Give a quantity above 0 and up to 10,000.';
 comment on constraint personalization_selections_personalization_id_fkey on app_public.personalization_selections is
   E'@forwardBehavior -*\n@foreignFieldName selections\n@backwardDescription The options, in the order chosen.\n\nThe '
   'personalization.';
@@ -56,7 +56,7 @@ comment on column app_public.personalization_credits.amount is
 comment on column app_public.personalization_credits.reason is E'@personal\n\nWhy it is given.';
 comment on column app_public.personalization_credits.promotion_id is 'The promotion that gives it, which must run.';
 comment on constraint personalization_credits_amount_some on app_public.personalization_credits is
-  'A credit is an amount above zero.';
+  'A credit must be above zero.';
 comment on constraint personalization_credits_promotion_id_fkey on app_public.personalization_credits is
   E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
 comment on constraint personalization_credits_created_by_id_fkey on app_public.personalization_credits is
@@ -85,7 +85,7 @@ comment on column app_public.personalization_discounts.amount is
 comment on column app_public.personalization_discounts.reason is E'@personal\n\nWhy it is given.';
 comment on column app_public.personalization_discounts.promotion_id is 'The promotion that gives it, which must run.';
 comment on constraint personalization_discounts_percent_range on app_public.personalization_discounts is
-  'A discount is a percentage above 0, 100 at most, with 4 digits after the point at most.';
+  'A discount must be a percentage above 0 and up to 100, with at most 4 decimal places.';
 comment on constraint personalization_discounts_max_amount_some on app_public.personalization_discounts is
   'Give an amount above zero.';
 comment on constraint personalization_discounts_category on app_public.personalization_discounts is
@@ -121,7 +121,7 @@ begin
   end if;
   if personalization.status not in ('DRAFT', 'CHANGES_REQUESTED') then
     perform app_hidden.fail('CONFLICT',
-      format('A personalization that is %s takes no other options%s.', personalization.status,
+      format('The options of a personalization with the status %s cannot be changed%s.', personalization.status,
       case when personalization.status = 'SUBMITTED' then '; set it to CHANGES_REQUESTED first' else '' end),
         '{"field": "selections"}');
   end if;
@@ -131,7 +131,7 @@ begin
   select u.construction_status into reached from app_public.units u where u.id = personalization.unit_id;
   if app_private.construction_has_come_to(reached, element.lock_phase) then
     perform app_hidden.fail('CONFLICT',
-      format('Nothing can be changed about "%s" any more: construction has come to %s.', element.title, reached),
+      format('"%s" can no longer be changed: construction has reached %s.', element.title, reached),
       '{"field": "selections"}');
   end if;
   if tg_op = 'DELETE' then
@@ -141,10 +141,10 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such option in the project of the unit.',
       '{"field": "selections.optionId"}');
   elsif not option.active then
-    perform app_hidden.fail('BAD_USER_INPUT', format('"%s" is not offered any more.', option.title),
+    perform app_hidden.fail('BAD_USER_INPUT', format('"%s" is no longer offered.', option.title),
       '{"field": "selections.optionId"}');
   elsif new.quantity > option.max_quantity then
-    perform app_hidden.fail('BAD_USER_INPUT', format('"%s" is offered %s times at most.', option.title,
+    perform app_hidden.fail('BAD_USER_INPUT', format('"%s" can be selected at most %s times.', option.title,
       option.max_quantity), '{"field": "selections.quantity"}');
   elsif element.selection_mode = 'SINGLE' and exists (select from app_public.personalization_selections s
       where s.personalization_id = new.personalization_id and s.element_id = element.id

@@ -80,7 +80,7 @@ language plpgsql stable as $$
 begin
   if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
     and not app_hidden.deal_can(p.organization_id, p.project_id, p.assignee_id, 'sale.write') then
-    perform app_hidden.fail('FORBIDDEN', 'By when the options are to be chosen is up to the sales team.',
+    perform app_hidden.fail('FORBIDDEN', 'Only the sales team can set the deadline for choosing options.',
       '{"permission": "sale.write", "field": "dueOn"}');
   end if;
 end $$;
@@ -156,14 +156,14 @@ begin
     case new.status
       when 'SUBMITTED' then
         if not exists (select from app_public.personalization_selections s where s.personalization_id = new.id) then
-          perform app_hidden.fail('BAD_USER_INPUT', 'Choose at least one option before you hand it in.',
+          perform app_hidden.fail('BAD_USER_INPUT', 'Choose at least one option before you submit it.',
             '{"field": "selections"}');
         end if;
         select string_agg(format('"%s"', e.title), ', ' order by e.sequence, e.id),
             jsonb_agg(e.id order by e.sequence, e.id)
           into missing, missing_ids from app_private.elements_to_choose(new) e;
         if missing is not null then
-          perform app_hidden.fail('BAD_USER_INPUT', format('Choose an option for %s before you hand it in.', missing),
+          perform app_hidden.fail('BAD_USER_INPUT', format('Choose an option for %s before you submit it.', missing),
             jsonb_build_object('field', 'selections', 'elementIds', missing_ids));
         end if;
         new.submitted_at := now();
@@ -270,7 +270,7 @@ language sql stable as $$
     select format('Nothing is chosen for "%s", which is required.', e.title) as text
       from app_private.elements_to_choose(p) e
     union all
-    select format('"%s" can no longer be changed: construction has come to %s.', e.title, u.construction_status)
+    select format('"%s" can no longer be changed: construction has reached %s.', e.title, u.construction_status)
       from app_public.personalization_selections s join app_public.spec_elements e on e.id = s.element_id
         join app_public.units u on u.id = p.unit_id
       where s.personalization_id = p.id and app_private.construction_has_come_to(u.construction_status, e.lock_phase)
@@ -308,5 +308,6 @@ comment on function app_public.personalizations_total is
 comment on function app_public.personalizations_allowed_transitions is
   E'@notNull\n\nStatus transitions that the viewer can make.';
 comment on function app_public.personalizations_warnings is
-  E'@notNull\n\nWhat somebody should look at: required elements without a choice, options that do not go together, '
-  'what construction has overtaken, a day that is over.';
+  E'@notNull\n\n'
+  'Warnings: required elements without a selection, incompatible options, options past their construction phase, a '
+  'missed deadline.';

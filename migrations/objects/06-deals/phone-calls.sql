@@ -24,7 +24,7 @@ comment on column app_public.phone_calls.started_at is E'@insertOptional\n\nWhen
 comment on column app_public.phone_calls.ended_at is 'When it ended.';
 comment on column app_public.phone_calls.notes is E'@personal\n\nNotes about the call.';
 comment on column app_public.phone_calls.tracker_id is 'The tracker whose number was called.';
-comment on constraint phone_calls_order on app_public.phone_calls is 'A call ends after it starts.';
+comment on constraint phone_calls_order on app_public.phone_calls is 'A call must end after it starts.';
 comment on constraint phone_calls_user_id_fkey on app_public.phone_calls is
   E'@fieldName user\n@backwardBehavior -*\n\nThe team member who called, answered or logged the call.';
 comment on constraint phone_calls_tracker_id_fkey on app_public.phone_calls is
@@ -46,7 +46,8 @@ begin
     new.to_number := coalesce(app_hidden.to_e164(new.to_number, project_country, 'toNumber'), case
       when new.direction = 'OUTBOUND' then theirs end);
     if new.started_at > now() + interval '1 minute' then
-      perform app_hidden.fail('BAD_USER_INPUT', 'A call is written down once it has begun.', '{"field": "startedAt"}');
+      perform app_hidden.fail('BAD_USER_INPUT', 'A call can only be recorded once it has started.',
+        '{"field": "startedAt"}');
     end if;
     if new.tracker_id is not null and not exists (
       select from app_public.trackers t where t.id = new.tracker_id and t.project_id = new.project_id
@@ -55,7 +56,7 @@ begin
     end if;
   end if;
   if new.ended_at < new.started_at then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A call ends after it starts.', '{"field": "endedAt"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A call must end after it starts.', '{"field": "endedAt"}');
   end if;
   return new;
 end $$;

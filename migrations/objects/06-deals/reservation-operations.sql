@@ -277,10 +277,9 @@ begin
   return app_hidden.update_record(null::app_public.reservations, input);
 end $$;
 comment on function app_public.update_reservation is
-  E'Changes a reservation: confirms it, cancels it for a reason, lets its hours count from now (`expiration`), or '
-  'undoes it. The status REFUNDED takes the purchase from it, which is cancelled, and offers the unit or lot again '
-  'at its originally listed price; charges are not refunded, refundProcessorCharge does that. Omitted fields stay '
-  'unchanged.';
+  E'Updates a reservation: confirms it, cancels it with a reason, restarts its deadline (`expiration`), or reverses '
+  'it. The status REFUNDED cancels the purchase and offers the unit or lot again at its original list price; '
+  'charges are refunded separately with `refundProcessorCharge`. Omitted fields stay unchanged.';
 grant execute on function app_public.create_reservation, app_public.update_reservation to plat_user, plat_anonymous;
 
 create function app_private.personalization_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric

@@ -49,7 +49,7 @@ comment on column app_public.reservations.project_id is E'@filter projectIds\n\n
 comment on column app_public.reservations.unit_id is E'@filter\n\nId of the unit. Set either this or `lotId`.';
 comment on column app_public.reservations.lot_id is E'@filter\n\nId of the lot. Set either this or `unitId`.';
 comment on column app_public.reservations.lead_id is E'@filter\n\nThe lead who reserves.';
-comment on column app_public.reservations.buyer_id is 'The buyer, where they made it themselves.';
+comment on column app_public.reservations.buyer_id is 'The buyer, if they made the reservation themselves.';
 comment on column app_public.reservations.purchase_id is 'The purchase that it became; none after REFUNDED.';
 comment on column app_public.reservations.assignee_id is 'The member who works on it: that of the lead.';
 comment on column app_public.reservations.status is E'@filter\n\nCurrent status.';
@@ -66,9 +66,9 @@ comment on column app_public.reservations.premium_snapshot is
   'Lot premium when the reservation was created; never changes.';
 comment on column app_public.reservations.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.reservations.fee is
-  'What it costs, as the project had it when it was made; paid as its feeDeposit.';
+  'Reservation fee of the project at the time of the reservation; paid as `feeDeposit`.';
 comment on column app_public.reservations.cancellation_fee is
-  'What is kept when it is cancelled, as the project had it when it was made.';
+  'Cancellation fee of the project at the time of the reservation.';
 comment on column app_public.reservations.occupancy_type is 'Intended use of the home.';
 comment on column app_public.reservations.occupancy_type_other is
   E'@personal\n\nIntended use in words, if `occupancyType` is OTHER.';
@@ -107,9 +107,9 @@ comment on constraint reservations_one_thing on app_public.reservations is 'Name
 comment on constraint reservations_refunded on app_public.reservations is 'A refunded reservation has no purchase.';
 comment on constraint reservations_expiration_range on app_public.reservations is 'Give 1 to 8,760 hours.';
 comment on constraint reservations_cancelled_for_a_reason on app_public.reservations is
-  'A reservation that is cancelled needs a cancellationReason or a falloutReasonId.';
+  'Cancelling a reservation requires a cancellationReason or a falloutReasonId.';
 comment on constraint reservations_accepted_terms on app_public.reservations is
-  'A reservation takes the consent to its terms.';
+  'A reservation requires consent to its terms.';
 comment on constraint reservations_unit_id_fkey on app_public.reservations is
   E'@fieldName unit\n@foreignFieldName reservations\n@backwardPermission sale.read\n@backwardDescription Its '
   'reservations, newest first; null without the permission sale.read.\n\nThe unit.';
@@ -120,7 +120,7 @@ comment on constraint reservations_lead_id_fkey on app_public.reservations is
   E'@fieldName lead\n@foreignFieldName reservations\n@backwardDescription The reservations, newest first.\n\nThe lead '
   'who reserves.';
 comment on constraint reservations_buyer_id_fkey on app_public.reservations is
-  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer, where they made it themselves.';
+  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer, if they made the reservation themselves.';
 comment on constraint reservations_purchase_id_fkey on app_public.reservations is
   E'@fieldName purchase\n@backwardBehavior -*\n\nThe purchase that it became; none after REFUNDED.';
 comment on constraint reservations_user_id_fkey on app_public.reservations is
@@ -177,7 +177,7 @@ begin
   if tg_op = 'INSERT' then
     if new.accepted_terms is distinct from true then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'A reservation takes the consent to its terms: acceptedTerms has to be true.', '{"field": "acceptedTerms"}');
+        'A reservation requires consent to its terms: acceptedTerms must be true.', '{"field": "acceptedTerms"}');
     end if;
     new.accepted_terms_at := now();
     new.executed_at := case when new.status = 'CONFIRMED' then now() end;
@@ -199,7 +199,8 @@ begin
   if new.price is distinct from old.price then
     if not is_open then
       perform app_hidden.fail('CONFLICT',
-        format('The price of a reservation that is %s does not change any more.', old.status), '{"field": "price"}');
+        format('The price of a reservation with the status %s can no longer be changed.', old.status),
+          '{"field": "price"}');
     end if;
     new.price := app_hidden.to_money(new.price, new.currency, 'price');
   end if;
@@ -266,7 +267,7 @@ begin
   select p.status, p.currency, p.reservation_expiration, p.reservation_fee, p.cancellation_fee into project
     from app_public.projects p where p.id = new.project_id;
   if project.status = 'PAUSED' then
-    perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is reserved meanwhile.');
+    perform app_hidden.fail('CONFLICT', 'Sales of this project are paused; no reservations are accepted.');
   end if;
   new.expiration := coalesce(new.expiration, project.reservation_expiration);
   if new.expiration not between 1 and 8760 then -- before the time is computed, which has an end
@@ -310,19 +311,20 @@ begin
     end if;
   elsif new.status = 'CONVERTED' then
     if new.purchase_id is null then
-      perform app_hidden.fail('CONFLICT', 'A reservation is converted into a purchase.', '{"field": "status"}');
+      perform app_hidden.fail('CONFLICT', 'Use convertLead to convert a reservation to a purchase.',
+        '{"field": "status"}');
     end if;
     new.expires_at := null;
   elsif new.status = 'CANCELLED' then
     if num_nonnulls(new.cancellation_reason, new.fallout_reason_id) = 0 then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'A reservation that is cancelled needs a cancellationReason or a falloutReasonId.',
+        'Cancelling a reservation requires a cancellationReason or a falloutReasonId.',
         '{"field": "cancellationReason"}');
     end if;
     new.cancelled_at := coalesce(new.cancelled_at, now());
   elsif new.status = 'REFUNDED' then
     if exists (select from app_public.buyers b where b.id = old.purchase_id and b.status = 'CLOSED') then
-      perform app_hidden.fail('CONFLICT', 'The purchase is closed; its reservation is not refunded any more.',
+      perform app_hidden.fail('CONFLICT', 'The purchase is closed; its reservation can no longer be refunded.',
         '{"field": "status"}');
     end if;
     new.refunded_at := now();
@@ -446,7 +448,7 @@ grant execute on function app_public.reservations_total_contract_price, app_publ
   app_public.units_active_reservation, app_public.users_reservations to plat_user, plat_anonymous;
 comment on function app_public.reservations_total_contract_price is E'@notNull\n\nPrice including the chosen options.';
 comment on function app_public.reservations_ppsf is 'Price per square foot: of the home, or of the land for a lot.';
-comment on function app_public.reservations_notes is 'What the sales team noted; null for the buyer.';
+comment on function app_public.reservations_notes is 'Internal notes of the sales team; null for the buyer.';
 comment on function app_public.reservations_metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted; null for the buyer.';
 comment on function app_public.reservations_allowed_transitions is
@@ -498,6 +500,6 @@ language sql stable as $$
     or app_private.is_reason_of_buyer(r.id, r.cancellation_reason)) then r.cancellation_reason end
 $$;
 comment on function app_public.reservations_cancellation_reason is
-  'Why it was cancelled, in words; for the buyer where they cancelled it themselves.';
+  'Reason for the cancellation, as free text. Visible to the buyer if they cancelled it themselves.';
 grant execute on function app_public.reservations_cancellation_reason, app_public.negotiations_cancellation_reason,
   app_private.is_reason_of_buyer to plat_user, plat_anonymous;

@@ -9,7 +9,7 @@ comment on domain app_public.signing_code is
 comment on table app_private.agreement_codes is
   'The one open code of a signer; of the code itself only the SHA-256. proof is what a right one was exchanged for.';
 
-comment on type app_public.signing_request is 'What somebody is asked to sign, as far as it is theirs to read.';
+comment on type app_public.signing_request is 'An agreement to be signed, as visible to the signer.';
 do $$
 declare
   described record;
@@ -19,20 +19,21 @@ begin
   'the link belongs to.'),
     ('title', E'@notNull\n\nDisplay title.'), ('type', E'@notNull\n\nKind of the agreement.'),
     ('status', E'@notNull\n\nHow far all parties together are, from dispatch to countersignature.'),
-    ('organization_name', E'@notNull\n\nWho asks.'),
+    ('organization_name', E'@notNull\n\nName of the organization that requests the signature.'),
     ('project_title', E'@notNull\n\nTitle of the project that the agreement is about.'),
-    ('signer_name', E'@notNull\n\nThe name of the signer, as it stands on the agreement.'),
-    ('role', E'@notNull\n\nWhat the signer is to the agreement.'),
+    ('signer_name', E'@notNull\n\nName of the signer on the agreement.'),
+    ('role', E'@notNull\n\nCapacity in which the person signs.'),
     ('signer_status', E'@notNull\n\nHow far this person is, from invitation to signature.'),
     ('can_sign', E'@notNull\n\nWhether the signer can sign, or decline, now.'),
     ('file_id', 'The version that is signed; null once the agreement was withdrawn or has expired.'),
-    ('file_number', 'Which version it is.'), ('filename', 'Its name for those who save it.'),
+    ('file_number', 'Which version it is.'), ('filename', 'Name for saved copies.'),
     ('checksum', 'SHA-256 of it, in hexadecimal digits.'),
     ('url', 'Download URL; expires after a few minutes.'),
-    ('certificate_url', 'Where it says who signed what, when and from where; null before all have signed.'),
-    ('consent_text', E'@notNull\n\nWhat the signer agrees to by signing.'),
-    ('code_sent_to', 'Where the last code went, shortened; null where none is open.'),
-    ('expires_at', 'When the time to sign is over.'), ('signed_at', 'When the signer signed.')
+    ('certificate_url',
+      'URL of the certificate that records who signed what, when and from where; null before all have signed.'),
+    ('consent_text', E'@notNull\n\nConsent that the signer gives by signing.'),
+    ('code_sent_to', 'Masked recipient of the last code; null if none is valid.'),
+    ('expires_at', 'Deadline for signing.'), ('signed_at', 'When the signer signed.')
   ) d (name, description)
   loop
     execute format('comment on column app_public.signing_request.%I is %L', described.name, described.description);
@@ -115,7 +116,7 @@ comment on function app_public.signing_request(uuid, text) is
   '@arg signerId The signer, if the viewer is signed in with the signer''s address or as the buyer of the '
   'purchase.\n'
   '@arg token Token from the link in the mail, for signers without an account.\n\n'
-  'What somebody is asked to sign.';
+  'An agreement that the viewer is asked to sign.';
 
 create function app_public.signing_requests() returns setof app_public.signing_request
 language plpgsql stable security definer rows 10 set search_path = pg_catalog, pg_temp as $$
@@ -129,7 +130,7 @@ begin
 end $$;
 grant execute on function app_public.signing_requests to plat_user;
 comment on function app_public.signing_requests() is
-  E'@ordered\n\nWhat the viewer is asked to sign, or signed: what is open first, then the latest; 100 at most.';
+  E'@ordered\n\nSigning requests of the viewer, open ones first, then latest first; at most 100.';
 
 create function app_public.request_signing_code(signer_id uuid default null, token text default null,
   channel app_public.code_channel default 'EMAIL') returns app_public.signing_request
@@ -262,8 +263,8 @@ comment on function app_public.sign_agreement(app_public.signing_code, boolean, 
   '@arg signerId The signer, if the viewer is signed in with the signer''s address or as the buyer of the '
   'purchase.\n'
   '@arg token Token from the link in the mail, for signers without an account.\n\n'
-  'Signs the present version of an agreement. Its SHA-256, the consent, the time, the network address and the '
-  'program are kept in the trail of the agreement.';
+  'Signs the current version of an agreement. Its SHA-256, the consent, the time, the IP address and the user '
+  'agent are recorded in the audit trail.';
 
 create function app_public.decline_agreement(code app_public.signing_code, reason app_public.long_text,
   signer_id uuid default null, token text default null) returns app_public.signing_request
@@ -274,7 +275,7 @@ declare
   used app_private.agreement_codes;
 begin
   if reason is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Say why you do not sign.', '{"field": "reason"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give a reason for declining.', '{"field": "reason"}');
   end if;
   used := app_private.take_proof(turn, decline_agreement.code);
   perform app_private.act_as_signer((turn.signer).role);

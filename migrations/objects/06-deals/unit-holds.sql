@@ -39,11 +39,11 @@ comment on column app_public.unit_holds.unit_id is E'@filter\n\nId of the unit. 
 comment on column app_public.unit_holds.lot_id is E'@filter\n\nId of the lot. Set either this or `unitId`.';
 comment on column app_public.unit_holds.lead_id is
   E'@filter\n\nThe lead who gets time to decide; null if the hold names nobody.';
-comment on column app_public.unit_holds.user_id is E'@filter userIds\n\nThe user who holds it.';
+comment on column app_public.unit_holds.user_id is E'@filter userIds\n\nUser who created the hold.';
 comment on column app_public.unit_holds.holder_organization_id is
   E'@behavior -*\n\nThe organization that whoever holds it sells for.';
 comment on column app_public.unit_holds.assignee_id is
-  'The member who works on it: that of the lead, else whoever holds it.';
+  'Responsible member: the assignee of the lead, otherwise the holder.';
 comment on column app_public.unit_holds.status is E'@filter\n\nCurrent status.';
 comment on column app_public.unit_holds.status_changed_at is 'When the status last changed.';
 comment on column app_public.unit_holds.expiration is
@@ -74,7 +74,7 @@ comment on constraint unit_holds_lead_id_fkey on app_public.unit_holds is
   '@backwardDescription The holds, newest first.\n\n'
   'The lead that the hold is for.';
 comment on constraint unit_holds_user_id_fkey on app_public.unit_holds is
-  E'@fieldName user\n@backwardBehavior -*\n\nThe user who holds it.';
+  E'@fieldName user\n@backwardBehavior -*\n\nUser who created the hold.';
 comment on constraint unit_holds_holder_organization_id_fkey on app_public.unit_holds is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe organization that whoever holds it sells for.';
 comment on constraint unit_holds_assignee_id_fkey on app_public.unit_holds is
@@ -200,7 +200,7 @@ begin
       '{"field": "expiration"}');
   elsif until_when > last_moment + interval '1 second' then
     perform app_hidden.fail('BAD_USER_INPUT',
-      format('The project allows %s hours at most (holdExpirationLimit)%s.', extract(epoch from most)::int / 3600,
+      format('The project allows at most %s hours (holdExpirationLimit)%s.', extract(epoch from most)::int / 3600,
         case when clock_timestamp() - hold.held_since > interval '1 minute'
           then format(', which end at %s',
             to_char(last_moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) else '' end),
@@ -230,7 +230,7 @@ begin
       as hold_expiration, make_interval(hours => p.hold_expiration_limit) as most into project
     from app_public.projects p where p.id = new.project_id;
   if project.status = 'PAUSED' then
-    perform app_hidden.fail('CONFLICT', 'The sales of this project are paused; nothing is held meanwhile.');
+    perform app_hidden.fail('CONFLICT', 'Sales of this project are paused; no holds are accepted.');
   end if;
   new.expiration := coalesce(new.expiration, project.hold_expiration);
   new.holder_organization_id := case when not new.is_self_service
@@ -342,8 +342,8 @@ begin
   return app_hidden.update_record(null::app_public.unit_holds, input);
 end $$;
 comment on function app_public.update_unit_hold is
-  'Changes a hold: lets its hours count from now (`expiration`), as far as holdExpirationLimit of the project '
-  'allows, or names the lead that it is for. Omitted fields stay unchanged.';
+  'Updates a hold: restarts its deadline (`expiration`), within `holdExpirationLimit` of the project, or sets its '
+  'lead. Omitted fields stay unchanged.';
 
 create function app_private.release_hold(hold_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -402,7 +402,7 @@ language sql stable as $$
   select case when h.notes is not null
     and app_hidden.deal_can(h.organization_id, h.project_id, h.assignee_id, 'sale.read') then h.notes end
 $$;
-comment on function app_public.unit_holds_notes is 'What the sales team noted; null for everybody else.';
+comment on function app_public.unit_holds_notes is 'Internal notes of the sales team; null for everybody else.';
 
 create function app_public.units_active_hold(u app_public.units) returns setof app_public.unit_holds
 language sql stable rows 1 as $$

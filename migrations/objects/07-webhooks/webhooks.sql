@@ -59,7 +59,7 @@ comment on column app_public.webhooks.secret_prefix is 'First characters of the 
 comment on column app_public.webhooks.previous_secret_expires_at is
   'Until when requests are also signed with the previous secret.';
 comment on column app_public.webhooks.disabled_reason is 'Reason why it is disabled.';
-comment on column app_public.webhooks.created_by_id is 'Who created it.';
+comment on column app_public.webhooks.created_by_id is 'User who created it.';
 comment on column app_public.webhooks.principal_id is
   'The user on whose behalf events are sent; only events that this user may read are sent.';
 comment on constraint webhooks_principal_id_fkey on app_public.webhooks is
@@ -77,7 +77,7 @@ comment on constraint webhooks_organization_id_fkey on app_public.webhooks is
   '@backwardDescription Webhooks of the organization; null without the permission org.admin.\n\n'
   'The organization.';
 comment on constraint webhooks_created_by_id_fkey on app_public.webhooks is
-  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nUser who created it.';
 comment on constraint webhooks_integration_id_fkey on app_public.webhooks is E'@behavior -*\n\nThe integration.';
 
 -- Whose they are. What is sent is what the principal may read: of an event, whoever may read the audit trail, or all

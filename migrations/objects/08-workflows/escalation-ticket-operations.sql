@@ -100,10 +100,10 @@ begin
   end if;
   select t.* into ticket from app_public.escalation_tickets t where t.id = ticket_id for no key update;
   if not app_hidden.organization_can(ticket.organization_id, 'workflow.run') then
-    perform app_hidden.fail('FORBIDDEN', 'Resolving a ticket takes the permission workflow.run.',
+    perform app_hidden.fail('FORBIDDEN', 'Resolving a ticket requires the permission workflow.run.',
       '{"permission": "workflow.run"}');
   elsif chosen is null or chosen <> all (ticket.available_actions::text[]) then
-    perform app_hidden.fail('BAD_USER_INPUT', format('This ticket is resolved by one of %s.',
+    perform app_hidden.fail('BAD_USER_INPUT', format('This ticket can only be resolved by one of %s.',
       array_to_string(ticket.available_actions::text[], ', ')), '{"field": "action"}');
   end if;
   select a.* into handler from app_hidden.ticket_actions a where a.action = chosen
@@ -112,7 +112,8 @@ begin
       coalesce((select b.assignee_id from app_public.buyers b where b.id = ticket.buyer_id),
         (select l.assignee_id from app_public.leads l where l.id = ticket.lead_id)),
       handler.permission) then
-    perform app_hidden.fail('FORBIDDEN', format('The action %s takes the permission %s.', chosen, handler.permission),
+    perform app_hidden.fail('FORBIDDEN', format('The action %s requires the permission %s.', chosen,
+      handler.permission),
       jsonb_build_object('permission', handler.permission));
   end if;
   -- Chosen already: the same answer, without a second effect.
@@ -127,10 +128,10 @@ begin
         'to', 'RESOLVING', 'field', 'action', 'allowedTransitions', jsonb_build_array()));
   elsif expected_version <> ticket.version then
     perform app_hidden.fail('VERSION_MISMATCH',
-      'Somebody else changed this record meanwhile; read it again and repeat your change.',
+      'Somebody else has changed this record since you read it; read it again and repeat your change.',
       jsonb_build_object('currentVersion', ticket.version));
   elsif assignee_id is not null and chosen <> 'REASSIGN' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Only REASSIGN has an assignee.', '{"field": "assigneeId"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Only REASSIGN accepts an assignee.', '{"field": "assigneeId"}');
   end if;
   perform set_config('plat.service', 'on', true);
   update app_public.escalation_tickets t set status = 'RESOLVING', action = chosen, action_status = 'PENDING',

@@ -42,7 +42,7 @@ comment on column app_public.escalation_tickets.input is
   E'@personal\n@secret\n@behavior -*\n\nWhat the actions need to know.';
 comment on column app_public.escalation_tickets.status is E'@filter\n\nCurrent status.';
 comment on column app_public.escalation_tickets.status_changed_at is 'When the status last changed.';
-comment on column app_public.escalation_tickets.kind is E'@filter\n\nWhat the ticket is about.';
+comment on column app_public.escalation_tickets.kind is E'@filter\n\nReason for the ticket.';
 comment on column app_public.escalation_tickets.priority is E'@filter\n\nUrgency of the ticket.';
 comment on column app_public.escalation_tickets.title is E'@personal\n\nSummary of what happened.';
 comment on column app_public.escalation_tickets.description is E'@personal\n\nDetailed description of what happened.';
@@ -73,7 +73,7 @@ comment on constraint escalation_tickets_organization_id_fkey on app_public.esca
   '@fieldName organization\n'
   '@foreignFieldName escalationTickets\n'
   '@backwardPermission org.member\n'
-  '@backwardDescription What waits for a decision, or was decided, latest first; null for non-members.\n\n'
+  '@backwardDescription Escalation tickets, open and decided, latest first; null for non-members.\n\n'
   'The organization.';
 comment on constraint escalation_tickets_project_id_fkey on app_public.escalation_tickets is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
@@ -107,16 +107,17 @@ begin
     and not exists (
     select from app_public.organization_user_connections m where m.user_id = new.assignee_id
       and m.organization_id = new.organization_id) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A ticket is assigned to a member of the organization.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'A ticket can only be assigned to a member of the organization.',
       '{"field": "assigneeId"}');
   end if;
   if tg_op = 'UPDATE' and not coalesce(app_hidden.is_service(), false) then
     if old.status not in ('OPEN', 'FAILED') and row(old.priority, old.assignee_id, old.due_at) is distinct
       from row(new.priority, new.assignee_id, new.due_at) then
       perform app_hidden.fail('CONFLICT',
-        format('This ticket is %s; nothing about it is changed any more.', old.status), '{"field": "id"}');
+        format('This ticket is %s and can no longer be changed.', old.status), '{"field": "id"}');
     elsif new.due_at is distinct from old.due_at and new.due_at <= now() then
-      perform app_hidden.fail('BAD_USER_INPUT', 'A ticket is due in the future.', '{"field": "dueAt"}');
+      perform app_hidden.fail('BAD_USER_INPUT', 'The due time of a ticket must be in the future.',
+        '{"field": "dueAt"}');
     end if;
   end if;
   return new;

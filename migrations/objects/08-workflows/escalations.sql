@@ -91,7 +91,7 @@ begin
     return true; -- nobody has it any more
   elsif claim.kind = 'PURCHASE' then
     perform app_hidden.fail('CONFLICT',
-      'The home was bought by now: cancel that purchase with updateBuyer, or dismiss this ticket.');
+      'The home has been bought: cancel that purchase with updateBuyer, or dismiss this ticket.');
   elsif claim.subject_type = 'reservation' then
     perform app_private.end_reservation(claim.subject_id, 'CANCELLED',
       coalesce(ticket.note, 'The home was promised to somebody else.'));
@@ -122,13 +122,13 @@ begin
   select l.* into gone from app_public.leads l where l.id in (kept_id, gone_id) and l.deleted_at is null
     and l.id <> kept.id;
   if gone.id is null or gone.project_id <> kept.project_id then
-    perform app_hidden.fail('CONFLICT', 'One of the two leads is gone.');
+    perform app_hidden.fail('CONFLICT', 'One of the two leads was deleted.');
   elsif exists (select from app_public.negotiations n join app_public.negotiations o on o.unit_id = n.unit_id
       where n.lead_id = kept.id and o.lead_id = gone.id and n.status not in ('ACCEPTED', 'CANCELLED')
         and o.status not in ('ACCEPTED', 'CANCELLED')
         and n.deleted_at is null and o.deleted_at is null) then
     perform app_hidden.fail('CONFLICT',
-      'Both leads negotiate about the same unit; call one of the negotiations off first.');
+      'Both leads negotiate about the same unit; cancel one of the negotiations first.');
   end if;
   if (select count(*) from app_public.buyers b where b.lead_id in (kept.id, gone.id) and b.unit_id is null
     and b.lot_id is null and b.status <> 'CANCELLED' and b.deleted_at is null) > 1 then
@@ -181,13 +181,13 @@ create function app_private.merge_leads_by_ticket(ticket app_public.escalation_t
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if ticket.subject_type is distinct from 'lead' or ticket.lead_id is null or ticket.lead_id = ticket.subject_id then
-    perform app_hidden.fail('CONFLICT', 'This ticket names no two leads.');
+    perform app_hidden.fail('CONFLICT', 'This ticket does not refer to two leads.');
   end if;
   -- Whoever works on own leads only merges own leads only; of the first one that was asked already.
   if app_public.current_user_id() is not null
     and not exists (select from app_public.leads l where l.id = ticket.subject_id and l.deleted_at is null
     and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')) then
-    perform app_hidden.fail('FORBIDDEN', 'The other lead is not yours to merge.', '{"permission": "lead.write"}');
+    perform app_hidden.fail('FORBIDDEN', 'You may not merge the other lead.', '{"permission": "lead.write"}');
   end if;
   perform app_private.merge_leads(ticket.lead_id, ticket.subject_id);
   return true;

@@ -613,7 +613,7 @@ begin
   lacking := app_private.workflow_lacks(workflow);
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
-      format('The workflow would act in your name, and that takes the permission %s.', lacking),
+      format('The workflow would act on your behalf, which requires the permission %s.', lacking),
       jsonb_build_object('permission', lacking));
   end if;
 end $$;
@@ -631,7 +631,7 @@ comment on column app_public.workflow_step_input.type is E'@notNull\n\nEffect on
 comment on column app_public.workflow_step_input.name is 'Display title.';
 comment on column app_public.workflow_step_input.config is 'Configuration of the step; its fields depend on the type.';
 comment on column app_public.workflow_step_input.wait_seconds is
-  'How long it waits, in seconds: a WAIT in all, another step before it begins.';
+  'Delay in seconds: the duration of a WAIT, or the delay before another step.';
 comment on column app_public.workflow_step_input.on_error is 'What to do when the step fails. Default: RETRY.';
 
 create function app_private.require_managed_workflow(id uuid) returns app_public.workflows
@@ -730,7 +730,7 @@ begin
   perform app_hidden.require_viewer();
   workflow := app_private.require_managed_workflow(app_hidden.record_id('workflows', input ->> 'id'));
   if workflow.status = 'ARCHIVED' then
-    perform app_hidden.fail('CONFLICT', 'This workflow is archived; it is not changed any more.', '{"field": "id"}');
+    perform app_hidden.fail('CONFLICT', 'This workflow is archived and can no longer be changed.', '{"field": "id"}');
   end if;
   if jsonb_typeof(input -> 'trigger') <> 'null' then
     perform app_private.check_trigger(input -> 'trigger',
@@ -750,8 +750,8 @@ end $$;
 comment on function app_public.update_workflow is $$
 @arg steps Replaces the steps for executions that start from now on; those that have begun keep theirs.
 
-Changes a workflow. Omitted fields stay unchanged. Requires the permission workflow.manage, and those for what
-it reads and changes: from a change of its definition on it acts in the name of the viewer.$$;
+Updates a workflow. Omitted fields stay unchanged. Requires the permission workflow.manage and the permissions for
+what it reads and changes: after a change of its definition, it acts on behalf of the viewer.$$;
 
 create function app_private.set_workflow_status(id uuid, status text) returns app_public.workflows
 language plpgsql volatile as $$

@@ -42,12 +42,13 @@ comment on table app_public.workflow_executions is E'@defaultOrder id desc\n\nOn
 comment on column app_public.workflow_executions.depth is
   E'@secret\n@behavior -*\n\nHow many executions led to this one, each through what the one before did.';
 comment on column app_public.workflow_executions.current_step is
-  E'@secret\n\nThe step that comes next, or that it waits in; the one at which it ended where it failed or was '
-  'cancelled, null where it is completed.';
+  E'@secret\n\n'
+  'The next step, or the one in which it waits; for failed and cancelled executions the one at which it ended; '
+  'null if it is completed.';
 comment on column app_public.workflow_executions.attempts is
   E'@secret\n\nNumber of failed attempts of the current step.';
 comment on column app_public.workflow_executions.scheduled_at is
-  E'@secret\n\nWhen the current step is due; null while it waits for nothing but an event, and when it is over.';
+  E'@secret\n\nWhen the current step is due; null while it only waits for an event, and when it has ended.';
 comment on column app_public.workflow_executions.holder is
   E'@secret\n@behavior -*\n\nThe connection of the worker that carries out a step which takes time.';
 comment on column app_public.workflow_executions.held_until is
@@ -66,14 +67,13 @@ comment on column app_public.workflow_executions.buyer_id is
 comment on column app_public.workflow_executions.batch_id is
   'Id shared by all executions that were started in one batch.';
 comment on column app_public.workflow_executions.status is E'@filter\n\nCurrent status.';
-comment on column app_public.workflow_executions.trigger_type is 'What started it.';
+comment on column app_public.workflow_executions.trigger_type is 'Kind of trigger that started it.';
 comment on column app_public.workflow_executions.trigger_event_id is E'@behavior -*\n\nThe event that started it.';
 comment on column app_public.workflow_executions.started_by_id is
   E'@inert An execution acts in the name of its workflow.\n\nWho started it.';
 comment on column app_public.workflow_executions.started_at is 'When the first step started.';
 comment on column app_public.workflow_executions.paused_at is 'When it was paused last.';
-comment on column app_public.workflow_executions.paused_by_id is
-  'Who paused it last; null where a step that failed did.';
+comment on column app_public.workflow_executions.paused_by_id is 'User who last paused it; null if a failed step did.';
 comment on column app_public.workflow_executions.pause_reason is E'@personal\n\nWhy it was paused last.';
 comment on column app_public.workflow_executions.resumed_at is 'When it was resumed last.';
 comment on column app_public.workflow_executions.resume_at is 'When a paused execution resumes automatically.';
@@ -96,7 +96,7 @@ comment on constraint workflow_executions_buyer_id_fkey on app_public.workflow_e
 comment on constraint workflow_executions_trigger_event_id_fkey on app_public.workflow_executions is
   E'@fieldName triggerEvent\n@backwardBehavior -*\n\nThe event that started it; null where something else did.';
 comment on constraint workflow_executions_started_by_id_fkey on app_public.workflow_executions is
-  E'@fieldName startedBy\n@backwardBehavior -*\n\nWho started it; null where its trigger did.';
+  E'@fieldName startedBy\n@backwardBehavior -*\n\nUser who started it; null if its trigger did.';
 comment on constraint workflow_executions_paused_by_id_fkey on app_public.workflow_executions is
   E'@fieldName pausedBy\n@backwardBehavior -*\n\nWho paused it last.';
 
@@ -121,8 +121,8 @@ comment on column app_public.workflow_step_runs.output is
   E'@personal\n\nOutput of the step, available to later steps as `steps.<sequence>`.';
 comment on column app_public.workflow_step_runs.error is E'@personal\n\nWhy it failed or was skipped.';
 comment on column app_public.workflow_step_runs.error_code is
-  E'@impersonal\n\nThe code of that error where it has one, such as LIMIT_EXCEEDED for a step that takes more '
-  'computing than it may.';
+  E'@impersonal\n\n'
+  'Code of that error if it has one, such as LIMIT_EXCEEDED for a step that exceeds its computing time.';
 comment on constraint workflow_step_runs_execution_id_fkey on app_public.workflow_step_runs is
   E'@forwardBehavior -*\n'
   '@foreignFieldName steps\n'

@@ -22,7 +22,7 @@ declare
   workflow app_public.workflows := app_private.require_workflow(id, field);
 begin
   if workflow.status <> 'ENABLED' then
-    perform app_hidden.fail('CONFLICT', format('This workflow is %s; only one that is ENABLED is started.',
+    perform app_hidden.fail('CONFLICT', format('This workflow is %s; only ENABLED workflows can be started.',
       workflow.status), jsonb_build_object('field', field));
   end if;
   if exists (select from app_public.projects p where p.id = workflow.project_id and p.archived_at is not null) then
@@ -62,7 +62,7 @@ begin
     from app_private.workflow_subjects(workflow.subject_type, array[subject_id]) s
       left join app_public.projects p on p.id = s.project_id;
   if subject.id is null then
-    perform app_hidden.fail('CONFLICT', 'This purchase is cancelled; no workflow is started for it.',
+    perform app_hidden.fail('CONFLICT', 'This purchase is cancelled; no workflow can be started for it.',
       '{"field": "subjectId"}');
   elsif subject.organization_id <> workflow.organization_id or subject.project_id is distinct
     from coalesce(workflow.project_id, subject.project_id) then
@@ -80,7 +80,7 @@ begin
       and e.subject_id = subject_id order by e.id desc limit 1;
     perform app_hidden.fail('CONFLICT', case when existing.status in ('PENDING', 'RUNNING', 'PAUSED')
       then 'The workflow is under way for this subject already.'
-        else 'This subject has gone through the workflow; it is not to do so again.' end,
+        else 'The workflow has already run for this subject and does not allow another run.' end,
       jsonb_strip_nulls(jsonb_build_object('field', 'subjectId', 'existingId', existing.id)));
   end if;
   return result;
@@ -148,7 +148,7 @@ begin
   select k into unknown from jsonb_object_keys(f) k where not known ? k or (k = 'includeDeleted' and (f ->> k)::boolean)
     limit 1;
   if unknown is not null then
-    perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot select leads for this.', unknown),
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s cannot be used to select leads for this.', unknown),
       jsonb_build_object('field', field || '.' || unknown));
   end if;
   return query execute 'select l.id from app_public.leads l where ($1 is null or l.organization_id = $1) '
@@ -193,7 +193,7 @@ declare
   targets uuid[];
 begin
   if num_nonnulls(subject_ids, leads_filter) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the subjects by subjectIds or by leadsFilter, one of the two.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Give either subjectIds or leadsFilter.',
       '{"field": "subjectIds"}');
   end if;
   if leads_filter is not null then
@@ -207,18 +207,19 @@ begin
   else
     if exists (select from unnest(subject_ids::text[]) i
       where i !~* '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$') then
-      perform app_hidden.fail('BAD_USER_INPUT', 'One of these is no id; give the ids that the API returned, UUIDs.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'One of these is not a valid id; use the ids that the API returned, '
+        'UUIDs.',
         '{"field": "subjectIds"}');
     end if;
     given := array(select distinct i::uuid from unnest(subject_ids::text[]) i);
     targets := array(select v from app_hidden.visible_subjects(workflow.subject_type, given) v);
     if cardinality(targets) < cardinality(given) then
-      perform app_hidden.fail('NOT_FOUND', format('%s of these subjects are not there.',
+      perform app_hidden.fail('NOT_FOUND', format('%s of these subjects do not exist.',
         cardinality(given) - cardinality(targets)), '{"field": "subjectIds"}');
     end if;
   end if;
   if cardinality(targets) > most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'A batch is for 500,000 subjects at most.',
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'A batch can have at most 500,000 subjects.',
       jsonb_build_object('limit', most, 'field', case when leads_filter is null then 'subjectIds'
         else 'leadsFilter' end));
   end if;
@@ -270,7 +271,7 @@ begin
   if not exists (select from app_hidden.transitions t where t.subject = 'workflow_execution'
     and t.from_state = execution.status and t.to_state = wanted and not t.by_service) then
     perform app_hidden.fail('INVALID_TRANSITION',
-      format('A workflow execution that is %s cannot become %s.', execution.status, wanted),
+      format('A workflow execution with the status %s cannot become %s.', execution.status, wanted),
       jsonb_build_object('from', execution.status, 'to', wanted, 'field', 'status', 'allowedTransitions', (
         select coalesce(jsonb_agg(t.to_state order by t.to_state), '[]') from app_hidden.transitions t
         where t.subject = 'workflow_execution' and t.from_state = execution.status and not t.by_service)));
@@ -382,7 +383,7 @@ end $$;
 comment on function app_public.pause_workflow_execution is $$
 @arg id The execution; it has to be RUNNING.
 @arg reason Reason, as free text.
-@arg resume_at When it resumes by itself; omitted: when somebody resumes it.
+@arg resume_at When it resumes automatically. Default: when a user resumes it.
 
 Pauses an execution once its current step has finished. Requires the permission workflow.run.$$;
 
@@ -445,7 +446,8 @@ begin
   if not app_hidden.organization_can(workflow.organization_id, 'workflow.manage')
     and not app_hidden.organization_can(workflow.organization_id, 'lead.read') then
     perform app_hidden.fail('FORBIDDEN',
-      'This takes the permission workflow.manage, because some of the executions are about leads that are not yours.',
+      'This requires the permission workflow.manage, because some of the executions are about leads that are not '
+        'yours.',
       '{"permission": "workflow.manage"}');
   end if;
   -- From here on no worker takes one for a call. (A lock on a row of which it turns out that somebody holds it would

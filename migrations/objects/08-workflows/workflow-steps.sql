@@ -285,7 +285,7 @@ begin
       and app_hidden.camel(a.attname) = step.config ->> 'field'
       and has_column_privilege('plat_user', a.attrelid, a.attnum, 'UPDATE');
   if column_of is null then
-    perform app_hidden.fail('BAD_USER_INPUT', format('%s is no field that can be set.', step.config ->> 'field'));
+    perform app_hidden.fail('BAD_USER_INPUT', format('%s is not a field that can be set.', step.config ->> 'field'));
   end if;
   perform app_private.lock_subjects(table_of, array(
     select distinct case record when 'LEAD' then x.lead_id when 'BUYER' then x.buyer_id else x.subject_id end
@@ -323,7 +323,7 @@ begin
   if exists (select from app_private.step_people(work) x where x.lead_id is null
     or btrim(coalesce(x.input ->> 'tag', '')) = '') then
     perform app_hidden.fail('CONFLICT', case when exists (select from app_private.step_people(work) x
-      where x.lead_id is null) then 'There is no lead to tag.' else 'The tag came out empty.' end);
+      where x.lead_id is null) then 'There is no lead to tag.' else 'The tag is empty after evaluation.' end);
   end if;
   perform app_private.lock_subjects('leads', array(select distinct x.lead_id from app_private.step_people(work) x));
   for change in

@@ -44,7 +44,7 @@ declare
 begin
   if execution.status <> 'PAUSED' or execution.current_step is distinct from (ticket.input ->> 'sequence')::int then
     perform app_hidden.fail('CONFLICT',
-      format('The execution is %s and does not wait at this step any more.', execution.status));
+      format('The execution is %s and no longer waits at this step.', execution.status));
   end if;
   return execution;
 end $$;

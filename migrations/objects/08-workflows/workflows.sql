@@ -32,11 +32,11 @@ comment on column app_public.workflows.subject_type is E'@filter\n\nThe kind of 
 comment on column app_public.workflows.trigger is 'The trigger: {type, event, schedule, timeZone, filter}.';
 comment on column app_public.workflows.trigger_type is E'@filter\n\nThe kind of trigger.';
 comment on column app_public.workflows.conditions is
-  'Condition on the record, in JSON Logic; the trigger starts the workflow only if it holds.';
+  'Condition on the record, in JSON Logic; the trigger only starts the workflow if it is met.';
 comment on column app_public.workflows.reentry is 'Whether the workflow may be started again for the same record.';
 comment on column app_public.workflows.steps_revision is
   'Grows when the steps are replaced; executions keep the revision that they started with.';
-comment on column app_public.workflows.created_by_id is 'Who created it.';
+comment on column app_public.workflows.created_by_id is 'User who created it.';
 comment on column app_public.workflows.principal_id is
   'The user on whose behalf the workflow acts, with that user''s permissions.';
 comment on constraint workflows_principal_id_fkey on app_public.workflows is
@@ -57,7 +57,7 @@ comment on constraint workflows_project_id_fkey on app_public.workflows is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project whose records it is about; null for all of the '
   'organization.';
 comment on constraint workflows_created_by_id_fkey on app_public.workflows is
-  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nUser who created it.';
 
 create policy readers on app_public.workflow_steps for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[]));
@@ -70,12 +70,12 @@ comment on column app_public.workflow_steps.workflow_id is E'@behavior -*\n\nThe
 comment on column app_public.workflow_steps.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.workflow_steps.revision is
   E'@behavior -*\n\nThe revision of the steps that it belongs to.';
-comment on column app_public.workflow_steps.sequence is 'Its place among the steps, from 1.';
+comment on column app_public.workflow_steps.sequence is 'Position among the steps, starting at 1.';
 comment on column app_public.workflow_steps.type is 'Effect on the record.';
 comment on column app_public.workflow_steps.name is 'Display title.';
 comment on column app_public.workflow_steps.config is 'Configuration of the step; its fields depend on the type.';
 comment on column app_public.workflow_steps.wait_seconds is
-  'How long it waits, in seconds: a WAIT in all, another step before it begins.';
+  'Delay in seconds: the duration of a WAIT, or the delay before another step.';
 comment on column app_public.workflow_steps.checks is
   E'@behavior -*\n\nWhat reading its templates and addresses came to, by their path: the variables of each.';
 comment on column app_public.workflow_steps.on_error is 'What to do when the step fails.';
@@ -154,7 +154,7 @@ $$;
 grant execute on function app_public.workflows_executions, app_public.workflows_counts,
   app_public.workflow_executions_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.workflows_executions is
-  E'@arg status Only those that are this far.\n\nIts executions, latest first.';
+  E'@arg status Only those that are this far.\n\nExecutions, latest first.';
 comment on function app_public.workflows_counts is E'@notNull\n\nNumber of executions by status.';
 
 create function app_private.tg_workflows__follow() returns trigger

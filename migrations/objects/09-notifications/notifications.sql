@@ -12,8 +12,9 @@
 comment on column app_public.notification_settings.team_message is
   E'@notNull\n\nA workflow has something to tell the team.';
 comment on column app_public.notification_settings.lead_note is
-  E'@notNull\n\nA note on a lead of the member came in by itself, from a workflow or a connected application; what '
-  'somebody enters notifies nobody.';
+  E'@notNull\n\n'
+  'Whether to notify the member of notes that a workflow or a connected application adds to their leads. Notes '
+  'entered by users cause no notification.';
 comment on column app_public.notification_settings.agreement is
   E'@notNull\n\nAn agreement was signed by all, declined, or not signed in time.';
 comment on table app_private.notification_kinds is

@@ -41,7 +41,7 @@ comment on column app_private.text_messages.status is E'@impersonal\n\nCurrent s
 comment on column app_private.text_messages.provider_id is E'@impersonal\n\nWhat the provider calls it.';
 comment on table app_private.message_answers is
   'The answers that were taken, by the ids of the provider, so that each is taken once. Their texts are notes.';
-comment on column app_private.message_answers.number is E'@personal\n\nWho answered.';
+comment on column app_private.message_answers.number is E'@personal\n\nUser who answered.';
 comment on column app_private.message_answers.id is E'@impersonal\n\nWhat the provider calls it.';
 comment on column app_private.message_answers.meaning is E'@impersonal\n\nWhat it asks for.';
 

@@ -185,7 +185,7 @@ begin
       perform app_hidden.fail('NOT_FOUND', 'There is no such deposit of this purchase.',
         jsonb_build_object('field', format('returns.%s.depositId', place)));
     elsif deposit.status not in ('PARTIALLY_PAID', 'PAID') then
-      perform app_hidden.fail('CONFLICT', format('Of a deposit that is %s nothing is given back.', deposit.status),
+      perform app_hidden.fail('CONFLICT', format('A deposit with the status %s cannot be refunded.', deposit.status),
         jsonb_build_object('field', format('returns.%s.depositId', place)));
     elsif deposit.id = any (seen) then
       perform app_hidden.fail('BAD_USER_INPUT', 'Name each deposit once.',
@@ -205,7 +205,7 @@ begin
           else 'Give an amount above zero.' end,
         jsonb_build_object('field', format('returns.%s.amount', place)));
     elsif returned > deposit.most then
-      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', deposit.most),
+      perform app_hidden.fail('BAD_USER_INPUT', format('The amount exceeds the refundable amount, %s.', deposit.most),
         jsonb_build_object('field', format('returns.%s.amount', place)));
     end if;
     update app_public.deposits d set amount_to_return = d.amount_to_return + returned, return_requested_at = now()
@@ -304,12 +304,12 @@ begin
   select b.* into purchase from app_public.buyers b where b.id = buyer_id and b.deleted_at is null;
   foreach permission in array array['buyer.write', 'sale.write'] loop
     if not app_hidden.deal_can(purchase.organization_id, purchase.project_id, purchase.assignee_id, permission) then
-      perform app_hidden.fail('FORBIDDEN', format('This takes the permission %s.', permission),
+      perform app_hidden.fail('FORBIDDEN', format('This requires the permission %s.', permission),
         jsonb_build_object('permission', permission));
     end if;
   end loop;
   if moves_money and not app_hidden.project_can(purchase.project_id, purchase.organization_id, 'finance.write') then
-    perform app_hidden.fail('FORBIDDEN', 'Refunding, returning and forfeiting take the permission finance.write.',
+    perform app_hidden.fail('FORBIDDEN', 'Refunding, returning and forfeiting require the permission finance.write.',
       '{"permission": "finance.write"}');
   elsif exists (select from app_public.projects p where p.id = purchase.project_id and p.archived_at is not null) then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
@@ -323,7 +323,7 @@ begin
   end loop;
   if greatest(jsonb_array_length(coalesce(nullif(input -> 'refunds', 'null'), '[]')),
     jsonb_array_length(coalesce(nullif(input -> 'returns', 'null'), '[]'))) > 100 then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'Name 100 charges and 100 deposits at most.', '{"limit": 100}');
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'Give at most 100 charges and 100 deposits.', '{"limit": 100}');
   end if;
 
   -- In the order of locks; charges before their deposits, as payments have it.

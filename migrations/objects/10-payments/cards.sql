@@ -48,16 +48,16 @@ comment on column app_public.processor_cards.brand is 'Card network, such as VIS
 comment on column app_public.processor_cards.last4 is E'@personal\n\nLast four digits of the card number.';
 comment on column app_public.processor_cards.exp_month is 'The last month in which it can be charged.';
 comment on column app_public.processor_cards.exp_year is 'The year of that month.';
-comment on column app_public.processor_cards.funding is 'Where its money comes from.';
+comment on column app_public.processor_cards.funding is 'Source of the funds: credit, debit or prepaid.';
 comment on column app_public.processor_cards.holder_name is E'@personal\n\nName of the cardholder, as printed.';
 comment on column app_public.processor_cards.country is 'Where it was issued.';
 comment on column app_public.processor_cards.fingerprint is
-  E'@personal\n\nThe same for the same card, whoever adds it.';
+  E'@personal\n\nFingerprint of the card number, equal for all users who add the same card.';
 comment on column app_public.processor_cards.is_default is 'Whether it is charged where no other card is named.';
 comment on column app_public.processor_cards.removed_at is 'When it was removed.';
 comment on constraint processor_cards_user_id_fkey on app_public.processor_cards is
   E'@fieldName user\n@backwardBehavior -*\n\nThe user who added the card.';
-comment on constraint processor_cards_once on app_public.processor_cards is 'This card is there already.';
+comment on constraint processor_cards_once on app_public.processor_cards is 'This card has already been added.';
 
 -- What begins under an idempotency key, and is asked for again, goes on instead of beginning anew.
 create function app_private.claim_attempt(repeat jsonb, out key text, out answered boolean)
@@ -212,8 +212,8 @@ begin
   return card;
 end $$;
 comment on function app_public.remove_processor_card is
-  'Removes a card of the viewer, here and at the processor; what was charged to it stays. The latest other card '
-  'becomes the default where this one was.';
+  'Removes a card of the viewer, here and at the processor; its charges stay. If it was the default, the most '
+  'recent other card becomes the default.';
 
 create function app_public.processor_cards_status(c app_public.processor_cards) returns app_public.card_status
 language sql stable as $$

@@ -49,7 +49,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 begin
   if not exists (select from app_public.processor_charges c where c.id = ticket.subject_id
     and c.dispute_status = 'OPEN') then
-    perform app_hidden.fail('CONFLICT', 'The bank has decided already.');
+    perform app_hidden.fail('CONFLICT', 'The bank has already decided.');
   end if;
   perform app_private.add_job('dispute__accepted', jsonb_build_object('id', ticket.subject_id, 'ticket_id', ticket.id),
     job_key => 'dispute ' || ticket.id);

@@ -113,7 +113,7 @@ begin
     intent.deposit_id := deposit.id;
     if input ->> 'reservationId' is not null and app_hidden.record_id('reservations', input ->> 'reservationId',
       'reservationId') is distinct from deposit.reservation_id then
-      perform app_hidden.fail('BAD_USER_INPUT', 'The deposit is not of this reservation; name one of the two.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'The deposit does not belong to this reservation; give one of the two.',
         '{"field": "reservationId"}');
     end if;
   elsif input ->> 'reservationId' is not null then
@@ -145,11 +145,11 @@ begin
       where p.id = intent.project_id;
     if input ->> 'organizationId' is not null and app_hidden.record_id('organizations', input ->> 'organizationId',
       'organizationId') <> intent.organization_id then
-      perform app_hidden.fail('BAD_USER_INPUT', 'It is paid to the organization that sells; leave organizationId out.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'It is paid to the organization that sells; omit organizationId.',
         '{"field": "organizationId"}');
     end if;
     if not is_own and not app_hidden.project_can(intent.project_id, intent.organization_id, 'finance.write') then
-      perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write, or to be the buyer.',
+      perform app_hidden.fail('FORBIDDEN', 'This requires the permission finance.write, unless you are the buyer.',
         '{"permission": "finance.write"}');
     end if;
     if exists (select from app_public.projects p where p.id = intent.project_id and p.archived_at is not null) then
@@ -170,8 +170,8 @@ begin
   if not exists (select from app_private.payments_accounts a where a.organization_id = intent.organization_id
     and a.status = 'ENABLED') then
     perform app_hidden.fail('CONFLICT',
-      'The organization takes no payments yet: createOrganizationPaymentsRepresentative names whom the processor wants '
-      'to know first.',
+      'The organization cannot accept payments yet: add the representatives that the processor requires with '
+        'createOrganizationPaymentsRepresentative.',
       '{"field": "organizationId"}');
   end if;
   -- Who pays for a reservation pays its fee first.
@@ -188,7 +188,8 @@ begin
     taken := (select coalesce(sum(c.amount), 0) from app_public.processor_charges c where c.deposit_id = deposit.id
       and c.status in ('PENDING', 'REQUIRES_ACTION'));
     if deposit.status not in ('SCHEDULED', 'INVOICED', 'PROCESSING', 'PARTIALLY_PAID') then
-      perform app_hidden.fail('CONFLICT', format('A deposit that is %s takes no payment.', deposit.status),
+      perform app_hidden.fail('CONFLICT', format('A deposit with the status %s does not accept payments.',
+        deposit.status),
         '{"field": "depositId"}');
     elsif intent.amount > due - deposit.amount_paid + deposit.amount_refunded - taken then
       perform app_hidden.fail('BAD_USER_INPUT',
@@ -197,10 +198,11 @@ begin
     end if;
   elsif reservation.id is not null then
     if reservation.status not in ('PENDING', 'CONFIRMED', 'CONVERTED') then
-      perform app_hidden.fail('CONFLICT', format('A reservation that is %s takes no payment.', reservation.status),
+      perform app_hidden.fail('CONFLICT', format('A reservation with the status %s does not accept payments.',
+        reservation.status),
         '{"field": "reservationId"}');
     elsif intent.amount > reservation.price then
-      perform app_hidden.fail('BAD_USER_INPUT', format('That is more than the price, %s.', reservation.price),
+      perform app_hidden.fail('BAD_USER_INPUT', format('The amount exceeds the price, %s.', reservation.price),
         '{"field": "amount"}');
     end if;
   end if;
@@ -218,7 +220,7 @@ begin
       perform app_hidden.fail('NOT_FOUND', 'You have no such card.', '{"field": "cardId"}');
     elsif app_public.processor_cards_status(card) <> 'ACTIVE' then
       perform app_hidden.fail('CONFLICT',
-        format('This card is %s; take another.', app_public.processor_cards_status(card)), '{"field": "cardId"}');
+        format('This card is %s; use another one.', app_public.processor_cards_status(card)), '{"field": "cardId"}');
     end if;
   end if;
 

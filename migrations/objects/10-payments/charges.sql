@@ -68,12 +68,12 @@ comment on column app_public.processor_charges.deposit_id is
   E'@filter depositId\n\nThe deposit that it pays; null if it pays for something else.';
 comment on column app_public.processor_charges.lead_id is
   E'@behavior -*\n\nThe lead whose deposit or reservation it is.';
-comment on column app_public.processor_charges.buyer_id is E'@filter buyerIds\n\nThe purchase that it is for.';
+comment on column app_public.processor_charges.buyer_id is E'@filter buyerIds\n\nThe purchase that it pays for.';
 comment on column app_public.processor_charges.card_id is
   'The saved card that was charged; null if the card was not saved.';
 comment on column app_public.processor_charges.processor_id is
-  E'@impersonal\n\nIts id at the processor; that of its payment, or the key that was asked under, before there is '
-  'one.';
+  E'@impersonal\n\n'
+  'Id at the processor; until it is known, the id of the payment or the idempotency key of the request.';
 comment on column app_public.processor_charges.is_tentative is
   E'@secret\n@behavior -*\n\nWhether the processor has not made the charge yet.';
 comment on column app_public.processor_charges.payment_intent_id is
@@ -83,32 +83,32 @@ comment on column app_public.processor_charges.status_changed_at is 'When the st
 comment on column app_public.processor_charges.amount is 'Amount in the currency of the payment.';
 comment on column app_public.processor_charges.deposit_amount is
   E'@behavior -*\n@secret\n\nHow much of it paid its deposit; the rest was more than was due.';
-comment on column app_public.processor_charges.amount_refunded is 'Amount refunded so far.';
+comment on column app_public.processor_charges.amount_refunded is 'Total amount refunded.';
 comment on column app_public.processor_charges.amount_refunding is E'@secret\n\nAmount of pending refunds.';
 comment on column app_public.processor_charges.fee is E'@masked\n\nFee of the payment processor.';
 comment on column app_public.processor_charges.net is E'@masked\n\nAmount that remains for the organization.';
 comment on column app_public.processor_charges.currency is 'ISO 4217 code, such as USD.';
 comment on column app_public.processor_charges.method is 'How it was paid.';
-comment on column app_public.processor_charges.card_brand is 'Whose card it was.';
+comment on column app_public.processor_charges.card_brand is 'Card network, such as VISA.';
 comment on column app_public.processor_charges.card_last4 is E'@personal contract\n\nThe last four digits of the '
   'card.';
 comment on column app_public.processor_charges.description is E'@personal contract\n\nText shown to the payer.';
 comment on column app_public.processor_charges.statement_descriptor is
-  E'@impersonal\n\nWhat stands on the statement of the card.';
+  E'@impersonal\n\nText on the cardholder''s statement.';
 comment on column app_public.processor_charges.receipt_url is
   E'@personal contract\n\nPage of the processor with the receipt for the payer; null if there is none.';
 comment on column app_public.processor_charges.failure_code is
   E'@impersonal\n\nWhy it was refused, in the words of the processor, such as card_declined.';
 comment on column app_public.processor_charges.failure_message is E'@impersonal\n\nWhy it was refused, for people.';
 comment on column app_public.processor_charges.captured_at is 'When it was paid.';
-comment on column app_public.processor_charges.last_refunded_at is 'When something of it was given back last.';
+comment on column app_public.processor_charges.last_refunded_at is 'Time of the latest refund.';
 comment on column app_public.processor_charges.disputed_at is 'When it was contested.';
 comment on column app_public.processor_charges.dispute_status is
-  E'@impersonal\n\nHow the bank decided: OPEN, WON or LOST; null where nobody contests it.';
+  E'@impersonal\n\nOutcome of the dispute: OPEN, WON or LOST; null if it is not disputed.';
 comment on column app_public.processor_charges.metadata is
   E'@personal contract\n@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on constraint processor_charges_refunds_within on app_public.processor_charges is
-  'Refunds are never above the charge.';
+  'Refunds cannot exceed the charge.';
 comment on constraint processor_charges_card_id_fkey on app_public.processor_charges is
   E'@fieldName card\n@backwardBehavior -*\n\nThe card; null for all but its user.';
 comment on constraint processor_charges_organization_id_fkey on app_public.processor_charges is
@@ -118,11 +118,18 @@ comment on constraint processor_charges_user_id_fkey on app_public.processor_cha
 comment on constraint processor_charges_intent_id_fkey on app_public.processor_charges is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe payment.';
 comment on constraint processor_charges_project_id_fkey on app_public.processor_charges is
-  E'@parent\n@fieldName project\n@foreignFieldName charges\n@backwardPermission finance.read\n@backwardDescription '
-  'What was charged; null without the permission finance.read.\n\nThe project that it belongs to.';
+  E'@parent\n'
+  '@fieldName project\n'
+  '@foreignFieldName charges\n'
+  '@backwardPermission finance.read\n'
+  '@backwardDescription Card charges; null without the permission finance.read.\n\n'
+  'The project that it belongs to.';
 comment on constraint processor_charges_reservation_id_fkey on app_public.processor_charges is
-  E'@fieldName reservation\n@foreignFieldName charges\n@backwardDescription What was charged for it, which its refund '
-  'leaves alone; those without the permission finance.read see what they paid themselves.\n\nThe reservation.';
+  E'@fieldName reservation\n'
+  '@foreignFieldName charges\n'
+  '@backwardDescription Card charges for it, which its reversal does not refund. Without the permission '
+  'finance.read, only the viewer''s own charges.\n\n'
+  'The reservation.';
 comment on constraint processor_charges_deposit_id_fkey on app_public.processor_charges is
   E'@fieldName deposit\n@backwardBehavior -*\n\nThe deposit.';
 comment on constraint processor_charges_lead_id_fkey on app_public.processor_charges is

@@ -75,5 +75,5 @@ grant execute on function app_public.create_payment_intent, app_public.create_pr
   app_public.processor_charges_metadata, app_public.processor_charges_allowed_transitions,
   app_public.processor_refunds_note, app_public.deposits_charge, app_public.buyers_charges to plat_user, plat_anonymous;
 comment on function app_public.payment_intents_client_secret is
-  E'@notNull\n\nWhat the processor''s client library completes the payment with, on the payer''s device.';
+  E'@notNull\n\nSecret for the processor''s client library, which completes the payment on the payer''s device.';
 comment on function app_public.payment_intents_charge is 'The last charge; null as long as no card was tried.';

@@ -16,8 +16,8 @@ select app_private.make_record('organization_payments_representatives', 'organiz
 grant select on app_public.organization_payments_representatives to plat_user, plat_anonymous;
 
 comment on table app_public.organization_payments_representatives is
-  'Somebody whom the payment processor wants to know before an organization takes payments.';
-comment on column app_public.organization_payments_representatives.kind is 'What they are to the organization.';
+  'A person whom the payment processor must verify before an organization can accept payments.';
+comment on column app_public.organization_payments_representatives.kind is 'Relation to the organization.';
 comment on column app_public.organization_payments_representatives.first_name is E'@personal contract\n\nGiven name.';
 comment on column app_public.organization_payments_representatives.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.organization_payments_representatives.email is
@@ -33,7 +33,7 @@ comment on column app_public.organization_payments_representatives.address is
   E'@personal contract\n@secret\n\nPostal address.';
 comment on column app_public.organization_payments_representatives.status is 'Whether the processor knows them.';
 comment on column app_public.organization_payments_representatives.requirements is
-  E'@impersonal\n\nWhat the processor still wants.';
+  E'@impersonal\n\nInformation that the processor still requires.';
 comment on column app_public.organization_payments_representatives.processor_person_id is
   E'@impersonal\n\nTheir id at the processor.';
 comment on column app_public.organization_payments_representatives.verified_at is
@@ -41,14 +41,18 @@ comment on column app_public.organization_payments_representatives.verified_at i
 comment on constraint representatives_phone_e164 on app_public.organization_payments_representatives is
   'Not a valid phone number; use one with its country code, such as +1 416 555 0123.';
 comment on constraint representatives_ownership_percent_range on app_public.organization_payments_representatives is
-  'Give a percentage above 0, 100 at most, with 4 digits after the point at most.';
+  'Give a percentage above 0 and up to 100, with at most 4 decimal places.';
 comment on constraint representatives_owner_of_a_quarter on app_public.organization_payments_representatives is
   'A beneficial owner has 25 percent or more; give ownershipPercent.';
 comment on constraint organization_payments_representatives_organization_id_fkey
   on app_public.organization_payments_representatives is
-  E'@parent\n@fieldName organization\n@foreignFieldName paymentsRepresentatives\n@backwardPermission '
-  'org.billing\n@backwardDescription Whom the payment processor knows; null without the permission org.billing.\n\nThe '
-  'organization.';
+  E'@parent\n'
+  '@fieldName organization\n'
+  '@foreignFieldName paymentsRepresentatives\n'
+  '@backwardPermission org.billing\n'
+  '@backwardDescription Representatives registered with the payment processor; null without the permission '
+  'org.billing.\n\n'
+  'The organization.';
 comment on index app_public.representatives_one_authorized is
   'The organization has an authorized representative already; remove that one first.';
 
@@ -137,7 +141,7 @@ begin
   if operation = 'updateOrganizationPaymentsRepresentative' then
     if (input ->> 'expectedVersion')::int <> result.version then
       perform app_hidden.fail('VERSION_MISMATCH',
-        'Somebody else changed this record meanwhile; read it again and repeat your change.',
+        'Somebody else has changed this record since you read it; read it again and repeat your change.',
         jsonb_build_object('currentVersion', result.version));
     end if;
     result := app_hidden.update_record(null::app_public.organization_payments_representatives,
@@ -256,8 +260,8 @@ comment on function app_public.update_organization_payments_representative is
   '@arg address Postal address.\n'
   '@arg expected_version The version that the caller has read; another present version is refused with '
   'VERSION_MISMATCH.\n\n'
-  'Tells the processor what it still wants of a representative. Omitted fields stay unchanged. Requires the '
-  'permission org.billing.';
+  'Updates a representative with the information that the processor still requires. Omitted fields stay unchanged. '
+  'Requires the permission org.billing.';
 
 create function app_public.remove_organization_payments_representative(id uuid) returns
   app_public.organization_payments_representatives

@@ -12,14 +12,17 @@ comment on column app_public.processor_refunds.reason is 'Reason, as free text.'
 comment on column app_public.processor_refunds.note is E'@personal contract\n@masked\n\nInternal notes for the team.';
 comment on column app_public.processor_refunds.processor_id is
   E'@impersonal\n\nId of the record at the payment processor.';
-comment on column app_public.processor_refunds.failure_message is E'@impersonal\n\nWhy it could not be given back.';
+comment on column app_public.processor_refunds.failure_message is E'@impersonal\n\nWhy the refund failed.';
 comment on column app_public.processor_refunds.created_by_id is
   E'@inert A refund is asked for once.\n\n'
-  'Who gave it back; null for what was given back by the service, or at the processor.';
+  'User who made the refund; null if the service made it, or it was made at the processor.';
 comment on column app_public.processor_refunds.attempt_key is
   E'@impersonal\n@behavior -*\n\nUnder which idempotency key it was asked for.';
 comment on constraint processor_refunds_charge_id_fkey on app_public.processor_refunds is
-  E'@fieldName charge\n@foreignFieldName refunds\n@backwardDescription What was given back of it.\n\nThe charge.';
+  E'@fieldName charge\n'
+  '@foreignFieldName refunds\n'
+  '@backwardDescription Money returned to the payer.\n\n'
+  'The charge.';
 comment on constraint processor_refunds_created_by_id_fkey on app_public.processor_refunds is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it back.';
 
@@ -86,13 +89,13 @@ begin
       then 'This charge is not paid yet.'
       when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
       when charge.status in ('FAILED', 'CANCELLED')
-        then format('A charge that is %s has nothing to give back.', charge.status)
+        then format('A charge with the status %s cannot be refunded.', charge.status)
       else 'This charge was refunded already.' end, jsonb_build_object('field', path || 'chargeId'));
   end if;
   wanted := case when input ->> 'amount' is null then rest
     else app_private.amount_of_payment(input, charge.currency, path || 'amount') end;
   if wanted > rest then
-    perform app_hidden.fail('BAD_USER_INPUT', format('That is more than can be given back, %s.', rest),
+    perform app_hidden.fail('BAD_USER_INPUT', format('The amount exceeds the refundable amount, %s.', rest),
       jsonb_build_object('field', path || 'amount'));
   end if;
   insert into app_public.processor_refunds (organization_id, charge_id, amount, reason, note, created_by_id,
@@ -125,7 +128,8 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such charge.', '{"field": "chargeId"}');
   elsif not (app_hidden.organization_can(charge.organization_id, 'finance.write')
     or coalesce(app_hidden.project_can(charge.project_id, charge.organization_id, 'finance.write'), false)) then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission finance.write.', '{"permission": "finance.write"}');
+    perform app_hidden.fail('FORBIDDEN', 'This requires the permission finance.write.',
+      '{"permission": "finance.write"}');
   end if;
   attempt := app_private.claim_attempt(repeat);
   if attempt.answered then
@@ -223,7 +227,7 @@ $$;
 comment on function app_public.refund_processor_charge is
   E'@arg charge_id A paid charge, of which something is left to refund.\n'
   '@arg amount Amount in the currency of the charge. Default: the whole refundable amount.\n'
-  '@arg reason Why. Default: REQUESTED_BY_CUSTOMER.\n'
+  '@arg reason Reason of the refund. Default: REQUESTED_BY_CUSTOMER.\n'
   '@arg note Internal notes for the team.\n\n'
   'Refunds all or part of a charge to the card that was charged. The total of all refunds cannot exceed the '
   'charge. Requires the permission finance.write.';

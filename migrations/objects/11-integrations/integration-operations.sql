@@ -477,15 +477,15 @@ comment on function app_public.refresh_user_integration is
 comment on function app_public.update_organization_integration is
   E'@arg name Display title.\n'
   '@arg config How it is set up: takes the place of the whole former config.\n'
-  '@arg credentials What the application lets it in by: take the place of the former ones.\n\n'
-  'Changes an integration of an organization. New config or credentials count once the application lets it in with '
-  'them; else nothing changes. Requires the permission org.admin.';
+  '@arg credentials Credentials for the application; replace the previous ones.\n\n'
+  'Updates an integration of an organization. New config or credentials only take effect if the application '
+  'accepts them. Requires the permission org.admin.';
 comment on function app_public.update_user_integration is
   E'@arg name Display title.\n'
   '@arg config How it is set up: takes the place of the whole former config.\n'
-  '@arg credentials What the application lets you in by: take the place of the former ones.\n\n'
-  'Changes an integration of the viewer. New config or credentials count once the application lets it in with '
-  'them; else nothing changes.';
+  '@arg credentials Credentials for the application; replace the previous ones.\n\n'
+  'Updates an integration of the viewer. New config or credentials only take effect if the application accepts '
+  'them.';
 comment on function app_public.disable_organization_integration is
   E'@arg reason Why; shown as statusReason.\n\n'
   'Disables an integration of an organization. `refreshOrganizationIntegration` enables it again. Requires the '

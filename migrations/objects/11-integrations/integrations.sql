@@ -158,7 +158,7 @@ begin
       comment on column app_public.%1$I.status_reason is E''@impersonal\n\nReason for the current status.'';
       comment on column app_public.%1$I.config is %3$L;
       comment on column app_public.%1$I.external_account is
-        E''@personal\n\nWhat it is connected with, as the application calls it.'';
+        E''@personal\n\nName of the connected account at the application.'';
       comment on column app_public.%1$I.connected_at is ''When it was first connected.'';
       comment on column app_public.%1$I.last_refreshed_at is %4$L;
       comment on column app_public.%1$I.last_sync_at is %5$L;

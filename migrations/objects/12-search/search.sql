@@ -375,13 +375,13 @@ comment on column app_public.search_result.type is E'@notNull\n\nThe kind of the
 comment on column app_public.search_result.title is E'@notNull\n\nDisplay title.';
 comment on column app_public.search_result.subtitle is 'Second line that distinguishes records with the same title.';
 comment on column app_public.search_result.snippet is
-  'The field in which the words were found, where that is neither title nor subtitle; a part of it, where it is long.';
+  'Matching field other than title and subtitle, shortened to an excerpt if it is long.';
 comment on column app_public.search_result.score is
   E'@notNull\n\nRelevance from 0 to 1; 1 for an exact match of the name.';
 comment on column app_public.search_result.highlights is
   E'@notNull\n\nThe words of title, subtitle and snippet that were found, as they are written there.';
 comment on column app_public.search_result.url is
-  'Its path, for an application to put behind its own address: /projects/<slug>/units/<id>.';
+  'Path to append to the URL of the application: /projects/<slug>/units/<id>.';
 comment on column app_public.search_result.image_url is 'URL of a thumbnail.';
 comment on column app_public.search_result.project_id is E'@behavior -*\n\nThe project that it belongs to.';
 
@@ -429,7 +429,7 @@ declare
   words text[];
 begin
   if length(query) > longest then
-    perform app_hidden.fail('LIMIT_EXCEEDED', format('A query has %s characters at most.', longest),
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('A search text can have at most %s characters.', longest),
       jsonb_build_object('field', 'query', 'limit', longest));
   end if;
   cleaned := app_hidden.search_text(query);

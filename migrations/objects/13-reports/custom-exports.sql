@@ -31,7 +31,7 @@ comment on column app_public.custom_exports.filter is
 comment on column app_public.custom_exports.sort is
   'Order: a list of column names, or of {column, direction}. Default: latest first.';
 comment on column app_public.custom_exports.created_by_id is
-  E'@inert It is run by somebody, as they see the records.\n@behavior -*\n\nWho created it.';
+  E'@inert It is run by somebody, as they see the records.\n@behavior -*\n\nUser who created it.';
 comment on constraint custom_exports_organization_id_fkey on app_public.custom_exports is
   E'@parent\n'
   '@fieldName organization\n'
@@ -42,7 +42,7 @@ comment on constraint custom_exports_organization_id_fkey on app_public.custom_e
 comment on constraint custom_exports_project_id_fkey on app_public.custom_exports is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint custom_exports_created_by_id_fkey on app_public.custom_exports is
-  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nUser who created it.';
 
 -- How many columns a page has room for is said here only, of those that were named and of those that are there by
 -- default.
@@ -55,7 +55,7 @@ declare
   asked app_hidden.report_query;
 begin
   if format = 'ZIP' then
-    perform app_hidden.refuse_report('Archives are made by exportOrganization alone; choose another format.', 'format');
+    perform app_hidden.refuse_report('Only exportOrganization creates archives; choose another format.', 'format');
   end if;
   asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, coalesce(group_by, '{}'),
     sort);

@@ -47,9 +47,9 @@ comment on column app_public.custom_reports.chart is 'How it is drawn.';
 comment on column app_public.custom_reports.visibility is
   'Who can find it. Each viewer sees only the rows that they may see.';
 comment on column app_public.custom_reports.created_by_id is
-  E'@inert It is read by somebody, as they see the records.\n@behavior -*\n\nWho created it.';
+  E'@inert It is read by somebody, as they see the records.\n@behavior -*\n\nUser who created it.';
 comment on constraint custom_reports_project_of_visibility on app_public.custom_reports is
-  'A report for those who see its project needs a project.';
+  'A report with the visibility PROJECT requires a project.';
 comment on constraint custom_reports_organization_id_fkey on app_public.custom_reports is
   E'@parent\n'
   '@fieldName organization\n'
@@ -60,7 +60,7 @@ comment on constraint custom_reports_organization_id_fkey on app_public.custom_r
 comment on constraint custom_reports_project_id_fkey on app_public.custom_reports is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint custom_reports_created_by_id_fkey on app_public.custom_reports is
-  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho created it.';
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nUser who created it.';
 
 create function app_hidden.refuse_report_kind(kind text) returns void
 language plpgsql immutable as $$

@@ -55,8 +55,8 @@ comment on constraint exports_organization_id_fkey on app_public.exports is
   E'@fieldName organization\n'
   '@foreignFieldName exports\n'
   '@backwardPermission org.member\n'
-  '@backwardDescription The files that the viewer asked for, those of everybody for whoever has the permission '
-  'report.manage, latest first; null for non-members.\n\n'
+  '@backwardDescription Exports requested by the viewer, or by anybody with the permission report.manage, latest '
+  'first; null for non-members.\n\n'
   'The organization.';
 comment on constraint exports_project_id_fkey on app_public.exports is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
@@ -264,7 +264,7 @@ begin
   if chosen.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   elsif not app_hidden.organization_can(chosen.organization_id, 'report.run') then
-    perform app_hidden.fail('FORBIDDEN', 'This takes the permission report.run in the organization of the project.',
+    perform app_hidden.fail('FORBIDDEN', 'This requires the permission report.run in the organization of the project.',
       '{"permission": "report.run"}');
   end if;
   select i.place - 1 into missing from unnest(floor_plan_ids) with ordinality i (id, place)

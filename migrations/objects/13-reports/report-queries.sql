@@ -64,7 +64,7 @@ begin
       from app_hidden.report_columns c where c.subject = report_column.subject)), field);
   end if;
   if result.permission is not null and not app_hidden.report_can(organization_id, project_id, result.permission) then
-    perform app_hidden.fail('FORBIDDEN', format('The column %s takes the permission %s.', name, result.permission),
+    perform app_hidden.fail('FORBIDDEN', format('The column %s requires the permission %s.', name, result.permission),
       jsonb_build_object('permission', result.permission, 'field', field));
   end if;
   result.expression := app_hidden.of_masked((select format('app_public.%I', s.table_name)::regclass
@@ -213,7 +213,7 @@ begin
     perform app_hidden.refuse_report(format('There are no reports about %s.', subject), 'subject');
   end if;
   if not app_hidden.report_can(organization_id, project_id, source.permissions[1]) then
-    perform app_hidden.fail('FORBIDDEN', format('%s take the permission %s.', subject, source.permissions[1]),
+    perform app_hidden.fail('FORBIDDEN', format('%s require the permission %s.', subject, source.permissions[1]),
       jsonb_build_object('permission', source.permissions[1], 'field', 'subject'));
   end if;
   result.relation := app_hidden.source_of(format('app_public.%I', source.table_name)::regclass);

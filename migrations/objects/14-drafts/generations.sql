@@ -40,11 +40,12 @@ comment on table app_public.service_intelligence_generations is
   E'@defaultOrder id desc\n\nA text written by the drafting service for a person to review. Nothing is sent.';
 comment on column app_public.service_intelligence_generations.lead_id is
   'The lead whom the text addresses; null for other texts.';
-comment on column app_public.service_intelligence_generations.kind is 'What was drafted.';
+comment on column app_public.service_intelligence_generations.kind is 'Kind of text.';
 comment on column app_public.service_intelligence_generations.status is E'@filter\n\nCurrent status.';
 comment on column app_public.service_intelligence_generations.status_changed_at is 'When the status last changed.';
 comment on column app_public.service_intelligence_generations.requested_by_id is
-  E'@inert A draft is written when it is asked for, and sends nothing.\n\nWho asked for it; null where a workflow did.';
+  E'@inert A draft is written when it is asked for, and sends nothing.\n\n'
+  'User who requested it; null if a workflow did.';
 comment on column app_public.service_intelligence_generations.subject is
   E'@personal\n@secret\n\nThe subject of the mail.';
 comment on column app_public.service_intelligence_generations.body is
@@ -54,11 +55,11 @@ comment on column app_public.service_intelligence_generations.tone is 'Tone of t
 comment on column app_public.service_intelligence_generations.purpose is
   E'@personal\n\nPurpose, as given by the user who requested the draft.';
 comment on column app_public.service_intelligence_generations.facts is
-  E'@personal\n@secret\n\nThe facts it uses: which record each statement comes from.';
+  E'@personal\n@secret\n\nFacts used in the text, each with its source record.';
 comment on column app_public.service_intelligence_generations.warnings is
-  E'@impersonal\n\nWhat to know before it is used: no consent, an unknown price, why it was blocked.';
+  E'@impersonal\n\nWarnings before use, such as missing consent, an unknown price, or why it was blocked.';
 comment on column app_public.service_intelligence_generations.model is
-  E'@impersonal\n\nWhat wrote it; embedded where the service composed it by itself.';
+  E'@impersonal\n\nProvider that generated it; `embedded` if the service composed it from facts.';
 comment on column app_public.service_intelligence_generations.error is E'@impersonal\n\nReason why there is no text.';
 comment on column app_public.service_intelligence_generations.pending_until is
   E'@secret\n@behavior -*\n\nWhen it is given up, unless it is completed.';
@@ -76,7 +77,7 @@ comment on constraint service_intelligence_generations_lead_id_fkey on app_publi
   'The lead that it is for.';
 comment on constraint service_intelligence_generations_requested_by_id_fkey
   on app_public.service_intelligence_generations is
-  E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it; null where a workflow did.';
+  E'@fieldName requestedBy\n@backwardBehavior -*\n\nUser who requested it; null if a workflow did.';
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('generation', 'status', 'COMPLETED', 'completed'), ('generation', 'status', 'BLOCKED', 'blocked'),
@@ -145,7 +146,7 @@ begin
     perform app_hidden.refuse('service_intelligence_generations', 'change');
   elsif generation.version <> expected_version then
     perform app_hidden.fail('VERSION_MISMATCH',
-      'Somebody else changed this record meanwhile; read it again and repeat your change.',
+      'Somebody else has changed this record since you read it; read it again and repeat your change.',
       jsonb_build_object('currentVersion', generation.version));
   end if;
   return generation;

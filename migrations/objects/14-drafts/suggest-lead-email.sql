@@ -22,7 +22,7 @@ begin
     perform app_hidden.refuse('leads', 'change');
   end if;
   if length(told) > 2000 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 2,000 characters at most.', '{"field": "instructions"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Use at most 2,000 characters.', '{"field": "instructions"}');
   end if;
   perform app_private.rate_limit('drafts.user', requested_by::text, 30, interval '1 hour');
   perform app_private.rate_limit('drafts.organization', lead.organization_id::text, 300, interval '1 hour');
@@ -163,11 +163,11 @@ end $$;
 grant execute on function app_public.suggest_lead_email to plat_user, plat_anonymous;
 comment on function app_public.suggest_lead_email is
   E'@arg leadId The lead to write to.\n'
-  '@arg purpose What the mail is for, in a few words.\n'
+  '@arg purpose Purpose of the mail, in a few words.\n'
   '@arg tone How it sounds. Default: NEUTRAL.\n'
   '@arg language Language of the text. Default: that of the lead, otherwise English.\n'
-  '@arg instructions What to mind, at most 2,000 characters. The text states facts of the lead''s own records '
-  'only, whatever is asked here.\n\n'
-  'Drafts an email to a lead from facts that the viewer sees, for a person to look at: facts says which record '
-  'each statement is from. A text that states what no fact supports is BLOCKED. Nothing is sent. At most 30 an '
-  'hour for a user and 300 for an organization.';
+  '@arg instructions Instructions for the text, at most 2,000 characters. Whatever they say, the text only states '
+  'facts from the lead''s own records.\n\n'
+  'Drafts an email to a lead from facts that the viewer can see, for review by a person; `facts` names the source '
+  'record of each statement. A text with statements that no fact supports is BLOCKED. Nothing is sent. At most 30 '
+  'per hour and user, and 300 per hour and organization.';

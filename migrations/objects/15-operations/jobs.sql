@@ -108,10 +108,10 @@ language plpgsql stable security definer set search_path = pg_catalog, pg_temp a
 begin
   perform app_private.jobs_organization(jobs_to_change.organization_id);
   if num_nonnulls(ids, task, state, created_before, arguments) = 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Say which jobs: give ids, task, state, createdBefore or arguments.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Select the jobs by ids, task, state, createdBefore or arguments.',
       '{"field": "ids"}');
   elsif cardinality(ids) > app_private.jobs_at_once() then
-    perform app_hidden.fail('LIMIT_EXCEEDED', format('Give %s ids at most.', app_private.jobs_at_once()),
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('Give at most %s ids.', app_private.jobs_at_once()),
       jsonb_build_object('field', 'ids', 'limit', app_private.jobs_at_once()));
   end if;
   return array(select c.id::bigint from app_private.chosen_jobs(ids, task, state, created_before, arguments,
@@ -283,12 +283,16 @@ comment on column app_public.changed_jobs.changed is E'@notNull\n\nThe number of
 comment on column app_public.changed_jobs.more is
   E'@notNull\n\nWhether more jobs match: one call changes 1,000 at most; send it again.';
 comment on function app_public.jobs is
-  E'@notNull\n@arg task Of this task only.\n@arg state In this state only.\n@arg created_before Queued before then.\n'
+  E'@notNull\n'
+  '@arg task Of this task only.\n'
+  '@arg state In this state only.\n'
+  '@arg created_before Queued before then.\n'
   '@arg arguments Jobs whose arguments have these members.\n'
   '@arg organization_id Of this organization only; owners have to name theirs.\n'
-  '@arg before_id The id of the last job of the page before.\n@arg most How many, 200 at most.\n\n'
-  'Jobs in the background, the latest first. For operators of the service all; for owners of an organization those '
-  'that are done for it. A filter looks through the latest 100,000.';
+  '@arg before_id The id of the last job of the page before.\n'
+  '@arg most How many, 200 at most.\n\n'
+  'Background jobs, latest first: all for operators of the service, those of the organization for its owners. A '
+  'filter searches the latest 100,000.';
 comment on function app_public.job_tasks is
   E'@notNull\n\nThe kinds of background work, with how much of each waits. For operators of the service.';
 comment on function app_public.retry_jobs is

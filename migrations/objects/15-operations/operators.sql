@@ -64,6 +64,6 @@ language sql stable as $$
   select case when u.id = (select app_public.current_user_id()) then app_hidden.is_operator() end
 $$;
 comment on function app_public.users_is_operator is
-  'Whether the viewer looks after the service as an operator; null for everybody else.';
+  'Whether the viewer is an operator of the service; null for other users.';
 grant execute on function app_public.users_is_operator to plat_user, plat_anonymous;
 grant execute on function app_hidden.is_operator to plat_user, plat_anonymous;

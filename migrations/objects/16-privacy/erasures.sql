@@ -38,14 +38,17 @@ comment on column app_public.erasures.completed_at is 'When the certificate was 
 comment on column app_public.erasures.checksum is E'@behavior -*\n\nSHA-256 of the certificate.';
 comment on column app_public.erasures.filename is E'@behavior -*\n\nThe name of the certificate.';
 comment on constraint erasures_organization_id_fkey on app_public.erasures is
-  E'@fieldName organization\n@foreignFieldName erasures\n@backwardPermission privacy.erase\n@backwardDescription Whose '
-  'data were erased, latest first; null without the permission privacy.erase.\n\nThe organization.';
+  E'@fieldName organization\n'
+  '@foreignFieldName erasures\n'
+  '@backwardPermission privacy.erase\n'
+  '@backwardDescription Erasures of personal data, latest first; null without the permission privacy.erase.\n\n'
+  'The organization.';
 comment on constraint erasures_requested_by_id_fkey on app_public.erasures is
   E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it.';
 comment on table app_private.erasure_texts is
   'By what a person is found in texts, until an erasure has gone through them.';
 comment on column app_public.organizations.contract_retention_years is
-  E'@behavior -*\n\nHow many years contracts and payments are kept when a person is erased.';
+  E'@behavior -*\n\nNumber of years for which contracts and payments are retained when a person is erased.';
 comment on constraint organizations_contract_retention on app_public.organizations is 'Give 1 to 30 years.';
 comment on column app_public.events.erased_at is
   'When personal data in the event were replaced by null; null if they were not.';

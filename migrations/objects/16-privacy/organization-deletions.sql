@@ -31,15 +31,15 @@ comment on table app_public.organization_deletions is $$
 That an organization is to be deleted, or was: from when on it is final, what goes, what stays and why.$$;
 comment on column app_public.organization_deletions.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.organization_deletions.status is 'Current status.';
-comment on column app_public.organization_deletions.reason is 'Why, as whoever asked for it said.';
+comment on column app_public.organization_deletions.reason is 'Reason given in the request.';
 comment on column app_public.organization_deletions.final_at is
   'From when on it is final; until then it can be cancelled.';
 comment on column app_public.organization_deletions.expected is
-  'What would have gone when it was asked for: {record, count} for each kind of record; counts end at 100,001.';
-comment on column app_public.organization_deletions.removed is 'What was removed: {record, count}.';
-comment on column app_public.organization_deletions.kept is 'What stays: {record, count, reason, until}.';
+  'Data to be deleted at the time of the request: {record, count} for each kind of record; counts stop at 100,001.';
+comment on column app_public.organization_deletions.removed is 'Deleted data: {record, count}.';
+comment on column app_public.organization_deletions.kept is 'Retained data: {record, count, reason, until}.';
 comment on column app_public.organization_deletions.kept_until is
-  'When the last contracts and payments are deleted too; null where none stay.';
+  'When the last contracts and payments are deleted too; null if none are retained.';
 comment on column app_public.organization_deletions.requested_by_id is
   E'@inert Their password was asked for, and owners can cancel it.\n@behavior -*\n\nWho asked.';
 comment on column app_public.organization_deletions.cancelled_by_id is
@@ -58,7 +58,8 @@ comment on constraint organization_deletions_requested_by_id_fkey on app_public.
   E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it.';
 comment on constraint organization_deletions_cancelled_by_id_fkey on app_public.organization_deletions is
   E'@fieldName cancelledBy\n@backwardBehavior -*\n\nWho cancelled it.';
-comment on index app_public.organization_deletions_one is 'The organization is to be deleted already.';
+comment on index app_public.organization_deletions_one is
+  'The deletion of the organization has already been requested.';
 comment on table app_private.deletion_readers is
   'Who is told that an organization was deleted, until they are: the owners that it had.';
 comment on column app_private.deletion_readers.email is E'@personal\n\nTheir address.';
@@ -86,7 +87,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.organizations_deletion_at to plat_user, plat_anonymous;
 comment on function app_public.organizations_deletion_at is
-  'When it is deleted for good, where an owner has asked for that; null otherwise, and for outsiders.';
+  'When the requested deletion becomes final; null if none was requested, and for non-members.';
 
 -- What belongs to an organization, found from the catalog: new tables are found by their column organization_id.
 create function app_private.is_removing() returns boolean
@@ -257,7 +258,7 @@ begin
   end if;
   if exists (select from app_public.organization_deletions d where d.organization_id = organization_id
       and d.status in ('SCHEDULED', 'RUNNING')) then
-    perform app_hidden.fail('CONFLICT', 'The organization is to be deleted already.',
+    perform app_hidden.fail('CONFLICT', 'The deletion of the organization has already been requested.',
       '{"field": "organizationId"}');
   end if;
   perform app_private.refuse_deletion_under_way(organization_id);
@@ -300,13 +301,12 @@ comment on function app_public.request_organization_deletion is $$
 @arg password The password of the viewer's account.
 @arg second_factor_code A code of the authenticator app, or a recovery code; for accounts that have a second factor.
 @arg reason Reason, as free text.
-@arg dry_run Only tells what would go and what would stay; nothing is changed.
+@arg dry_run Only reports what would be deleted and retained; nothing is changed.
 
-Has an organization deleted with all that it has, in 30 days; until then each of its owners can cancel it, and all of
-them are reminded. Export its data before (exportOrganization). Contracts and payments stay as long as the law asks
-for; accounts of its people stay. Purchases, reservations and payments that are under way refuse it. For owners who
-are
-signed in; access tokens are refused.$$;
+Schedules the deletion of an organization and all its data in 30 days; until then every owner can cancel it, and
+all owners are reminded. Export its data before (`exportOrganization`). Contracts and payments are retained as long
+as the law requires; the accounts of its members stay. Refused while a purchase, reservation or payment is in
+progress. For signed-in owners only; access tokens are refused.$$;
 
 create function app_private.end_scheduled_deletion(organization_id uuid, reason text, cancelled_by_id uuid default null)
   returns app_public.organization_deletions
@@ -319,7 +319,8 @@ begin
       cancelled_by_id = cancelled_by_id
     where d.organization_id = organization_id and d.status = 'SCHEDULED' returning * into result;
   if result.id is null then
-    perform app_hidden.fail('NOT_FOUND', 'This organization is not to be deleted.', '{"field": "organizationId"}');
+    perform app_hidden.fail('NOT_FOUND', 'The deletion of this organization has not been requested.',
+      '{"field": "organizationId"}');
   end if;
   perform app_private.add_job('organization_deletions__remind', job_key => 'organization deletion ' || result.id);
   return result;

@@ -15,14 +15,14 @@ comment on table app_private.event_retention is 'Up to which number the events o
 
 comment on type app_public.retention_settings is 'Retention settings of an organization.';
 comment on column app_public.retention_settings.contract_years is
-  E'@notNull\n\nHow many years contracts and payments are kept when a person is erased.';
+  E'@notNull\n\nNumber of years for which contracts and payments are retained when a person is erased.';
 comment on column app_public.retention_settings.execution_days is
   E'@notNull\n\nAfter how many days executions of workflows that are over are deleted, with their step runs.';
 comment on column app_public.retention_settings.message_days is
   E'@notNull\n\nAfter how many days the text messages of workflows are deleted.';
 comment on column app_public.retention_settings.event_days is
-  E'@notNull\n\nAfter how many days events are emptied: they keep their number, name, time and record, and erasedAt '
-  'says when.';
+  E'@notNull\n\n'
+  'Number of days after which events are emptied: they keep sequence, name, time and record, and `erasedAt` is set.';
 
 create function app_public.organizations_retention(o app_public.organizations) returns app_public.retention_settings
 language sql stable as $$
@@ -55,12 +55,12 @@ end $$;
 grant execute on function app_public.update_organization_retention to plat_user, plat_anonymous;
 comment on function app_public.update_organization_retention is $$
 @arg organization_id The organization whose records the retention applies to.
-@arg contract_years How many years contracts and payments are kept when a person is erased: 1 to 30.
+@arg contract_years Number of years for which contracts and payments are retained when a person is erased: 1 to 30.
 @arg execution_days After how many days executions that are over are deleted: 30 or more.
 @arg message_days After how many days text messages are deleted: 30 or more.
 @arg event_days After how many days events are emptied: 365 or more.
 
-Sets how long an organization keeps what has ended; omitted settings stay as they are. Requires the permission
+Sets the retention of finished records of an organization; omitted settings stay unchanged. Requires the permission
 privacy.erase.$$;
 
 create function app_private.sweep_executions(organization_id uuid, days int, batch int) returns int

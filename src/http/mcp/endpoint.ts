@@ -68,7 +68,7 @@ export const agentsOnly =
       if (claims.userId === null)
         throw new CodedError(
           "UNAUTHENTICATED",
-          "Agents take an access token that was made for them: createAccessToken with audience: MCP.",
+          "Agents need an access token for MCP: createAccessToken with audience: MCP.",
         );
       state.claims = claims;
     } catch (error) {

@@ -116,7 +116,7 @@ function proposedOf(
     if (field in input)
       throw new CodedError(
         "BAD_USER_INPUT",
-        "Leave dryRun and idempotencyKey out of the input; propose and commit see to them.",
+        "Omit dryRun and idempotencyKey from the input; propose and commit set them.",
         { field: `input.${field}` },
       );
   return { userId: userId!, tokenId, mutation, input, selection };

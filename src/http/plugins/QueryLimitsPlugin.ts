@@ -247,7 +247,7 @@ function isConstant(document: DocumentNode): boolean {
   return isSchema && others.every(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
 }
 
-const schemaAlone = "Ask for the schema in an operation of its own, without fields of data.";
+const schemaAlone = "Query the schema in a separate operation, without data fields.";
 const badInput = { code: "BAD_USER_INPUT" };
 
 /** The full schema is a large response in any case. */

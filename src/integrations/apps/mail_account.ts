@@ -56,7 +56,7 @@ export function toFailure(error: unknown): ConnectionFailed {
       cause: error,
     });
   const what = [code, responseCode].filter(Boolean).join(", ");
-  return new ConnectionFailed(`The mail server does not answer as it should${what && ` (${what})`}.`, {
+  return new ConnectionFailed(`The mail server returned an unexpected response${what && ` (${what})`}.`, {
     retryable: true,
     cause: error,
   });

@@ -102,7 +102,8 @@ function acceptable(value: string, member: string): string {
 
 /** The same password can arrive in two Unicode normalization forms, depending on the keyboard. */
 function normalized(value: string, member: string): string {
-  if (Buffer.byteLength(value) > MOST_BYTES) throw badPassword("A password has 1,000 bytes at most.", member);
+  if (Buffer.byteLength(value) > MOST_BYTES)
+    throw badPassword("A password can have at most 1,000 bytes.", member);
   return value.normalize("NFKC");
 }
 

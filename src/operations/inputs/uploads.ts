@@ -44,7 +44,7 @@ function checkKind({ size, type }: UploadedFile, kind: FileKindName): void {
   if (!(types as readonly string[]).includes(type))
     throw new CodedError(
       "UNSUPPORTED_FILE",
-      `This is, by its content, no file of an accepted type: ${accepted}.`,
+      `The content of this file is not of an accepted type: ${accepted}.`,
       {
         field: "file",
       },

@@ -37,7 +37,7 @@ export interface IncomingOptions {
 
 /** A file over its limit. */
 export function tooLarge(limit: number): CodedError {
-  return new CodedError("PAYLOAD_TOO_LARGE", `The file is over ${limit / MEGABYTE} MB.`, {
+  return new CodedError("PAYLOAD_TOO_LARGE", `The file exceeds ${limit / MEGABYTE} MB.`, {
     field: "file",
     limit,
   });
