@@ -1,4 +1,4 @@
-/** Looks tokens up in the database, and caches them for a minute. */
+/** Looks tokens up in the database, and remembers those that it found for a minute. */
 import type { Pool } from "pg";
 import { partyOf } from "../admission/party.ts";
 import { authentications } from "../admission/semaphores.ts";
@@ -29,7 +29,7 @@ const byAccessToken = {
   name: "authenticate_access_token",
   text: "select * from app_private.authenticate_access_token($1)",
 };
-/** For tokens of agents. */
+/** Of tokens that agents use. */
 const byAgentToken = {
   name: "authenticate_agent_token",
   text: "select * from app_private.authenticate_access_token($1, 'MCP')",
@@ -49,7 +49,7 @@ interface AccessRow {
 
 const NOTHING = "{}|{}|{}|{}|{}";
 
-/** Settings for app_hidden.handed_access; null if there is too much to pass on. */
+/** Settings for app_hidden.handed_access; null where there is too much to hand on. */
 function toAccess({ access, classes, parties, version }: AccessRow): Access | null {
   if (access === null) return null;
   const settings: Record<string, string> = { "plat.access": access, "plat.access_": NOTHING };
@@ -57,15 +57,15 @@ function toAccess({ access, classes, parties, version }: AccessRow): Access | nu
   return { settings, parties, version };
 }
 
-/** A looked-up token: its claims, and the key for looking it up again without its text. */
+/** A token that was looked up: what it stands for, and what it is looked up by again without its text. */
 export interface Bearer {
   readonly claims: Claims;
   readonly facts: TokenFacts;
-  /** Expiry in seconds since 1970; undefined if only the database knows. */
+  /** When it expires by itself, in seconds since 1970; undefined: the database knows. */
   readonly expiresAt: number | undefined;
 }
 
-/** Claims of a token. */
+/** What a token stands for. */
 const claimsOf = (row: AuthenticatedRow, sessionId: string | undefined, isAgent: boolean): Claims => ({
   userId: row.viewer_id,
   readOnly: row.read_only,
@@ -80,16 +80,13 @@ const claimsOf = (row: AuthenticatedRow, sessionId: string | undefined, isAgent:
 export interface TokenLookUpOptions {
   /** Connections of plat_authenticator. */
   pool: Pick<Pool, "query">;
-  /** Keys of login tokens; the first one signs. */
+  /** Those of login tokens; the first one signs. */
   keys: readonly LoginTokenKey[];
-  /** Audience of the accepted tokens. Default: the API, which also accepts login tokens. */
+  /** Where the tokens are taken that it knows: by the API where omitted, which takes login tokens too. */
   audience?: "API" | "MCP";
 }
 
-/**
- * The tokens of one audience. Its methods throw CodedError UNAUTHENTICATED for an invalid token, UNAVAILABLE or
- * INTERNAL if the lookup fails.
- */
+/** The tokens of one audience. Its methods throw CodedError UNAUTHENTICATED for a bad token, UNAVAILABLE or INTERNAL when the look-up fails. */
 export class TokenLookUp {
   /** By a hash of their text. */
   readonly known = new KnownTokens();
@@ -116,20 +113,38 @@ export class TokenLookUp {
     const [row] = rows;
     if (!row) {
       this.known.forget(key);
+      if (query !== bySession) await this.#refuseOtherAudience(ip, values);
       throw refusal("The token has ended: it is unknown, expired or revoked. Sign in again.");
     }
     const claims = claimsOf(row, sessionId, this.#ofAgents);
     const tokenSha256 = row.token_id === null ? null : (values[0] as Buffer);
     const facts = { userId: row.viewer_id, sessionId: sessionId ?? null, tokenSha256 };
-    // A session without a row cannot be checked along with statements; and access refused for lack of a second factor
-    // can change at any moment.
+    // Without a row of its own a session cannot be asked about; and what is withheld ends at any moment.
     const isCheckable = (sessionId ?? tokenSha256) !== null && !row.second_factor_withholds;
     if (isCheckable) this.known.keep(key, { claims, facts, expiresAt });
     else this.known.forget(key);
     return { claims, facts, expiresAt };
   }
 
-  /** Determines the access of a reused token in the background. */
+  get #byAccessToken() {
+    return this.#ofAgents ? byAgentToken : byAccessToken;
+  }
+
+  /** A token that is valid elsewhere has not ended: tells its holder where it is taken. */
+  async #refuseOtherAudience(ip: string | undefined, values: unknown[]): Promise<void> {
+    const query = this.#ofAgents ? byAccessToken : byAgentToken;
+    const { rows } = await authentications
+      .run(partyOf(null, ip), () => this.#pool.query<AuthenticatedRow>({ ...query, values }))
+      .catch(lookUpFailed);
+    if (rows.length === 0) return;
+    throw refusal(
+      this.#ofAgents
+        ? "Agents need an access token for MCP: createAccessToken with audience: MCP."
+        : "This access token is for agents and accepted only at /mcp: create one with audience: API.",
+    );
+  }
+
+  /** Has the access of a token found that is used again, while nobody waits for it. */
   findAccess(key: string, known: KnownToken): void {
     const { userId, organizationId, scopes } = known.claims;
     this.known.keepAccess(key, known, null);
@@ -141,11 +156,11 @@ export class TokenLookUp {
         }),
       )
       .then(({ rows }) => this.known.keepAccess(key, known, toAccess(rows[0]!)))
-      // Without it, each statement determines the access by itself.
+      // Without it, each statement finds what it needs by itself.
       .catch(() => this.known.keepAccess(key, known, undefined));
   }
 
-  /** @param key cache key of the token */
+  /** @param key what the token is known by */
   async find(token: string, key: string, ip: string | undefined): Promise<Bearer> {
     if (this.#ofAgents && !token.startsWith(accessTokenPrefix))
       throw refusal("Agents need an access token for MCP: createAccessToken with audience: MCP.");
@@ -156,14 +171,14 @@ export class TokenLookUp {
       return this.#bearer(ip, bySession, values, key, { sessionId, expiresAt: exp });
     }
     if (!isAccessToken(token)) throw refusal("This access token is mistyped or incomplete.");
-    return this.#bearer(ip, this.#ofAgents ? byAgentToken : byAccessToken, [accessTokenSha256(token)], key);
+    return this.#bearer(ip, this.#byAccessToken, [accessTokenSha256(token)], key);
   }
 
-  /** Looks up a token again. */
+  /** Looks a token up that was looked up before. */
   async findAgain({ userId, sessionId, tokenSha256 }: TokenFacts, ip?: string): Promise<Claims> {
-    // Under a key that no header has, so that cached entries are kept.
+    // By no key that a header has: what is known of those stays.
     const found = tokenSha256
-      ? await this.#bearer(ip, byAccessToken, [tokenSha256], "")
+      ? await this.#bearer(ip, this.#byAccessToken, [tokenSha256], "")
       : await this.#bearer(ip, bySession, [userId, 0, sessionId, true, ip ?? null, null], "", {
           sessionId: sessionId ?? undefined,
         });
@@ -172,23 +187,20 @@ export class TokenLookUp {
   }
 }
 
-/**
- * A refusal by the database at this point is never the client's fault: an internal error, or UNAVAILABLE if the
- * database is unreachable or too slow.
- */
+/** Whatever the database refuses here, the caller did nothing wrong: an error of ours, UNAVAILABLE where it cannot be reached or takes too long. */
 function lookUpFailed(error: unknown): never {
   if (error instanceof CodedError) throw error;
-  // The driver's own errors, of a connection that is lost or cannot be established, have no code.
+  // The driver's own errors, of a connection that is lost or cannot be made, have no code.
   const known = isSqlError(error) ? error : new DatabaseConnectionError("08006", error);
   const coded = fromSqlError(known, new Map(), { signedIn: true });
   if (coded.code === "UNAVAILABLE") throw coded;
-  // A timeout is treated like an unresponsive server.
+  // It took too long, as where the server stands still: the same as one that does not answer.
   if (["57014", LOCK_NOT_AVAILABLE].includes(known.code))
     throw fromSqlError(new DatabaseConnectionError("08006", error), new Map(), { signedIn: true });
   throw internalError(error);
 }
 
-/** The token is invalid or has been revoked. */
+/** Says that a token is no longer, or never was, one of the service. */
 export function refusal(message: string): CodedError {
   return new CodedError("UNAUTHENTICATED", message);
 }

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
+import { withHosts } from "./databaseHosts.ts";
 import { bareAddress } from "./mailAddress.ts";
 import { missingPackages } from "./optionalPackages.ts";
 
@@ -73,7 +74,13 @@ function urlOf(...protocols: string[]) {
   };
 }
 
-function databaseUrl(text: string): string {
+function databaseUrl(given: string): string {
+  let text: string;
+  try {
+    text = withHosts(given);
+  } catch (error) {
+    throw new Refusal((error as Error).message);
+  }
   urlOf("postgres:", "postgresql:")(text);
   if (new URL(text).pathname.length < 2)
     throw new Refusal("must name a database, as in postgres://host/name");
@@ -191,7 +198,7 @@ export const settings = {
   DATABASE_URL: setting({
     defaultText: "the embedded database",
     description:
-      "Connection of a login that owns a PostgreSQL 18 database, which is then used instead of the embedded one; see docs/deployment.md.",
+      "Connection of a login that owns a PostgreSQL 18 database, which is then used instead of the embedded one; see docs/deployment.md. Several hosts with `target_session_attrs=read-write` stand for the one that is the primary; see docs/scaling.md.",
     parse: databaseUrl,
   }),
   DIRECT_DATABASE_URL: setting({

@@ -3,9 +3,12 @@
  * and a proxy without its upstream accepts everything and never answers. So each wait has a deadline on the client
  * side.
  */
-import { Client, type ClientConfig } from "pg";
+import { callbackify } from "node:util";
+import { Client, type ClientConfig, DatabaseError } from "pg";
+import { hostsOf } from "../base/databaseHosts.ts";
 import { startSpan } from "../tracing/spans.ts";
 import { workContext } from "../base/workContext.ts";
+import { primaryOf } from "./hosts.ts";
 import { startTiming, type StatementTiming, statementTimings } from "./timings.ts";
 import type { DatabaseValue } from "./databaseValue.ts";
 
@@ -52,7 +55,15 @@ export class NoAnswerError extends Error {
 
 /** Members of a client that the types of `pg` lack. */
 interface Inside {
-  connection: { stream: { bytesRead: number; destroy(error?: Error): void } };
+  host: string;
+  port: number;
+  connection: {
+    stream: { bytesRead: number; destroy(error?: Error): void };
+    on(
+      event: "parameterStatus",
+      listener: (message: { parameterName: string; parameterValue: string }) => void,
+    ): void;
+  };
 }
 
 /** The client of node-postgres, with timeouts for connecting, each response, and disconnecting. */
@@ -61,6 +72,7 @@ export class DatabaseClient extends Client {
   readonly #answerWithin: number;
   readonly #connectWithin: number;
   readonly #unnamed: boolean;
+  readonly #several: ReturnType<typeof hostsOf>;
   /** Whether a response is awaited, for how many milliseconds nothing was received, and the byte count until then. */
   #isBusy = false;
   #silence = 0;
@@ -70,13 +82,16 @@ export class DatabaseClient extends Client {
   #looking: NodeJS.Timeout | undefined;
 
   constructor(config: DatabaseClientConfig = {}) {
+    const several = hostsOf(config.connectionString ?? "");
     // The driver's own timeout also fires if the response has arrived but the event loop had no time to read it.
     super({
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       ...config,
+      ...(several && { connectionString: several.connectionString }),
       connectionTimeoutMillis: 0,
     });
+    this.#several = several;
     this.#answerWithin = config.answerWithin ?? 60_000;
     this.#connectWithin = config.connectWithin ?? CONNECT_MS;
     this.#unnamed = config.unnamed ?? false;
@@ -99,6 +114,39 @@ export class DatabaseClient extends Client {
   override connect(): Promise<DatabaseValue>;
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<DatabaseValue> | void {
+    const connected = this.#several ? this.#connectToPrimary(this.#several) : this.#open();
+    if (!callback) return connected;
+    callbackify(() => connected)(callback);
+  }
+
+  /** The hosts are asked which of them is the primary only if the last one that was is gone. */
+  async #connectToPrimary({
+    hosts,
+    connectionString,
+  }: NonNullable<ReturnType<typeof hostsOf>>): Promise<this> {
+    const primary = primaryOf(hosts);
+    const host = await primary.find(hosts, connectionString);
+    const inside = this as unknown as Inside;
+    inside.host = host.host;
+    inside.port = host.port;
+    let isStandby = false;
+    inside.connection.on("parameterStatus", ({ parameterName, parameterValue }) => {
+      if (parameterName === "in_hot_standby") isStandby = parameterValue === "on";
+    });
+    try {
+      await this.#open();
+    } catch (error) {
+      // A server that refuses the login is there; one that starts up or shuts down may have been replaced.
+      if (!(error instanceof DatabaseError) || error.code?.startsWith("57")) primary.forget(host);
+      throw error;
+    }
+    if (!isStandby) return this;
+    primary.forget(host);
+    await this.end();
+    throw new Error(`The host ${host.host}:${host.port} is a standby.`);
+  }
+
+  async #open(): Promise<this> {
     const late = () => this.#stream.destroy(new Error("The database did not take the connection in time."));
     const step = Math.min(LOOK_MS, this.#connectWithin);
     let left = this.#connectWithin;
@@ -113,11 +161,12 @@ export class DatabaseClient extends Client {
       isOver = true;
       clearTimeout(timer);
     };
-    if (!callback) return super.connect().finally(over);
-    super.connect((error: Error) => {
+    try {
+      await super.connect();
+      return this;
+    } finally {
       over();
-      callback(error);
-    });
+    }
   }
 
   get #stream() {

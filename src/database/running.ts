@@ -3,6 +3,7 @@ import { lstat, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "../base/config.ts";
 import { startEmbeddedPostgres, embeddedUrl } from "./embeddedServer.ts";
+import { primaryUrl } from "./hosts.ts";
 import { postmasterPort } from "./postmaster.ts";
 import { FolderInUse } from "../base/folderLock.ts";
 
@@ -11,7 +12,7 @@ import { FolderInUse } from "../base/folderLock.ts";
  * @throws Error with a message for the user if it is unreachable.
  */
 export async function withDatabase<T>(config: Config, work: (loginUrl: string) => Promise<T>): Promise<T> {
-  if (config.databaseUrl) return work(config.databaseUrl);
+  if (config.databaseUrl) return work(await primaryUrl(config.databaseUrl));
   const { dataDir, archive } = config;
   if (!(await lstat(join(dataDir, "postgres")).catch(() => undefined)))
     throw new Error(`There is no database in ${dataDir}: name the data folder of the service with DATA_DIR.`);

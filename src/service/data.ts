@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { exitCodes } from "../base/exitCodes.ts";
 import { migrate } from "../database/migrate.ts";
 import { openDatabase, requireMigrated, type Database } from "../database/open.ts";
+import { primaryUrl } from "../database/hosts.ts";
 import { onConnection } from "../database/onConnection.ts";
 import { requireOwnSessions } from "../database/ownSessions.ts";
 import { requirePooler, setRoleDefaults } from "../database/pooler.ts";
@@ -47,7 +48,7 @@ export async function prepareData(
     await requireOwnSessions(config.poolerUrl ? "DIRECT_DATABASE_URL" : "DATABASE_URL", config.databaseUrl);
   const { authenticatorUrl } = database;
   if (isFirst)
-    await migrate(database.loginUrl, {
+    await migrate(await primaryUrl(database.loginUrl), {
       authenticatorUrl,
       workerUrl: database.workerUrl,
       rolePrefix: config.rolePrefix,

@@ -1,0 +1,96 @@
+/** A primary that is killed, and a standby that takes its place, under a load whose answers are compared with what was written. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { withHosts } from "../../src/base/databaseHosts.ts";
+import { primaryUrl } from "../../src/database/hosts.ts";
+import { onConnection } from "../../src/database/onConnection.ts";
+import { signIn, startLoad } from "../harness/load.ts";
+import { startService, temporaryFolder } from "../harness/service.ts";
+import { promote, startReplication, type Replication } from "../harness/standbys.ts";
+import { until } from "../harness/until.ts";
+
+let servers: Replication;
+beforeAll(async () => {
+  servers = await startReplication(2);
+}, 90_000);
+afterAll(async () => {
+  await servers?.[Symbol.asyncDispose]();
+});
+
+test("the service finds the new primary, loses nothing that was acknowledged, and goes on", async () => {
+  const { primary, standbys } = servers;
+  // Acknowledged means that one standby has it as well.
+  await primary.sql("alter system set synchronous_standby_names = 'ANY 1 (*)'");
+  await primary.sql("select pg_reload_conf()");
+  await until(
+    () => primary.sql("select from pg_stat_replication where sync_state = 'quorum'"),
+    (found) => found.length === standbys.length,
+  );
+  const all = servers.url([...standbys, primary]);
+  expect(await primaryUrl(withHosts(all))).toBe(primary.url);
+  await using data = await temporaryFolder();
+  await using service = await startService({
+    env: { DATABASE_URL: all, DATA_DIR: data.path, DEMO: "1", LOG_LEVEL: "info" },
+  });
+  const { token, projectId } = await signIn(service.baseUrl);
+  const load = startLoad({
+    baseUrl: () => service.baseUrl,
+    token,
+    projectId,
+    clients: 4,
+    seed: 1,
+    persistent: true,
+    restMs: 5,
+  });
+  const answered = async (more: number) => {
+    const before = load.acknowledged.size;
+    await until(
+      () => load.acknowledged.size,
+      (created) => created >= before + more,
+      { withinMs: 60_000 },
+    );
+  };
+  await answered(20);
+  await servers.killPrimary();
+  const next = await promote(standbys);
+  await answered(20);
+  await load.stop();
+
+  expect(load.wrong).toEqual([]);
+  const kept = await next.sql<{ id: string; name: string }>("select id, name from app_public.leads");
+  const names = new Map(kept.map(({ id, name }) => [id, name]));
+  expect([...load.acknowledged].filter(([id, name]) => names.get(id) !== name)).toEqual([]);
+  await until(
+    () => service.get("/readyz"),
+    ({ status }) => status === 200,
+  );
+  // Background work goes on as well.
+  await until(
+    () => next.sql("select from pg_stat_activity where application_name = 'plat-worker-line'"),
+    (found) => found.length === 1,
+  );
+}, 120_000);
+
+test("a client takes no standby for the primary, and none of several hosts without being told how", async () => {
+  const [standby, other] = servers.standbys;
+  expect(() => withHosts(`postgres://plat@one:1,two:2/plat`)).toThrow(
+    /needs target_session_attrs=read-write/,
+  );
+  expect(withHosts("postgres://plat:a@one/plat")).toBe("postgres://plat:a@one/plat");
+  const url = withHosts(servers.url([servers.primary, standby!, other!]));
+  const asked = await onConnection(url, (client) =>
+    client.query<{ standby: boolean }>("select pg_is_in_recovery() as standby"),
+  );
+  expect(asked.rows).toEqual([{ standby: false }]);
+  const stillStandby = (
+    await Promise.all(
+      [standby!, other!].map(async (server) => ({
+        server,
+        row: (await server.sql<{ is: boolean }>("select pg_is_in_recovery() as is"))[0]!,
+      })),
+    )
+  ).filter(({ row }) => row.is);
+  const none = withHosts(servers.url([servers.primary, ...stillStandby.map(({ server }) => server)]));
+  await expect(onConnection(none, async () => {})).rejects.toThrow(
+    /^None of the hosts accepts writes \(127\.0\.0\.1:\d+: .*ECONNREFUSED.*; 127\.0\.0\.1:\d+: a standby\)\.$/,
+  );
+});
