@@ -113,6 +113,7 @@ export class TokenLookUp {
     const [row] = rows;
     if (!row) {
       this.known.forget(key);
+      if (query !== bySession) await this.#refuseOtherAudience(ip, values);
       throw refusal("The token has ended: it is unknown, expired or revoked. Sign in again.");
     }
     const claims = claimsOf(row, sessionId, this.#ofAgents);
@@ -123,6 +124,24 @@ export class TokenLookUp {
     if (isCheckable) this.known.keep(key, { claims, facts, expiresAt });
     else this.known.forget(key);
     return { claims, facts, expiresAt };
+  }
+
+  get #byAccessToken() {
+    return this.#ofAgents ? byAgentToken : byAccessToken;
+  }
+
+  /** A token that is valid elsewhere has not ended: tells its holder where it is taken. */
+  async #refuseOtherAudience(ip: string | undefined, values: unknown[]): Promise<void> {
+    const query = this.#ofAgents ? byAccessToken : byAgentToken;
+    const { rows } = await authentications
+      .run(partyOf(null, ip), () => this.#pool.query<AuthenticatedRow>({ ...query, values }))
+      .catch(lookUpFailed);
+    if (rows.length === 0) return;
+    throw refusal(
+      this.#ofAgents
+        ? "Agents need an access token for MCP: createAccessToken with audience: MCP."
+        : "This access token is for agents and accepted only at /mcp: create one with audience: API.",
+    );
   }
 
   /** Has the access of a token found that is used again, while nobody waits for it. */
@@ -152,14 +171,14 @@ export class TokenLookUp {
       return this.#bearer(ip, bySession, values, key, { sessionId, expiresAt: exp });
     }
     if (!isAccessToken(token)) throw refusal("This access token is mistyped or incomplete.");
-    return this.#bearer(ip, this.#ofAgents ? byAgentToken : byAccessToken, [accessTokenSha256(token)], key);
+    return this.#bearer(ip, this.#byAccessToken, [accessTokenSha256(token)], key);
   }
 
   /** Looks a token up that was looked up before. */
   async findAgain({ userId, sessionId, tokenSha256 }: TokenFacts, ip?: string): Promise<Claims> {
     // By no key that a header has: what is known of those stays.
     const found = tokenSha256
-      ? await this.#bearer(ip, byAccessToken, [tokenSha256], "")
+      ? await this.#bearer(ip, this.#byAccessToken, [tokenSha256], "")
       : await this.#bearer(ip, bySession, [userId, 0, sessionId, true, ip ?? null, null], "", {
           sessionId: sessionId ?? undefined,
         });

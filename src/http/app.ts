@@ -22,7 +22,7 @@ import { agentsOnly, mcp, protectedResource, type McpDeps } from "./mcp/endpoint
 import { jsonOnly } from "./mediaType.ts";
 import type { ApiNumbers, Metrics } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
-import { type Demo, portal } from "./portal.ts";
+import { type Demo, portal, type PortalDeps } from "./portal.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { rawBody } from "./rawBody.ts";
 import { requestId } from "./requestId.ts";
@@ -90,6 +90,8 @@ export interface AppDeps {
   readonly mcp?: McpDeps;
   /** Registered documents. Default: none. */
   readonly documents?: TrustedDocuments;
+  /** Served schema, for the reference as Markdown. Default: no such reference. */
+  readonly schema?: McpDeps["schema"];
   /** Demo users for signing in at the portal; never in production. Default: none. */
   readonly demo?: Demo;
   /** Run after authentication and before the body is read, in this order. */
@@ -97,6 +99,11 @@ export interface AppDeps {
   /** Run when `request.body` is the validated GraphQL request, in this order; includes idempotency. */
   readonly beforeGraphql?: readonly RequestHandler[];
 }
+
+const portalDeps = ({ config: { production }, schema, authenticate, demo }: AppDeps): PortalDeps => ({
+  demo: production ? undefined : demo,
+  reference: schema && { schema, authenticate, production },
+});
 
 /** Assembles the middlewares in the order in which they handle a request. Does not listen: see `listen.ts`. */
 export function createApp(deps: AppDeps): Express {
@@ -193,7 +200,7 @@ export function createApp(deps: AppDeps): Express {
   }))
     if (notices) app.all(path, onlyMethods("POST"), rawBody, inTurn(notices));
   app.use(jobConsole());
-  if (config.explorer) app.use(portal(config.production ? undefined : deps.demo));
+  if (config.explorer) app.use(portal(portalDeps(deps)));
   app.use(notFound, refuse(deps.languageOfUser));
   return app;
 }

@@ -7,9 +7,14 @@ import { Router, type Request, type RequestHandler, type Response } from "expres
 import { hasCurrent } from "./entityTags.ts";
 import { inTurn } from "./inTurn.ts";
 import { onlyMethods } from "./onlyMethods.ts";
-import { guidePage } from "./portal/documents.ts";
+import type { GraphQLSchema } from "postgraphile/graphql";
+import { type Authenticate, authentication } from "./authentication.ts";
+import { CodedError } from "../base/errors.ts";
+import { guidePage, guideText, textForAgents } from "./portal/documents.ts";
 import { readFacts } from "./portal/facts.ts";
 import { explorerMain, homeMain, referenceMain, salesFloorMain } from "./portal/mains.ts";
+import { domains, MarkdownReference } from "./portal/reference.ts";
+import { requestState } from "./requestState.ts";
 import { page, policyOf, type PortalPage } from "./portal/shell.ts";
 
 /** Somebody of the demo, as whom its visitors sign in with one click. */
@@ -36,6 +41,7 @@ const assets: Readonly<Record<string, string>> = {
   "reference.js": "text/javascript",
   "explorer.js": "text/javascript",
   "editor.js": "text/javascript",
+  "entries.js": "text/javascript",
   "salesFloor.js": "text/javascript",
   "portal.css": "text/css",
   "icon.svg": "image/svg+xml",
@@ -78,12 +84,35 @@ function send(request: Request, response: Response, { type, etag, plain, compres
   response.end(request.method === "HEAD" ? undefined : body);
 }
 
+/** What the pages are made for. */
+export interface PortalDeps {
+  /** As whom visitors may sign in with one click; nobody where omitted. */
+  demo?: Demo | undefined;
+  /** The served schema, as Markdown for whoever may read it; without it, nobody is given it so. */
+  reference?: {
+    schema: () => PromiseLike<GraphQLSchema> | GraphQLSchema;
+    authenticate: Authenticate;
+    /** Whether it is for signed-in viewers only. */
+    production: boolean;
+  };
+}
+
+/** Lets through whoever may ask the schema of the endpoint, too. */
+const readersOfSchema: RequestHandler<{ name?: string }> = (request, response, next) => {
+  if (!requestState(request as Request).schemaIsOpen)
+    throw new CodedError(
+      "UNAUTHENTICATED",
+      'Sign in first: send the header "Authorization: Bearer <token>".',
+    );
+  response.vary("Authorization");
+  next();
+};
+
 /**
- * The pages at `/`: guides, reference, explorer, and the demo's sales floor. All of them come from this server, and none holds data:
- * what somebody sees there, the API gives them.
- * @param demo as whom visitors may sign in with one click; nobody where omitted.
+ * The pages at `/`: guides, reference, explorer, and the demo's sales floor; guides and reference are also Markdown. All of them come from
+ * this server, and none holds data: what somebody sees there, the API gives them.
  */
-export function portal(demo?: Demo): Router {
+export function portal({ demo, reference }: PortalDeps): Router {
   const router = Router({ strict: true, caseSensitive: true });
   const texts = new Map<string, Promise<Kept | undefined>>();
   /** Serves what `make` gives, which is made when it is asked for the first time. */
@@ -102,6 +131,8 @@ export function portal(demo?: Demo): Router {
     });
   const get = onlyMethods("GET", "HEAD") as RequestHandler<{ name?: string }>;
   const html = (text: string | undefined) => (text === undefined ? undefined : keep("text/html", text));
+  const markdown = (text: string | undefined) =>
+    text === undefined ? undefined : keep("text/markdown", text);
   const file = (name: string) => readFile(join(import.meta.dirname, "portal/assets", name), "utf8");
 
   for (const one of pages)
@@ -118,8 +149,33 @@ export function portal(demo?: Demo): Router {
   router.all(
     "/guides/:name",
     get,
-    serve(async (name) => html(await guidePage(name))),
+    serve(async (name) =>
+      name.endsWith(".md") ? markdown(await guideText(name.slice(0, -3))) : html(await guidePage(name)),
+    ),
   );
+  router.all(
+    "/guides.md",
+    get,
+    serve(async () => markdown(await guideText(""))),
+  );
+  router.all(
+    "/llms.txt",
+    get,
+    serve(async () => keep("text/plain", await textForAgents(reference ? domains : []))),
+  );
+  if (reference) {
+    const { schema, authenticate, production } = reference;
+    let made: Promise<MarkdownReference> | undefined;
+    const make = async () => new MarkdownReference(await schema(), await readFacts());
+    const serveText = (prefix: string) =>
+      serve(async (name) => markdown((await (made ??= make())).text(prefix + name)));
+    const readers = [get, authentication(authenticate, production), readersOfSchema] as RequestHandler<{
+      name?: string;
+    }>[];
+    router.all("/reference.md", ...readers, serveText(""));
+    router.all("/reference/:name.md", ...readers, serveText(""));
+    router.all("/reference/domains/:name.md", ...readers, serveText("domains/"));
+  }
   router.all(
     "/portal/facts.json",
     get,

@@ -140,6 +140,7 @@ export interface Graphql {
     | "calendars"
     | "consent"
     | "mcp"
+    | "schema"
     | "languageOfUser"
   > & { live: Live };
   /** Ends event streams, and refuses others. */
@@ -417,6 +418,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
           only: trustedDocumentsOnly,
         }),
         ...pagesOf(options, { pool, pages, addresses, integrations }),
+        schema: () => pgl.getSchema(),
         // What is not registered is asked by nobody then, agents included.
         ...(!trustedDocumentsOnly && {
           mcp: {

@@ -86,13 +86,20 @@ test("a token is taken where it was made for, and nowhere else", async () => {
   const ofApi = await tokenOf(world.owen, { audience: "API" });
   const viewer = "{ viewer { id } }";
   expect((await world.person(ofApi).ask(viewer)).data).toEqual({ viewer: { id: world.owen.id } });
-  expect((await world.person(ofAgents).ask(viewer)).status).toBe(401);
+  const atApi = await world.person(ofAgents).ask(viewer);
+  expect(atApi.status).toBe(401);
+  expect(atApi.errors![0]!.message).toMatch(/^This access token is for agents/);
   // One process that knows it from /mcp does not take it either.
   await connect(ofAgents);
   expect((await world.person(ofAgents).ask(viewer)).status).toBe(401);
-  for (const token of [ofApi, world.owen.token!, `${ofAgents.slice(0, -1)}x`]) {
+  for (const [token, message] of [
+    [ofApi, /audience: MCP/],
+    [world.owen.token!, /audience: MCP/],
+    [`${ofAgents.slice(0, -1)}x`, /mistyped/],
+  ] as const) {
     const refused = await post({ authorization: `Bearer ${token}` });
     expect(refused.status).toBe(401);
+    expect(await refused.text()).toMatch(message);
     expect(refused.headers.get("www-authenticate")).toContain('error="invalid_token"');
   }
   const visitor = await post({});

@@ -1,12 +1,18 @@
 import { once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
 import { Agent } from "node:https";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import pino from "pino";
+import { buildSchema } from "postgraphile/graphql";
 import { createMetrics } from "../../src/http/metrics.ts";
 import { openMonitoring, startMonitoring } from "../../src/http/monitoring.ts";
+import { repository } from "../../src/http/portal/documents.ts";
+import { readFacts } from "../../src/http/portal/facts.ts";
+import { MarkdownReference } from "../../src/http/portal/reference.ts";
 import { Readiness } from "../../src/monitoring/readiness.ts";
-import { startServer } from "./server.ts";
+import { startServer, tokens } from "./server.ts";
 
 const get = { method: "GET", headers: { accept: "text/html" } };
 
@@ -25,9 +31,9 @@ test("the pages of the portal and all that they load come from this server, and 
     const edited = path === "/explorer" ? " style-src-attr 'unsafe-inline';" : "";
     expect(policy.replace(edited, "")).not.toMatch(/https?:|unsafe|sha256|\*/);
     expect(page.text).not.toMatch(/<script(?![^>]* src=)|<style| style=| on[a-z]+="/);
-    const loaded = [...page.text.matchAll(/<(?:script|link)[^>]*(?:src|href)="([^"]+)"/g)].map(
-      ([, to]) => to!,
-    );
+    const loaded = [
+      ...page.text.matchAll(/<(?:script|link(?! rel="alternate"))[^>]*(?:src|href)="([^"]+)"/g),
+    ].map(([, to]) => to!);
     expect(loaded.length).toBeGreaterThan(2);
     for (const address of loaded) await expectAsset(server, address);
   }
@@ -94,9 +100,99 @@ test("paths beside the files of the portal are not served", async () => {
   }
 });
 
+/** Where the links of a Markdown text lead, without those within it. */
+const linksOf = (text: string): string[] =>
+  [...text.replaceAll(/^```[\s\S]*?^```$/gm, "").matchAll(/\]\((?<to>[^)\s]+)\)/g)].map(({ groups }) =>
+    groups!.to!.replace(/(?<!^)#.*/, ""),
+  );
+
+test("from /llms.txt, links lead to every guide and to the reference as Markdown, and none to nowhere", async () => {
+  await using server = await startServer();
+  const read = new Set<string>();
+  for (const waiting = ["/llms.txt"]; waiting.length > 0;) {
+    const path = waiting.pop()!;
+    if (read.has(path)) continue;
+    read.add(path);
+    const answer = await server.send({ method: "GET", path });
+    expect([path, answer.status]).toEqual([path, 200]);
+    expect([path, answer.headers["content-type"]]).toEqual([
+      path,
+      path === "/llms.txt" ? "text/plain; charset=utf-8" : "text/markdown; charset=utf-8",
+    ]);
+    const links = linksOf(answer.text).filter((to) => !/^(?:https:|#)/.test(to));
+    expect([path, links.filter((to) => !/^\/.*\.md$/.test(to))]).toEqual([path, []]);
+    waiting.push(...links);
+  }
+  const guides = (await readdir(join(repository, "docs"))).filter((name) => name.endsWith(".md"));
+  const unread = guides.filter((name) => name !== "README.md" && !read.has(`/guides/${name}`));
+  expect(unread).toEqual([]);
+  for (const path of ["/reference/domains/leads.md", "/reference/createLead.md", "/reference/Tier.md"])
+    expect(read).toContain(path);
+  const page = await server.send({ ...get, path: "/guides/errors" });
+  expect(page.text).toMatch('<link rel="alternate" type="text/markdown" href="/guides/errors.md">');
+});
+
+test("the reference as Markdown says of an operation what the page says, and all of its links lead somewhere", async () => {
+  const schema = buildSchema(await readFile(join(repository, "schema.graphql"), "utf8"));
+  const reference = new MarkdownReference(schema, await readFacts());
+  const lead = reference.text("createLead")!;
+  expect(lead).toMatch(/^# createLead\n\nMutation, Leads\.\n/);
+  expect(lead).toMatch(/## Permissions\n\n- `lead\.read`, `lead\.write`/);
+  expect(lead).toMatch("- `projectId` [`ID!`](/reference/ID.md): ");
+  expect(lead).toMatch(/## Errors\n\n`BAD_USER_INPUT`, .*`IDEMPOTENCY_MISMATCH`/);
+  expect(lead).toMatch(/^\| NEW \| COLD, CONTACTED, /m);
+  expect(lead).toMatch(/### Refused: the lead is there already[^]*Answer:[^]*"CONFLICT"/);
+  expect(lead).toMatch("Causes `lead.created`");
+  // A query and a subscription have this name.
+  expect(reference.text("events")).toMatch(/^Query, [^]*^Subscription, /m);
+  const operations = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
+  const names = [
+    ...Object.keys(schema.getTypeMap()).filter((name) => !/^__|^(?:Query|Mutation|Subscription)$/.test(name)),
+    ...operations.flatMap((type) => Object.keys(type!.getFields())),
+  ];
+  const domains = linksOf(reference.text("")!)
+    .filter((to) => to.startsWith("/reference/domains/"))
+    .map((to) => to.slice("/reference/".length, -".md".length));
+  const broken = ["", ...domains, ...names].flatMap((path) =>
+    linksOf(reference.text(path) ?? "](/reference/nothing)").filter(
+      (to) =>
+        to.startsWith("/reference/") && reference.text(to.slice("/reference/".length, -".md".length)) == null,
+    ),
+  );
+  expect(broken).toEqual([]);
+  expect([reference.text("nothing"), reference.text("__Type")]).toEqual([undefined, undefined]);
+});
+
+test("where strangers may not ask the schema, they are not given it as Markdown either", async () => {
+  await using server = await startServer({ production: true, explorer: true });
+  const paths = ["/reference.md", "/reference/createLead.md", "/reference/domains/leads.md"];
+  const read = (path: string, token?: string) =>
+    server.send({ method: "GET", path, headers: token ? { authorization: `Bearer ${token}` } : {} });
+  for (const path of paths) expect([path, (await read(path, tokens.good)).status]).toEqual([path, 200]);
+  // Also what was made for somebody else, and what does not exist.
+  for (const path of [...paths, "/reference/Nothing.md"]) {
+    const { status, json } = await read(path);
+    expect([path, status, json.errors[0].extensions.code]).toEqual([path, 401, "UNAUTHENTICATED"]);
+  }
+  expect((await read("/reference.md", "unknown")).status).toBe(401);
+  expect((await read("/reference/Nothing.md", tokens.good)).status).toBe(404);
+  // Of the reference, it names the domains alone.
+  const { status, text } = await read("/llms.txt");
+  const named = linksOf(text).filter((to) => !/^\/(?:guides\/|reference\.md|reference\/domains\/)/.test(to));
+  expect([status, named]).toEqual([200, []]);
+});
+
 test("switched off, there is neither page nor file", async () => {
   await using server = await startServer({ explorer: false });
-  for (const path of [...portalPages, "/portal/portal.js", "/portal/demo.json", "/portal/facts.json"])
+  for (const path of [
+    ...portalPages,
+    "/portal/portal.js",
+    "/portal/demo.json",
+    "/portal/facts.json",
+    "/llms.txt",
+    "/guides/errors.md",
+    "/reference.md",
+  ])
     expect((await server.send({ method: "GET", path })).status).toBe(404);
 });
 

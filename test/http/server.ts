@@ -149,6 +149,7 @@ export async function startServer(
     log,
     pgl: { createServ: (grafserv) => grafserv({ schema, preset }) as never },
     authenticate,
+    schema: () => schema,
     constraintMessages: new Map(),
     ...rest,
   });

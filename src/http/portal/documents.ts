@@ -79,6 +79,89 @@ export function render(file: string, text: string, pages: ReadonlyMap<string, st
   return { title, html, parts };
 }
 
+/** Where the same is as Markdown: `/guides/errors.md#codes`. */
+const asMarkdown = (to: string): string => (to.startsWith("/") ? to.replace(/(?=#|$)/, ".md") : to);
+
+/** A document with its links as they are served: to Markdown. Of what is not served, the words stay. */
+export function withServedLinks(file: string, text: string, pages: ReadonlyMap<string, string>): string {
+  const link = /!?\[(?<words>(?:[^[\]]|\[[^\]]*\])*)\]\((?<href>[^)\s]+)\)/g;
+  return text
+    .split(/(^```[\s\S]*?^```$)/m)
+    .map((part, index) =>
+      index % 2 === 1
+        ? part
+        : part.replaceAll(link, (_, words: string, href: string) => {
+            const to = linkFrom(file, href, pages);
+            return to ? `[${words}](${asMarkdown(to)})` : words;
+          }),
+    )
+    .join("");
+}
+
+/** A guide by its name as Markdown, the list of all where the name is empty; undefined where there is none. */
+export async function guideText(name: string): Promise<string | undefined> {
+  const files = await guideFiles();
+  const file = name === "" ? "docs/README.md" : files.get(name);
+  if (!file) return undefined;
+  const pages = new Map([...files].map(([one, path]) => [path, one]));
+  return withServedLinks(file, await readFile(join(repository, file), "utf8"), pages);
+}
+
+/** What a document says first, in a sentence or two. */
+function beginningOf(text: string): string {
+  const paragraph = text.split(/\n{2,}/).find((part) => /^[A-Z`*[]/.test(part)) ?? "";
+  const plain = paragraph.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll(/\s*\n\s*/g, " ");
+  return (/^.*?[.:](?= [A-Z]|$)/.exec(plain)?.[0] ?? plain).replace(/:$/, ".");
+}
+
+/**
+ * `/llms.txt`: what a program that reads text should know of the service, and where it goes on (llmstxt.org). Made from the documents.
+ * @param reference where the reference is as Markdown; none where it is not served
+ */
+export async function textForAgents(reference: readonly { name: string; path: string }[]): Promise<string> {
+  const files = await guideFiles();
+  const pages = new Map([...files].map(([one, path]) => [path, one]));
+  const read = (file: string) => readFile(join(repository, file), "utf8");
+  const readme = await read("README.md");
+  const [, ...parts] = (await read("docs/README.md")).split(/^## /m);
+  const listed = new Set<string>();
+  const linesOf = async (part: string) => {
+    const found = [...part.matchAll(/\]\(([^)#]+)\)/g)].map(([, href]) => posix.join("docs", href!));
+    const fresh = found.filter((file) => pages.has(file) && !listed.has(file) && listed.add(file));
+    return Promise.all(
+      fresh.map(async (file) => {
+        const text = await read(file);
+        const title = /^# (.*)$/m.exec(text)?.[1] ?? file;
+        return `- [${title}](/guides/${pages.get(file)}.md): ${beginningOf(text)}`;
+      }),
+    );
+  };
+  const forCallers = await linesOf(parts[0] ?? "");
+  const forOthers: string[] = [];
+  for (const part of parts.slice(1)) forOthers.push(...(await linesOf(part)));
+  return [
+    "# Plat",
+    `> ${beginningOf(readme)}`,
+    "Operations are `POST /graphql` with `Authorization: Bearer TOKEN`; agents use `POST /mcp`. Guides and reference pages are Markdown at their addresses with `.md` added.",
+    "## Guides",
+    forCallers.join("\n"),
+    ...(reference.length > 0
+      ? [
+          "## Reference",
+          [
+            "- [Overview](/reference.md): domains, and what is deprecated.",
+            ...reference.map(
+              ({ name, path }) => `- [${name}](${path}): queries, mutations and types of this domain.`,
+            ),
+          ].join("\n"),
+        ]
+      : []),
+    "## Optional",
+    forOthers.join("\n"),
+    "",
+  ].join("\n\n");
+}
+
 /** The page of a guide by its name, that of all guides where the name is empty; undefined where there is none. */
 export async function guidePage(name: string): Promise<string | undefined> {
   const files = await guideFiles();
@@ -100,6 +183,7 @@ export async function guidePage(name: string): Promise<string | undefined> {
   return page({
     path: name === "" ? "/guides" : `/guides/${name}`,
     title: name === "" ? "Guides" : title,
+    markdown: name === "" ? "/guides.md" : `/guides/${name}.md`,
     main: `<div class="guide"><article>${more}${html}</article>${onThisPage}</div>`,
   });
 }

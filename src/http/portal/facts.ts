@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { repository } from "./documents.ts";
 import { examples, type Example } from "./examples.ts";
 
-interface Facts {
+export interface Facts {
   /** By mutation; Markdown. */
   permissions: Record<string, string[]>;
   /** By what has the state: the steps by hand and by the service. */

@@ -37,10 +37,12 @@ export interface PortalPage {
   script?: string;
   /** Whether it takes the width of the window. */
   wide?: boolean;
+  /** Where the same is as Markdown. */
+  markdown?: string;
 }
 
 /** The whole page. It holds no data of anybody: whoever opens it signs in, and the API decides what they see. */
-export function page({ path, title, main, script, wide = false }: PortalPage): string {
+export function page({ path, title, main, script, wide = false, markdown }: PortalPage): string {
   const links = ways.map(([to, name]) => {
     const isHere = to === "/" ? path === "/" : path === to || path.startsWith(`${to}/`);
     return `<li><a href="${to}"${isHere ? ' aria-current="page"' : ""}${to === "/" ? ' class="brand"' : ""}>${name}</a></li>`;
@@ -50,6 +52,7 @@ export function page({ path, title, main, script, wide = false }: PortalPage): s
     '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">',
     `<meta name="robots" content="noindex"><title>${escapeHtml(title)}${path === "/" ? "" : " · Plat"}</title>`,
     '<link rel="icon" href="/portal/icon.svg"><link rel="stylesheet" href="/portal/portal.css">',
+    ...(markdown ? [`<link rel="alternate" type="text/markdown" href="${markdown}">`] : []),
     `<script type="module" src="/portal/${script ?? "portal.js"}"></script></head><body>`,
     '<a class="skip" href="#main">To the content</a>',
     `<header><nav aria-label="Pages"><ul>${links.join("")}</ul></nav><div id="account"></div></header>`,

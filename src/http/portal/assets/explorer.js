@@ -2,8 +2,9 @@
 /** The explorer: an operation, its variables and headers, its answer and what it cost, and the events that happen meanwhile. */
 import { known } from "./portal.js";
 import { createEditor, operationsOf } from "./editor.js";
+import { domainNames } from "./entries.js";
 import { followSession, showEvent } from "./feed.js";
-import { domainNames, readFacts, readSchema } from "./schema.js";
+import { readFacts, readSchema } from "./schema.js";
 import { act, ask, element, Refused, session, tell } from "./session.js";
 import { codeFor } from "./snippets.js";
 

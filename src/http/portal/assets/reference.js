@@ -1,7 +1,8 @@
 // @ts-check
 /** The reference: what the service says of its schema, with permissions, states and examples of the guides. */
 import { known as signedIn } from "./portal.js";
-import { domainNames, domainOf, named, readFacts, readSchema, written } from "./schema.js";
+import { codesOf, domainNames, domainOf, named, stateNameOf, written } from "./entries.js";
+import { readFacts, readSchema } from "./schema.js";
 import { element, Refused, session } from "./session.js";
 import { codeFor } from "./snippets.js";
 import { stateDiagram } from "./stateDiagram.js";
@@ -170,40 +171,6 @@ function members(title, values) {
   ];
 }
 
-/** Codes that an operation can be refused with, from what it takes. @param {Entry} one */
-function codesOf({ kind, name, about }) {
-  const input = about.args?.find((/** @type {any} */ arg) => arg.name === "input");
-  const fields = input ? (entries.get(`type.${named(input.type)}`)?.about.inputFields ?? []) : about.args;
-  const has = (/** @type {string} */ field) => fields.some((/** @type {any} */ one) => one.name === field);
-  const takes = facts.permissions[name];
-  const isOpen = takes?.every((/** @type {string} */ one) => one === "nothing");
-  const machine = stateNameOf(about);
-  return [
-    ...(fields.length ? ["BAD_USER_INPUT"] : []),
-    ...(kind === "mutation" && !isOpen ? ["UNAUTHENTICATED", "FORBIDDEN"] : []),
-    ...(kind === "mutation" && fields.some((/** @type {any} */ one) => /^id$|Id$/.test(one.name))
-      ? ["NOT_FOUND"]
-      : []),
-    ...(kind === "mutation" ? ["CONFLICT"] : []),
-    ...(kind === "mutation" && machine && has("status") ? ["INVALID_TRANSITION"] : []),
-    ...(has("unitId") || has("lotId") ? (kind === "mutation" ? ["INVENTORY_UNAVAILABLE"] : []) : []),
-    ...(has("expectedVersion") ? ["VERSION_MISMATCH"] : []),
-    ...(has("idempotencyKey") ? ["IDEMPOTENCY_MISMATCH"] : []),
-    ...(kind === "query" ? ["LIMIT_EXCEEDED"] : []),
-    "RATE_LIMITED",
-  ].filter((code) => facts.errors.some((/** @type {any} */ one) => one.code === code));
-}
-
-/** The state machine of what an operation answers, or of a type. @param {any} about */
-function stateNameOf(about) {
-  const name = about.type ? named(about.type) : about.name;
-  const words = name.replaceAll(
-    /(?<=[a-z])[A-Z]/g,
-    (/** @type {string} */ letter) => ` ${letter.toLowerCase()}`,
-  );
-  return Object.hasOwn(facts.states, words) ? words : undefined;
-}
-
 /** @param {any} example */
 function exampleParts(example) {
   const answer = example.answer && JSON.stringify(example.answer, null, 2);
@@ -232,7 +199,7 @@ function exampleParts(example) {
 function showEntry(one) {
   const { kind, name, about, domain } = one;
   const examples = facts.examples.filter((/** @type {any} */ example) => example.about.includes(name));
-  const machine = stateNameOf(about);
+  const machine = stateNameOf(about, facts.states);
   const takes = facts.permissions[name];
   const isOperation = kind !== "type";
   entry.replaceChildren(
@@ -276,7 +243,7 @@ function showEntry(one) {
           element(
             "p",
             {},
-            ...codesOf(one).flatMap((code, index) => [
+            ...codesOf(one, inputFieldsOf(about), facts).flatMap((code, index) => [
               index ? ", " : "",
               element("a", { href: "#errors" }, element("code", {}, code)),
             ]),
@@ -292,13 +259,14 @@ function showEntry(one) {
   document.title = `${name} · Plat`;
 }
 
+/** The input of an operation. @param {any} about */
+const inputTypeOf = (about) =>
+  named(about.args?.find((/** @type {any} */ arg) => arg.name === "input")?.type ?? {});
+const inputFieldsOf = (/** @type {any} */ about) =>
+  entries.get(`type.${inputTypeOf(about)}`)?.about.inputFields;
+
 /** The members of its input, so that nobody has to follow the link. @param {any} about */
-function inputOf(about) {
-  const input = about.args.find((/** @type {any} */ arg) => arg.name === "input");
-  return input
-    ? members(`Members of ${named(input.type)}`, entries.get(`type.${named(input.type)}`)?.about.inputFields)
-    : [];
-}
+const inputOf = (about) => members(`Members of ${inputTypeOf(about)}`, inputFieldsOf(about));
 
 /** @param {string} name */
 function usedBy(name) {

@@ -1,0 +1,88 @@
+// @ts-check
+/** What the reference says of operations and types, as a page and as Markdown: nothing here needs a browser. */
+
+/** @param {any} type `[Lead!]!` */
+export const written = (type) =>
+  type.kind === "NON_NULL"
+    ? `${written(type.ofType)}!`
+    : type.kind === "LIST"
+      ? `[${written(type.ofType)}]`
+      : type.name;
+
+/** The type within lists and the like. @param {any} type @returns {string} */
+export const named = (type) => (type.ofType ? named(type.ofType) : type.name);
+
+/** The first that a name matches says where it belongs. @type {[string, RegExp][]} */
+const domains = [
+  ["Webhooks and events", /webhook|event|subscription|changed/i],
+  ["Workflows", /workflow|generation|escalation|tracker/i],
+  ["Reports and exports", /report|export|portfolio/i],
+  ["Integrations", /integration/i],
+  ["Jobs", /jobs?$|jobtask|pausetask|resumetask/i],
+  ["Agreements", /agreement|signing|signer/i],
+  ["Payments", /payment|processor|charge|deposit|refund|card/i],
+  ["Personalizations", /personalization|spec(category|element|option)/i],
+  ["Deals", /reservation|offer|negotiation|fallout|unitholds?|promotion|lease/i],
+  ["Buyers", /buyer|contact$|contacts|person$/i],
+  ["Leads", /lead|task|appointment|phonecall|agent|contactmessage|openhouse/i],
+  ["Inventory", /unit|lot|floorplan|siteplan|elevation|plans|inventory/i],
+  ["Projects", /project|salesoffice|city|testimonial/i],
+  ["Organizations", /organization|member|invite/i],
+  ["Accounts", /.*/],
+];
+/** @param {string} name */
+export const domainOf = (name) => /** @type {string} */ (domains.find(([, names]) => names.test(name))?.[0]);
+export const domainNames = [
+  "Projects",
+  "Inventory",
+  "Leads",
+  "Buyers",
+  "Deals",
+  "Payments",
+  "Personalizations",
+  "Agreements",
+  "Workflows",
+  "Reports and exports",
+  "Webhooks and events",
+  "Integrations",
+  "Organizations",
+  "Accounts",
+  "Jobs",
+];
+
+/**
+ * Codes that an operation can be refused with, from what it takes.
+ * @param {{ kind: string, name: string, about: any }} operation
+ * @param {readonly { name: string }[] | undefined} inputFields those of its argument `input`, where it has one
+ * @param {{ permissions: Record<string, string[]>, states: object, errors: readonly { code: string }[] }} facts
+ */
+export function codesOf({ kind, name, about }, inputFields, facts) {
+  const isMutation = kind === "mutation";
+  const fields = inputFields ?? about.args;
+  const has = (/** @type {string} */ field) => fields.some((/** @type {any} */ one) => one.name === field);
+  const isOpen = facts.permissions[name]?.every((one) => one === "nothing");
+  return [
+    ...(fields.length ? ["BAD_USER_INPUT"] : []),
+    ...(isMutation && !isOpen ? ["UNAUTHENTICATED", "FORBIDDEN"] : []),
+    ...(isMutation && fields.some((/** @type {any} */ one) => /^id$|Id$/.test(one.name))
+      ? ["NOT_FOUND"]
+      : []),
+    ...(isMutation ? ["CONFLICT"] : []),
+    ...(isMutation && stateNameOf(about, facts.states) && has("status") ? ["INVALID_TRANSITION"] : []),
+    ...(isMutation && (has("unitId") || has("lotId")) ? ["INVENTORY_UNAVAILABLE"] : []),
+    ...(has("expectedVersion") ? ["VERSION_MISMATCH"] : []),
+    ...(has("idempotencyKey") ? ["IDEMPOTENCY_MISMATCH"] : []),
+    ...(kind === "query" ? ["LIMIT_EXCEEDED"] : []),
+    "RATE_LIMITED",
+  ].filter((code) => facts.errors.some((one) => one.code === code));
+}
+
+/** The state machine of what an operation answers, or of a type. @param {any} about @param {object} states */
+export function stateNameOf(about, states) {
+  const name = about.type ? named(about.type) : about.name;
+  const words = name.replaceAll(
+    /(?<=[a-z])[A-Z]/g,
+    (/** @type {string} */ letter) => ` ${letter.toLowerCase()}`,
+  );
+  return Object.hasOwn(states, words) ? words : undefined;
+}
