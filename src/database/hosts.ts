@@ -19,7 +19,7 @@ class Primary {
   #finding: Promise<Host> | undefined;
   /** How to disconnect clients, and the hosts that they are connected to. */
   readonly #clients = new Map<() => void, Host>();
-  #watching: NodeJS.Timeout | undefined;
+  #isWatching = false;
 
   constructor(hosts: readonly Host[]) {
     this.#hosts = hosts;
@@ -44,7 +44,7 @@ class Primary {
    */
   joined(host: Host, connectionString: string, leave: () => void): () => void {
     this.#clients.set(leave, host);
-    this.#watching ??= this.#watchLater(connectionString);
+    if (!this.#isWatching) void this.#watch(connectionString);
     return () => void this.#clients.delete(leave);
   }
 
@@ -74,22 +74,18 @@ class Primary {
     return latest.host;
   }
 
-  #watchLater(connectionString: string): NodeJS.Timeout {
-    return setTimeout(() => {
-      this.#watch(connectionString)
-        .finally(() => {
-          this.#watching = this.#clients.size > 0 ? this.#watchLater(connectionString) : undefined;
-        })
-        .catch(() => {});
-    }, WATCH_MS).unref();
-  }
-
+  /** Asks as long as a client is connected. */
   async #watch(connectionString: string): Promise<void> {
-    const before = this.#timeline;
-    const primary = this.#choose(await this.#ask(connectionString));
-    if (!primary || this.#timeline === before) return;
-    this.#known = primary;
-    for (const [leave, host] of this.#clients) if (host !== primary) leave();
+    this.#isWatching = true;
+    while (this.#clients.size > 0) {
+      await pause(WATCH_MS, undefined, { ref: false });
+      const before = this.#timeline;
+      const primary = this.#choose(await this.#ask(connectionString));
+      if (!primary || this.#timeline === before) continue;
+      this.#known = primary;
+      for (const [leave, host] of this.#clients) if (host !== primary) leave();
+    }
+    this.#isWatching = false;
   }
 }
 
