@@ -44,7 +44,7 @@ class Primary {
    */
   joined(host: Host, connectionString: string, leave: () => void): () => void {
     this.#clients.set(leave, host);
-    if (!this.#isWatching) void this.#watch(connectionString);
+    if (!this.#isWatching) this.#watch(connectionString).catch(() => {});
     return () => void this.#clients.delete(leave);
   }
 
