@@ -3,24 +3,25 @@ import { eventLoopShare } from "./semaphores.ts";
 import { FairSemaphore, type Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
 
-/** Milliseconds that this thread has computed: on a busy machine a piece takes longer, which is not its fault. */
+/**
+ * CPU time of this thread in milliseconds: on a busy machine a piece of work takes longer, which should not count.
+ */
 function cpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 }
 
 /**
- * A scheduler for long pieces of work on the event loop, such as planning a document or turning many rows into an answer, during
- * which nobody else is served. They run one at a time, fairly by party, and a token bucket keeps them within a share of the
- * time.
+ * Scheduler for CPU-heavy work on the event loop, such as planning a document or serializing many rows, which blocks
+ * everything else. Pieces run one at a time, fairly by party, and a token bucket limits them to a share of the time.
  */
 export class EventLoop {
   readonly #semaphore = new FairSemaphore({ capacity: 1 });
-  /** Milliseconds in the bucket; negative while the time for what was done is not over yet. */
+  /** Milliseconds in the bucket; negative until the time for past work has elapsed. */
   #tokens: number = eventLoopShare.burstMs;
   #at = performance.now();
 
-  /** Runs a piece of work that does not wait for anything. */
+  /** Runs a synchronous piece of work. */
   async run<T>(party: Party, work: () => T): Promise<T> {
     const release = await this.#semaphore.acquire(party);
     const began = cpuMs();
@@ -31,7 +32,7 @@ export class EventLoop {
     }
   }
 
-  /** Waits until the piece may run; what the caller does next, without waiting for anything, is the piece of work. */
+  /** Waits until the piece may run; the synchronous code after it is the piece of work. */
   async ready(party: Party): Promise<void> {
     const release = await this.#semaphore.acquire(party);
     const began = cpuMs();
@@ -39,9 +40,9 @@ export class EventLoop {
   }
 
   /**
-   * Takes from the bucket what a piece of work counts.
-   * @param tookMs how long it computed
-   * @returns how many milliseconds no other piece may run
+   * Charges a piece of work to the bucket.
+   * @param tookMs its CPU time
+   * @returns for how many milliseconds no other piece may run
    */
   charge(tookMs: number, now = performance.now()): number {
     const { share, burstMs, shortMs, mostTimes } = eventLoopShare;
@@ -52,11 +53,11 @@ export class EventLoop {
   }
 
   #next(pauseMs: number, release: Release): void {
-    // Everything that came in meanwhile is served first in any case: a whole iteration of the event loop.
+    // Everything that has arrived meanwhile is served first in any case: a full iteration of the event loop.
     if (pauseMs === 0) setImmediate(() => setImmediate(release));
     else setTimeout(release, pauseMs);
   }
 }
 
-/** That of the process. */
+/** The scheduler of the process. */
 export const eventLoop = new EventLoop();

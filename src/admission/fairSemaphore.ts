@@ -2,31 +2,34 @@ import { CodedError } from "../base/errors.ts";
 import { isStranger, type Party } from "./party.ts";
 
 export interface FairSemaphoreOptions {
-  /** Units that are held at once, of all parties together. */
+  /** Units that can be held at once, by all parties together. */
   readonly capacity: number;
-  /** Units that one party holds; `capacity` where omitted. */
+  /** Units per party. Default: `capacity`. */
   readonly perParty?: number;
-  /** Of the capacity, units for parties that hold none yet; none where omitted. */
+  /** Units of the capacity reserved for parties that hold none yet. Default: none. */
   readonly reserved?: number;
-  /** Units that all strangers together hold; `capacity` where omitted. */
+  /** Units for all visitors together. Default: `capacity`. */
   readonly strangers?: number;
-  /** Requests of one party that wait; more are refused. Any number where omitted. */
+  /** Maximum number of waiting requests per party; more are refused. Default: no limit. */
   readonly queuePerParty?: number;
-  /** Requests of one group that wait; beyond it the longest queue loses its last request to a party that has fewer. Any number where omitted. */
+  /**
+   * Maximum number of waiting requests per group; above it the longest queue loses its last request to a party with
+   * fewer. Default: no limit.
+   */
   readonly queuePerGroup?: number;
-  /** The longest wait, in milliseconds; without end where omitted. */
+  /** Maximum wait in milliseconds. Default: no limit. */
   readonly timeoutMs?: number;
-  /** The error of a request that is not admitted; RATE_LIMITED where omitted. */
+  /** Error of a request that is not admitted. Default: RATE_LIMITED. */
   readonly refusal?: (retryAfterSeconds: number) => Error;
 }
 
-/** Gives back what was acquired; a second call does nothing. */
+/** Releases the units; a second call has no effect. */
 export type Release = () => void;
 
 interface AcquireOptions {
-  /** Units to acquire; 1 where omitted. */
+  /** Units to acquire. Default: 1. */
   readonly weight?: number;
-  /** Ends the waiting of somebody who no longer wants them. */
+  /** Cancels the wait. */
   readonly signal?: AbortSignal;
 }
 
@@ -37,7 +40,7 @@ interface Waiter {
   refuse(): void;
 }
 
-/** The queues of one group, by party; the party to be served next stands first. */
+/** Queues of one group, by party; the party to be served next is first. */
 interface Group {
   readonly queues: Map<string, Waiter[]>;
   length: number;
@@ -46,31 +49,31 @@ interface Group {
 type Verdict = "admitted" | "over its share" | "no capacity";
 
 /**
- * A weighted semaphore with fair queueing: who waits is served in rotation, first among the groups, then among the parties of a
- * group, so that whoever sends much waits for themselves and nobody else does. A request for which the capacity is not free
- * yet holds back those behind it, so that small ones do not starve a large one; one that is over the share of its own party
- * does not.
+ * A weighted semaphore with fair queueing: waiting requests are served round-robin, first by group, then by party
+ * within a group, so that a party that sends many requests only delays itself. A request that needs more capacity
+ * than is free holds back those behind it, so that small requests do not starve large ones; a request above its
+ * party's share does not.
  */
 export class FairSemaphore {
   readonly #options: FairSemaphoreOptions;
   #held = 0;
   #heldByStrangers = 0;
   readonly #heldBy = new Map<string, number>();
-  /** The group to be served next stands first. */
+  /** The group to be served next is first. */
   readonly #groups = new Map<string, Group>();
 
   constructor(options: FairSemaphoreOptions) {
     this.#options = options;
   }
 
-  /** Units that are held, and requests that wait. */
+  /** Units in use, and waiting requests. */
   get numbers(): { held: number; waiting: number } {
     let waiting = 0;
     for (const { length } of this.#groups.values()) waiting += length;
     return { held: this.#held, waiting };
   }
 
-  /** Acquires units where that needs no waiting: they are free, and nobody waits already. */
+  /** Acquires units if no wait is necessary: they are free, and nobody waits. */
   tryAcquire(party: Party, weight = 1): Release | undefined {
     return this.#groups.size === 0 && this.#verdict(party, weight) === "admitted"
       ? this.#take(party, weight)
@@ -79,7 +82,8 @@ export class FairSemaphore {
 
   /**
    * Waits until the party may have that many units.
-   * @throws CodedError RATE_LIMITED, or what `refusal` makes, when too many wait already or the wait took too long; the reason of `signal`
+   * @throws CodedError RATE_LIMITED, or the error of `refusal`, if the queue is full or the wait timed out; the
+   * reason of `signal`
    */
   async acquire(party: Party, { weight = 1, signal }: AcquireOptions = {}): Promise<Release> {
     signal?.throwIfAborted();
@@ -113,7 +117,7 @@ export class FairSemaphore {
     }
   }
 
-  /** Does the work while the party holds one unit. @throws what `acquire` throws, where the work was not begun */
+  /** Runs work while the party holds one unit. @throws the errors of `acquire` if the work was not started */
   async run<T>(party: Party, work: () => Promise<T>): Promise<T> {
     const release = await this.acquire(party);
     try {
@@ -156,7 +160,7 @@ export class FairSemaphore {
     else this.#heldBy.delete(party.key);
   }
 
-  /** @throws the refusal where the queue is full for this party */
+  /** @throws the refusal if the queue is full for this party */
   #makeRoom({ group, key }: Party): void {
     const { queuePerParty = Infinity, queuePerGroup = Infinity } = this.#options;
     const { queues, length } = this.#groups.get(group) ?? { queues: new Map<string, Waiter[]>(), length: 0 };
@@ -193,7 +197,7 @@ export class FairSemaphore {
   #serve(): void {
     for (let next = this.#next(); next; next = this.#next()) {
       const { group: name, key } = next.party;
-      // Both go to the end of the rotation, and leave it where nobody else of them waits.
+      // Both move to the end of the rotation, and leave it if none of their requests waits.
       const group = this.#groups.get(name)!;
       const queue = group.queues.get(key)!;
       this.#groups.delete(name);
@@ -205,7 +209,7 @@ export class FairSemaphore {
     }
   }
 
-  /** The first in the rotation that may be admitted now. */
+  /** The first in the rotation that can be admitted now. */
   #next(): Waiter | undefined {
     if (this.#held >= this.#options.capacity) return undefined;
     for (const { queues } of this.#groups.values())

@@ -5,70 +5,75 @@ import type { Release } from "./fairSemaphore.ts";
 import type { Party } from "./party.ts";
 import { queryLimits } from "./queryLimits.ts";
 
-/** The SQLSTATE of the notice of app_hidden.claim_answer that a field has the answer that was kept. */
+/** SQLSTATE of the notice of app_hidden.claim_answer that a field has a stored response. */
 const REPLAYED = "PLAT3";
 
-/** A statement as @dataplan/pg asks for it. */
+/** A statement as @dataplan/pg passes it. */
 export interface AskedStatement {
   readonly text: string;
   readonly values?: readonly unknown[] | undefined;
   readonly name?: string | undefined;
 }
 
-/** Is told what an operation has asked of the database, and the rows that came. */
+/** Receives the statements of an operation and their rows. */
 export interface StatementRecorder {
   ran(statement: AskedStatement, rows: readonly unknown[]): void;
 }
 
-/** The one transaction of an operation that is undone, or judged before it is committed; see src/database/operationTransaction.ts. */
+/**
+ * The single transaction of an operation that is rolled back, or reviewed before the commit; see
+ * src/database/operationTransaction.ts.
+ */
 export interface HeldTransaction {
-  /** Whether it is undone in any case. */
+  /** Whether it is rolled back in any case. */
   readonly isDry: boolean;
 }
 
-/** What one operation takes while it is answered. */
+/** Resource usage of one operation while it is answered. */
 export class OperationWork {
   readonly party: Party;
-  /** Whether reading its values is long for the event loop; see LARGE_INPUT. */
+  /** Whether reading its variables is CPU-heavy; see LARGE_INPUT. */
   readonly hasLargeInput: boolean;
-  /** Bytes that the database has sent for it. */
+  /** Bytes received from the database for it. */
   bytesRead = 0;
   /** Set by {@link measured}. */
   cost = 0;
   #bytesAllowed: number = queryLimits.bytes;
   #part: readonly string[] = [];
-  /** Whether its answer is the schema, or a part of it, and nothing else. */
+  /** Whether its response consists only of the schema or parts of it. */
   tellsSchema = false;
-  /** Whether a field was answered by what was kept under its idempotency key; see src/operations/idempotency.ts. */
+  /**
+   * Whether a field was answered with a stored response of its idempotency key; see src/operations/idempotency.ts.
+   */
   isReplayed = false;
-  /** What its plan does, where that is recorded. */
+  /** Recording of its plan's work, if enabled. */
   recording: StatementRecorder | undefined;
   #failure: { readonly error: unknown } | undefined;
   readonly #releases: Release[] = [];
-  /** Of the database's log, what its data have to reach at least. */
+  /** Minimum WAL position of its data. */
   notBefore: string | undefined;
-  /** How far its data reach; undefined where nothing was read. */
+  /** WAL position of its data; undefined if nothing was read. */
   position: bigint | undefined;
   /** Whether it is a mutation. */
   changes = false;
-  /** In which all of its statements run, where it is not kept as it comes. */
+  /** Transaction for all of its statements, if they are not committed one by one. */
   heldTransaction: HeldTransaction | undefined;
   #isCommitted = false;
 
-  /** @param inputBytes of the body that the operation came with */
+  /** @param inputBytes size of the request body */
   constructor(party: Party, inputBytes = 0) {
     this.party = party;
     this.hasLargeInput = inputBytes >= LARGE_INPUT;
   }
 
-  /** Where there is much to read, what follows is a piece of work of its own, and others are served before it. */
+  /** If there is much to read, processing it is a separate piece of work, and others are served before it. */
   async nextPiece(): Promise<void> {
     if (this.hasLargeInput) await eventLoop.ready(this.party);
   }
 
   /**
-   * Tells what is expected.
-   * @param copies how often the answer can repeat what is read once
+   * Sets the expected size of the response.
+   * @param copies how often the response can repeat a value that is read once
    * @param changes whether it is a mutation
    */
   measured(cost: number, part: readonly string[], copies: number, changes = false): void {
@@ -79,37 +84,37 @@ export class OperationWork {
   }
 
   /**
-   * Counts what the database sends.
-   * @returns the refusal as soon as it is too much
+   * Counts received bytes.
+   * @returns a refusal once the limit is exceeded
    */
   read(bytes: number): CodedError | undefined {
     this.bytesRead += bytes;
     return this.bytesRead > this.#bytesAllowed ? this.tooLarge() : undefined;
   }
 
-  /** Takes note of a notice that the database has raised for it. */
+  /** Handles a notice of the database. */
   noticed(code: string | undefined): void {
     this.isReplayed ||= code === REPLAYED;
   }
 
-  /** Tells up to which place in the log one of its statements saw everything: the answer reaches as far as all of them. */
+  /** Records the WAL position of one statement: the response's position is the minimum of all. */
   reached(lsn: bigint): void {
     if (!this.#isCommitted && (this.position === undefined || lsn < this.position)) this.position = lsn;
   }
 
-  /** Tells a place in the log behind a commit of its own. */
+  /** Records the WAL position after a commit of its own. */
   committed(lsn: bigint): void {
     if (!this.#isCommitted || lsn > this.position!) this.position = lsn;
     this.#isCommitted = true;
   }
 
-  /** Its statement was sent, and failed: the plan, which tells of errors, is told this in place of sending it again. */
+  /** Its statement was sent and failed: the plan, which reports errors, gets this one instead of sending it again. */
   failed(error: unknown): void {
     this.bytesRead = 0;
     this.#failure = { error };
   }
 
-  /** @throws what the first statement has failed with already, once */
+  /** @throws the error of the first statement, once */
   throwFailure(): void {
     const failure = this.#failure;
     if (!failure) return;
@@ -124,7 +129,7 @@ export class OperationWork {
     return new CodedError("LIMIT_EXCEEDED", message, { limit: queryLimits.bytes, ...(part && { part }) });
   }
 
-  /** Has what was acquired for the operation released when its answer is out of hand. */
+  /** Releases acquired resources when the response has been handed over. */
   holds(release: Release): void {
     this.#releases.push(release);
   }
@@ -136,7 +141,7 @@ export class OperationWork {
 
 const work = Symbol("work");
 
-/** Settings for the database that know for which operation they are. */
+/** Settings for the database that are linked to their operation. */
 export function withWork<T extends Record<string, string | undefined>>(
   settings: T,
   of: OperationWork | undefined,
@@ -144,7 +149,7 @@ export function withWork<T extends Record<string, string | undefined>>(
   return of ? Object.assign(settings, { [work]: of }) : settings;
 }
 
-/** The operation that settings are for; undefined for the service's own statements. */
+/** The operation of settings; undefined for internal statements. */
 export function workOf(settings: object | null | undefined): OperationWork | undefined {
   return (settings as { [work]?: OperationWork } | null | undefined)?.[work];
 }

@@ -1,22 +1,22 @@
 import { networkOf } from "../network/networkOf.ts";
 
-/** Who asks, as far as sharing is concerned. */
+/** The party that shares resources. */
 export interface Party {
-  /** A viewer, or the network address of a stranger. */
+  /** A viewer, or the network of a visitor. */
   readonly key: string;
-  /** Groups are served in rotation: every viewer is one, all strangers together are one. */
+  /** Groups are served round-robin: every viewer is one, all visitors together are one. */
   readonly group: string;
 }
 
 const STRANGERS = "strangers";
 
-/** The party of a viewer without a token is the network they come from: a single address, or a /64 of IPv6. */
+/** The party of a visitor is their network: a single address, or a /64 with IPv6. */
 export function partyOf(userId: string | null, address: string | undefined): Party {
   if (userId !== null) return { key: `viewer ${userId}`, group: `viewer ${userId}` };
   return { key: `network ${networkOf(address)}`, group: STRANGERS };
 }
 
-/** The members of an organization, where they share something. */
+/** The members of an organization, for resources that they share. */
 export const organizationParty = (organizationId: string): Party => ({
   key: `organization ${organizationId}`,
   group: `organization ${organizationId}`,

@@ -1,23 +1,26 @@
-/** What one operation may have at most. Fragments count as often as they are spread. */
+/** Limits of one operation. Fragments count as often as they are spread. */
 export const queryLimits = {
   tokens: 4_000,
-  /** Characters. Parsed documents stay in a cache with their text, so large values belong into variables. */
+  /** Characters. Parsed documents are cached with their text, so large values should be variables. */
   characters: 100_000,
   depth: 12,
   aliases: 30,
   directives: 50,
   selections: 2_000,
-  /** Steps of the plan, see `planningSteps.ts`: a thousand take about 40 ms of the event loop and 5 MB of memory. */
+  /** Plan steps, see `planningSteps.ts`: a thousand take about 40 ms of the event loop and 5 MB of memory. */
   planning: 1_000,
-  /** Values that the answer can be expected to hold, see `operationCost.ts`. */
+  /** Expected number of values in the response, see `operationCost.ts`. */
   cost: 1_000_000,
-  /** Of the answer, and of all rows that the database sends for it. A megabyte takes about 25 ms of the event loop. */
+  /** Of the response, and of all rows received for it. A megabyte takes about 25 ms of the event loop. */
   bytes: 3_000_000,
-  /** Of the rows that a mutation changes: the database sends them whole, whatever is selected, and operations bound how many they are. */
+  /**
+   * Of the rows that a mutation changes: the database returns them entirely, whatever is selected, and the mutations
+   * limit their number.
+   */
   changedBytes: 12_000_000,
-  /** Braces, brackets and parentheses inside each other, in the text: keeps every later recursion off the stack's end. */
+  /** Nesting depth of braces, brackets and parentheses in the text: protects later recursion from stack overflow. */
   nesting: 200,
-  /** Below `__schema` and `__type`, where the usual introspection query goes 15 deep. */
+  /** Below `__schema` and `__type`; the usual introspection query is 15 levels deep. */
   introspectionDepth: 20,
 } as const;
 

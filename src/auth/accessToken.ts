@@ -8,15 +8,15 @@ const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const form = /^(plat_[0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
 
 /**
- * Whether this can be an access token: its form, and the checksum in its last six characters. Tells a mistyped token
- * without asking the database; app_private.token_checksum makes the same.
+ * Whether this can be an access token: its format, and the checksum in its last six characters. Detects a mistyped
+ * token without a query; app_private.token_checksum computes the same.
  */
 export function isAccessToken(token: string): boolean {
   const match = form.exec(token);
   return match !== null && checksum(match[1]!) === match[2];
 }
 
-/** What the database keeps of an access token. */
+/** What the database stores of an access token. */
 export function accessTokenSha256(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }

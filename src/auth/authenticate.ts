@@ -5,13 +5,13 @@ import { refusal, TokenLookUp, type Bearer, type TokenLookUpOptions } from "./to
 
 export type { Bearer } from "./tokenLookUp.ts";
 
-/** Longer than any token of ours. */
+/** Longer than any of our tokens. */
 const MOST_CHARACTERS = 2000;
 
-/** Who asks, and for a token that was looked up a moment ago the check that goes along with the statements of a query. */
+/** The viewer and, for a recently looked-up token, the check that is sent along with the statements of a query. */
 export interface Authenticated {
   readonly claims: Claims;
-  /** What the token is looked up by; undefined for a visitor. */
+  /** Key to look the token up; undefined for a visitor. */
   readonly facts?: TokenFacts;
   readonly check?: TokenCheck;
 }
@@ -19,24 +19,25 @@ export interface Authenticated {
 /** See {@link createAuthenticator}. */
 export interface Authenticator {
   (authorizationHeader: string | undefined, ip?: string, carries?: boolean): Promise<Authenticated>;
-  /** Looks the token of a header up, for what goes on for longer than a request; undefined without a header. */
+  /** Looks up the token of a header, for anything that outlives a request; undefined without a header. */
   bearer(authorizationHeader: string | undefined, ip: string | undefined): Promise<Bearer | undefined>;
-  /** Looks a token up that was looked up before. */
+  /** Looks up a token again. */
   again(facts: TokenFacts, ip?: string): Promise<Claims>;
 }
 
 /**
- * Turns `Authorization` headers into claims. A header is refused or trusted, never ignored: only its absence makes an
- * anonymous viewer. One statement for a token that can be ours, none for any other; none either for one that was looked up in
- * this minute, where the caller carries the check.
- * @returns a function that throws CodedError UNAUTHENTICATED for a bad token, UNAVAILABLE or INTERNAL when the look-up fails; `ip` says who
- * waits with whom when there are many at once; `carries` says that the caller sees to the check that it may get
+ * Turns `Authorization` headers into claims. A header is refused or trusted, never ignored: only its absence makes a
+ * visitor. One statement for a well-formed token, none for any other; none for a token that was looked up within the
+ * last minute, if the caller carries the check.
+ * @returns a function that throws CodedError UNAUTHENTICATED for an invalid token, UNAVAILABLE or INTERNAL if the
+ * lookup fails; `ip` determines the queue under load; `carries` says that the caller handles the check that it may
+ * get
  */
 export function createAuthenticator(options: TokenLookUpOptions): Authenticator {
   const tokens = new TokenLookUp(options);
   const { known: knownTokens } = tokens;
 
-  /** The token of a header, and what it is known by. */
+  /** The token of a header, and its cache key. */
   function tokenOf(authorizationHeader: string): { token: string; key: string } {
     const token = /^Bearer +(\S+)$/i.exec(authorizationHeader)?.[1];
     if (token === undefined)
@@ -59,7 +60,7 @@ export function createAuthenticator(options: TokenLookUpOptions): Authenticator 
     }
     if (known.access === undefined) tokens.findAccess(key, known);
     const renew = async (refused: boolean) => {
-      // A look-up that goes ahead, as it does of each mutation, says nothing of the access: that has versions.
+      // A lookup in advance, as for each mutation, does not include the access, which has versions.
       if (refused) knownTokens.forget(key);
       return (await tokens.find(token, key, ip)).claims;
     };

@@ -1,8 +1,8 @@
-/** What people call a program that signs in, so that they recognise it in the list of their sessions. */
+/** Names of clients, for the list of sessions. */
 
 const MOST_CHARACTERS = 200;
 
-/** The first that fits: browsers name those that they are made of, too. */
+/** The first match wins: browsers also name those that they are derived from. */
 const programs: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(?:e|A|iOS)?\//, "Edge"],
   [/\bOPR\//, "Opera"],
@@ -25,8 +25,8 @@ const firstOf = (names: readonly (readonly [RegExp, string])[], text: string) =>
   names.find(([pattern]) => pattern.test(text))?.[1];
 
 /**
- * A name for whoever sent a `User-Agent` header, such as "Firefox on Windows", or "curl" of "curl/8.5.0". Whoever signs in
- * writes the header, so it proves nothing.
+ * A name for the client of a `User-Agent` header, such as "Firefox on Windows", or "curl" for "curl/8.5.0". The
+ * header is written by the client, so it proves nothing.
  * @returns null without a header, or for one without a word
  */
 export function deviceOf(userAgent: string | undefined): string | null {

@@ -4,8 +4,8 @@ import { loadOrCreateSecret } from "../secrets/loadOrCreateSecret.ts";
 import { createSeal, type Seal, type SealOptions, type SealingKey } from "../secrets/seal.ts";
 
 /**
- * What secrets are sealed with: the keys of the settings, or one of our own kept in the data folder. The first one seals.
- * Secrets that are bound to no row are opened of the columns of which the database says, now, that they may have some.
+ * Keys that seal secrets: those of the settings, or one kept in the data folder. The first one seals. Secrets that
+ * are not bound to a row are only opened for columns that may have some according to the database.
  */
 export async function loadSeal(
   config: Pick<Config, "secretKeys" | "dataDir" | "opensUnboundSecrets">,
@@ -25,7 +25,7 @@ export async function loadSeal(
   return createSeal(keys, { unbound, ...(log && { log }) });
 }
 
-/** The keys of login tokens: those of the settings, or one of our own kept in the data folder. The first one signs. */
+/** Keys of login tokens: those of the settings, or one kept in the data folder. The first one signs. */
 export async function loadJwtKeys(config: Config): Promise<readonly JwtKey[]> {
   return config.jwtKeys ?? [{ kid: "local", secret: await loadOrCreateSecret(config.dataDir, "jwt.key") }];
 }

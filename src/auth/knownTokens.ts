@@ -1,22 +1,22 @@
-/** Tokens that this process has looked up a moment ago. */
+/** Cache of recently looked-up tokens. */
 import { isDeepStrictEqual } from "node:util";
 import type { Claims } from "../database/claims.ts";
 import type { Access, TokenFacts } from "../database/tokenCheck.ts";
 
-/** What is known of one token. */
+/** Cached data of one token. */
 export interface KnownToken {
   readonly claims: Claims;
   readonly facts: TokenFacts;
-  /** When it expires by itself, in seconds since 1970; undefined: the database knows. */
+  /** Expiry in seconds since 1970; undefined if only the database knows. */
   readonly expiresAt: number | undefined;
-  /** The minute of its last look-up, which notes when the token was used. */
+  /** Minute of its last lookup, which records the use of the token. */
   readonly minute: number;
-  /** Undefined before it is asked for, null where there is none to hand on. */
+  /** Undefined if not determined yet, null if there is none to pass on. */
   access: Access | null | undefined;
 }
 
 const MOST_TOKENS = 10_000;
-/** Of all access together. */
+/** Of all accesses together. */
 const MOST_CHARACTERS = 20_000_000;
 
 export const minuteOf = (ms: number): number => Math.floor(ms / 60_000);
@@ -26,7 +26,7 @@ export class KnownTokens {
   readonly #tokens = new Map<string, KnownToken>();
   #characters = 0;
 
-  /** A token that was looked up within this minute and has not expired since. */
+  /** A token that was looked up within the last minute and has not expired since. */
   find(key: string, now = Date.now()): KnownToken | undefined {
     const known = this.#tokens.get(key);
     if (!known || known.minute !== minuteOf(now)) return undefined;
@@ -39,7 +39,7 @@ export class KnownTokens {
   keep(key: string, token: Omit<KnownToken, "minute" | "access">): void {
     const minute = minuteOf(Date.now());
     const before = this.#tokens.get(key);
-    // What was asked for with it may still be on its way.
+    // Requests made with it may still be in progress.
     if (before?.minute === minute && isDeepStrictEqual(before, { ...before, ...token })) return;
     // Access has versions of its own.
     const access = before?.access ?? undefined;
@@ -49,7 +49,7 @@ export class KnownTokens {
     this.#shrink();
   }
 
-  /** Keeps what a token gives access to, unless the token was looked up anew meanwhile. */
+  /** Caches the access of a token, unless the token was looked up again meanwhile. */
   keepAccess(key: string, known: KnownToken, access: Access | null | undefined): void {
     if (this.#tokens.get(key) !== known) return;
     this.#characters += charactersOf(access) - charactersOf(known.access);

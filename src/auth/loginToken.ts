@@ -2,22 +2,22 @@ import { createSecretKey, hash, randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { CodedError } from "../base/errors.ts";
 
-/** A key for login tokens. Retiring it ends every token that it signed. */
+/** A key for login tokens. Retiring it invalidates every token that it signed. */
 export interface LoginTokenKey {
   readonly kid: string;
   readonly secret: string;
 }
 
-/** What the database puts into a login token; times in seconds since 1970. */
+/** Claims of a login token, from the database; times in seconds since 1970. */
 export interface LoginTokenClaims {
   readonly sub: string;
-  /** The user's session epoch at the time; a change of password raises it. */
+  /** The user's session epoch at that time; incremented by a change of password. */
   readonly epoch: number;
   readonly iat: number;
   readonly exp: number;
-  /** The session that it belongs to; undefined for a token that was given out before sessions had rows. */
+  /** Its session; undefined for a token issued before sessions had rows. */
   readonly sid?: string;
-  /** A UUID of its own for each token; made when it is signed. */
+  /** A UUID per token, generated when it is signed. */
   readonly jti?: string;
 }
 
@@ -27,10 +27,10 @@ export interface LoginTokens {
   verify(token: string): LoginTokenClaims;
 }
 
-/** Tokens that are remembered as verified, by their hashes. */
+/** Number of verified tokens that are cached, by hash. */
 const MOST_VERIFIED = 10_000;
 
-/** The one algorithm. Whatever the header of a token says, no other is tried. */
+/** The only algorithm, whatever the header of a token says. */
 const algorithm = "HS256";
 const issuer = "plat";
 const audience = "plat";
@@ -46,8 +46,8 @@ export function createLoginTokens(keys: readonly LoginTokenKey[]): LoginTokens {
   if (!signer) throw new Error("Login tokens take at least one key.");
   const signingKey = known.get(signer.kid)!;
   /**
-   * PERF: whether a signature holds does not change, and checking it takes ten times as long as this hash. Whether the token was revoked is
-   * asked of the database each time.
+   * PERF: the validity of a signature does not change, and verifying it takes ten times as long as this hash. Whether
+   * the token was revoked is checked in the database each time.
    */
   const verified = new Map<string, LoginTokenClaims>();
 
@@ -60,7 +60,7 @@ export function createLoginTokens(keys: readonly LoginTokenKey[]): LoginTokens {
     } catch (error) {
       if (error instanceof CodedError) throw error;
       if (error instanceof jwt.TokenExpiredError) throw refusal("The token has expired; sign in again.");
-      // Anything else, a SyntaxError of the payload included, was caused by what the caller sent.
+      // Anything else, including a SyntaxError of the payload, is the client's fault.
       throw refusal();
     }
   }

@@ -271,7 +271,7 @@ export const settings = {
     parse: jwtKeys,
   }),
   UNBOUND_SECRETS: setting({
-    defaultText: "opened until a day after the last of them was sealed anew",
+    defaultText: "opened until a day after the last of them was sealed again",
     description:
       "`refuse`: secrets that are bound to no row, as earlier versions sealed them, are not opened, whatever the database says of them.",
     parse: oneOf("refuse"),

@@ -125,7 +125,7 @@ export class DatabaseClient extends Client {
     connectionString,
   }: NonNullable<ReturnType<typeof hostsOf>>): Promise<this> {
     const primary = primaryOf(hosts);
-    const host = await primary.find(hosts, connectionString);
+    const host = await primary.find(connectionString);
     const inside = this as unknown as Inside;
     inside.host = host.host;
     inside.port = host.port;
@@ -140,7 +140,11 @@ export class DatabaseClient extends Client {
       if (!(error instanceof DatabaseError) || error.code?.startsWith("57")) primary.forget(host);
       throw error;
     }
-    if (!isStandby) return this;
+    if (!isStandby) {
+      const leave = () => this.#stream.destroy(new Error("Another host has become the primary."));
+      this.once("end", primary.joined(host, connectionString, leave));
+      return this;
+    }
     primary.forget(host);
     await this.end();
     throw new Error(`The host ${host.host}:${host.port} is a standby.`);

@@ -19,7 +19,7 @@ export async function reportColumns(database: ClientBase): Promise<string> {
   return [...new Set(rows.map(({ subject }) => subject))]
     .map((subject) => {
       const columns = rows.filter((row) => row.subject === subject);
-      return `### ${subject}\n\nTake the permission \`${columns[0]!.subject_permission}\`.\n\n${markdownTable(
+      return `### ${subject}\n\nRequire the permission \`${columns[0]!.subject_permission}\`.\n\n${markdownTable(
         ["Column", "Type", "By default", "What it holds"],
         columns.map(({ name, type, permission, is_default, description }) => [
           `\`${name}\``,

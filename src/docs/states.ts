@@ -40,7 +40,7 @@ function section(subject: string, steps: Step[]): string {
   });
   const notes = steps.flatMap(({ to, needs, permission }) => [
     ...(needs.length > 0 ? [`- ${to} needs ${needs.map((need) => `\`${need}\``).join(", ")}.`] : []),
-    ...(permission ? [`- ${to} takes the permission \`${permission}\`.`] : []),
+    ...(permission ? [`- ${to} requires the permission \`${permission}\`.`] : []),
   ]);
   return [
     `## ${name[0]!.toUpperCase()}${name.slice(1)}`,

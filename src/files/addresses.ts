@@ -1,40 +1,40 @@
-/** Addresses of contents: signed, and short-lived unless everybody may see the record. */
+/** URLs of file contents: signed, and short-lived unless the record is public. */
 import { createHmac, hkdfSync } from "node:crypto";
 import { isSameText } from "../secrets/isSameText.ts";
 
-/** What the database says about an address (app_hidden.file_address). */
+/** Data for a URL, from the database (app_hidden.file_address). */
 export interface AddressClaims {
   key: string;
   name: string;
-  /** `table.id` of the record that everybody has to see once the address does not hold by itself; null for none. */
+  /** `table.id` of the record that must be public once the URL itself has expired; null for none. */
   record: string | null;
   expires: boolean;
-  /** Saved, not shown: documents. */
+  /** Downloaded instead of displayed: documents. */
   attachment: boolean;
 }
 
-/** An address that was signed by this service. */
+/** A URL signed by this service. */
 export interface OpenedAddress {
   key: string;
   name: string;
   record: string | undefined;
   attachment: boolean;
-  /** Seconds left; undefined where only the record decides. */
+  /** Seconds left; undefined if only the record decides. */
   secondsLeft: number | undefined;
 }
 
-/** Seconds; an address lives one to two of them, so that it stays the same, and cached, for a while. */
+/** Seconds; a URL is valid for one to two of these periods, so that it stays the same, and cacheable, for a while. */
 const period = 600;
 
 export interface FileAddresses {
   sign(claims: AddressClaims): string;
-  /** @returns undefined for an address that is forged or incomplete */
+  /** @returns undefined for a forged or incomplete URL */
   open(path: string, query: URLSearchParams): OpenedAddress | undefined;
 }
 
 /**
- * @param keys those of login tokens, from which keys of their own are derived: the first signs, all verify
- * @param baseUrl where the service is reached, without a trailing slash
+ * @param keys of login tokens, from which separate keys are derived: the first signs, all verify
+ * @param baseUrl of the service, without a trailing slash
  */
 export function createFileAddresses(
   keys: readonly { secret: string }[],

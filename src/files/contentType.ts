@@ -1,4 +1,4 @@
-/** The type of a content, by what it is; the name and the type that the caller gave play no part. */
+/** Detects the type of a content by its bytes; name and type given by the client are ignored. */
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
@@ -26,13 +26,13 @@ function binaryType(head: Buffer): string | undefined {
 // oxlint-disable-next-line no-control-regex
 const controls = /[\x00-\x08\x0b\x0e-\x1f\x7f]/;
 
-/** Lines that have the same number of separators, at least one; quoted ones do not count. */
+/** Lines with the same number of separators, at least one; quoted ones do not count. */
 function looksLikeCsv(text: string): boolean {
   const lines = text
     .replace(/"(?:[^"]|"")*"/g, "")
     .split(/\r?\n/)
     .slice(0, 20);
-  // The last one may have been cut.
+  // The last line may be truncated.
   const whole = (lines.length > 1 ? lines.slice(0, -1) : lines).filter((line) => line.trim() !== "");
   return [",", ";", "\t"].some((separator) => {
     const counts = whole.map((line) => line.split(separator).length);
@@ -40,7 +40,7 @@ function looksLikeCsv(text: string): boolean {
   });
 }
 
-/** Text in UTF-8 from its first to its last byte; markup, such as SVG or HTML, is none. */
+/** Text in UTF-8 from the first to the last byte; markup, such as SVG or HTML, does not count as text. */
 async function textType(path: string): Promise<string | undefined> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let begin = "";
@@ -59,27 +59,27 @@ async function textType(path: string): Promise<string | undefined> {
   return looksLikeCsv(begin.slice(0, 65_536)) ? "text/csv" : "text/plain";
 }
 
-/** Bytes of its begin that decide whether a file is taken in at all. */
+/** Leading bytes that decide whether a file is accepted at all. */
 export const HEAD = 4096;
 
-/** What archives, which Office files are, and the older ones of Microsoft begin with. */
+/** Magic numbers of archives, which Office files are, and of Microsoft's older formats. */
 const containers = ["PK\x03\x04", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"];
 
-/** Whether a file that begins so can be of one of the types; what it is shows when it is there. */
+/** Whether a file with these leading bytes can be of one of the types; verified when it is complete. */
 export function canBegin(head: Buffer, types: readonly string[]): boolean {
   const found = binaryType(head);
   if (found !== undefined) return types.includes(found);
   if (containers.some((magic) => startsWith(head, magic)))
     return types.some((type) => /^application\/(vnd|msword)/.test(type));
   if (!types.includes("text/plain")) return false;
-  // UTF-16, which is refused with the line at fault.
+  // UTF-16, which is refused with the invalid line.
   if (startsWith(head, "\xff\xfe") || startsWith(head, "\xfe\xff")) return true;
   const text = head.toString("latin1").replace(/^\xef\xbb\xbf/, "");
-  // A text in another encoding is refused with the line at fault, once it is there.
+  // A text in another encoding is refused with the invalid line once it is complete.
   return !controls.test(text) && !text.trimStart().startsWith("<");
 }
 
-/** The type of the file at `path`; undefined when it is none that the service knows. */
+/** The type of the file at `path`; undefined if it is not supported. */
 export async function contentType(path: string, size: number): Promise<string | undefined> {
   const file = await open(path);
   try {
@@ -94,7 +94,7 @@ export async function contentType(path: string, size: number): Promise<string | 
   return textType(path);
 }
 
-/** The first line, counted from 1, that is not UTF-8; undefined when all are. */
+/** The first line that is not UTF-8, counted from 1; undefined if all are. */
 export async function lineNotUtf8(path: string): Promise<number | undefined> {
   let line = 1;
   let begun: Buffer[] = [];

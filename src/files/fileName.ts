@@ -3,15 +3,15 @@ import { extensions } from "../providers/files/kinds.ts";
 const longest = 150;
 
 /**
- * A name that is safe to show and to save under, whatever was sent: without folders, control characters, characters
- * that turn the writing direction, or what file systems refuse; its end fits the type of the content.
+ * A file name that is safe to display and to save: without folders, control characters, characters that change the
+ * writing direction, or characters that file systems refuse; its extension matches the type of the content.
  */
 export function safeFileName(given: string | undefined, type: string): string {
   const fitting = extensions[type] ?? ["bin"];
   const base = (given ?? "")
     .normalize("NFC")
     .replace(/^.*[/\\]/s, "")
-    // Controls, format characters such as the right-to-left override, lone surrogates, private use.
+    // Control and format characters such as the right-to-left override, lone surrogates, private use.
     .replace(/\p{C}/gu, "")
     .replace(/[<>:"|?*%]/g, "_")
     .replace(/\s+/g, " ")
@@ -24,7 +24,7 @@ export function safeFileName(given: string | undefined, type: string): string {
   return `${name}.${fitting.includes(end) ? end : fitting[0]}`;
 }
 
-/** The type that the end of a name made by `safeFileName` stands for. */
+/** The type for the extension of a name made by `safeFileName`. */
 export function typeOfName(name: string): string {
   const end = name.slice(name.lastIndexOf(".") + 1);
   const found = Object.entries(extensions).find(([, ends]) => ends.includes(end));

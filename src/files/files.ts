@@ -1,4 +1,4 @@
-/** Takes a content in: checks it, stores it once, and tells SQL what to refer to. */
+/** Accepts file contents: validates and stores them once, and returns the reference for SQL. */
 import { Readable } from "node:stream";
 import type { Pool } from "pg";
 import { CodedError } from "../base/errors.ts";
@@ -17,24 +17,24 @@ export interface FilesOptions {
   store: FileStore;
   /** Connections of plat_authenticator. */
   pool: Pool;
-  /** For content on its way in. */
+  /** Folder for uploads in progress. */
   incomingFolder: string;
-  /** Bytes that an organization, and a user, may keep; without it, as many as there is room for. */
+  /** Quota in bytes per organization and user. Default: no limit. */
   quota?: number;
-  /** Shares of the pool, for what is asked before an upload; without it, uploads wait in the order in which they came. */
+  /** Shares of the pool, for checks before an upload; without it, uploads wait in order of arrival. */
   connections?: FairSemaphore;
 }
 
 export interface Files {
   /**
-   * Decides on an upload before any of it is read; `done` of the answer has to be called.
-   * @throws whatever the operation would be refused with, and what src/files/uploadAdmission.ts says
+   * Decides on an upload before any of it is read; call `done` of the result.
+   * @throws the errors with which the mutation would be refused, and those of src/files/uploadAdmission.ts
    */
   admit(upload: Upload): Promise<Admission>;
   /**
-   * Stores a content, of which nothing is stored where its first bytes show that it is of no accepted type. It stays when a row
-   * refers to it by the time that the request is answered (see `release`), or within a day.
-   * @param admission of an upload; without it, nobody's quota is used, as by the demo
+   * Stores a content; nothing is stored if its first bytes are not of an accepted type. It is kept if a row refers to
+   * it when the request has been answered (see `release`), or within a day.
+   * @param admission of an upload; without it, no quota is charged, as in the demo
    * @throws CodedError PAYLOAD_TOO_LARGE, UNSUPPORTED_FILE, BAD_USER_INPUT, LIMIT_EXCEEDED or PROVIDER_ERROR
    */
   take(
@@ -43,19 +43,19 @@ export interface Files {
     fileName: string | undefined,
     admission?: Admission,
   ): Promise<UploadedFile>;
-  /** Deletes those of the contents that no row refers to; called when the request that sent them is answered. */
+  /** Deletes the contents that no row refers to; called when the request that sent them has been answered. */
   release(checksums: readonly string[]): Promise<void>;
-  /** The content of a file that was taken in. */
+  /** The content of a stored file. */
   read(file: UploadedFile): Promise<Readable>;
 }
 
-/** As many bytes as can be counted. */
+/** Practically unlimited. */
 const maxQuota = Number.MAX_SAFE_INTEGER;
 
 const storeFailed = (message: string, cause: unknown): CodedError =>
   new CodedError("PROVIDER_ERROR", message, { provider: "files", retryable: true }, { cause });
 
-/** Refuses what the store could not give. @throws CodedError PROVIDER_ERROR */
+/** Reports a failure of the store. @throws CodedError PROVIDER_ERROR */
 export function unread(error: unknown): never {
   throw storeFailed("The file could not be read; try again in a moment.", error);
 }
@@ -68,8 +68,8 @@ const notAccepted = (kind: FileKindName) =>
   );
 
 /**
- * The content, once its begin shows that it can be of an accepted type.
- * @throws CodedError UNSUPPORTED_FILE otherwise; what was not read of the content is left to the caller
+ * The content, once its first bytes may be of an accepted type.
+ * @throws CodedError UNSUPPORTED_FILE otherwise; the unread rest is left to the caller
  */
 async function accepted(content: Readable, kind: FileKindName): Promise<Readable> {
   const begin: Buffer[] = [];
@@ -92,7 +92,7 @@ async function accepted(content: Readable, kind: FileKindName): Promise<Readable
   );
 }
 
-/** Until there is more to read, or no more. */
+/** Until there is more to read, or the end. */
 function nextEvent(content: Readable): Promise<void> {
   return new Promise((resolve, reject) => {
     const events = ["readable", "end", "close"] as const;
@@ -137,7 +137,7 @@ export function createFiles({
 }: FilesOptions): Files {
   const { admit } = createAdmission(pool, incomingFolder, quota, connections);
 
-  /** The row first: it tells the sweep, whatever happens while the content is being stored. */
+  /** The row first: it lets the sweep find the content, whatever happens while it is being stored. */
   async function keep(
     { path, size, checksum }: Incoming,
     type: string,
@@ -196,7 +196,7 @@ export function createFiles({
           "select app_private.release_files($1) as checksum",
           [checksums],
         );
-        // Before the commit: a new upload of the same content waits until it is gone.
+        // Before the commit: a concurrent upload of the same content waits until it is gone.
         if (rows.length > 0)
           await store.delete(rows.flatMap(({ checksum }) => [checksum, thumbnailKey(checksum)]));
       });

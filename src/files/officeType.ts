@@ -1,4 +1,4 @@
-/** Office files: packages of parts in a ZIP, or the older compound files. Neither says its type at its beginning. */
+/** Office files: ZIP packages, or the older compound files. Neither has a specific magic number. */
 
 const inZip: readonly [part: string, type: string][] = [
   ["word/document.xml", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"],
@@ -13,7 +13,7 @@ const inCompoundFile: readonly [stream: string, type: string][] = [
   ["PowerPoint Document", "application/vnd.ms-powerpoint"],
 ];
 
-/** The names in the central directory of a ZIP, as far as its last 128 KB hold it. */
+/** Names in the central directory of a ZIP, within its last 128 KB. */
 function namesInZip(tail: Buffer): string[] {
   const names: string[] = [];
   const mark = Buffer.from("PK\x01\x02", "latin1");
@@ -36,7 +36,7 @@ function zipType(head: Buffer, tail: Buffer): string | undefined {
   return inZip.find(([part]) => names.includes(part))?.[1];
 }
 
-/** Names of streams in the first sectors of the directory; a compound file may as well be an installer. */
+/** Names of streams in the first sectors of the directory; a compound file could also be an installer. */
 async function compoundType(
   head: Buffer,
   read: (position: number, length: number) => Promise<Buffer>,

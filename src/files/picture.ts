@@ -1,25 +1,25 @@
-/** Pictures: their measures, and a small version. */
+/** Images: their dimensions, and a thumbnail. */
 import { CodedError } from "../base/errors.ts";
 
-/** A picture of more pixels unfolds to hundreds of megabytes, however small its file is. */
+/** An image with more pixels decodes to hundreds of megabytes, however small its file is. */
 const mostPixels = 50_000_000;
-/** Width or height of the small version in pixels. */
+/** Maximum width or height of the thumbnail, in pixels. */
 const thumbnailSize = 480;
-/** How many pictures are decoded at the same time. */
+/** Number of images decoded concurrently. */
 const atOnce = 2;
 
 export interface Picture {
-  /** As it is shown, after turning it as the camera says. */
+  /** As displayed, after applying the EXIF orientation. */
   width: number;
   height: number;
-  /** WebP without any of the original's metadata. */
+  /** WebP without the original's metadata. */
   thumbnail: Buffer;
 }
 
-/** PERF: loaded at the first picture. */
+/** PERF: loaded for the first image. */
 async function library() {
   const { default: sharp } = await import("sharp");
-  // Pictures are read once; a cache of decoded ones would only take memory.
+  // Images are read once; a cache of decoded ones would only use memory.
   sharp.cache(false);
   sharp.concurrency(1);
   return sharp;
@@ -44,8 +44,8 @@ const refuse = (message: string, details: Record<string, unknown> = {}) =>
   new CodedError("UNSUPPORTED_FILE", message, { field: "file", ...details });
 
 /**
- * Reads the picture whole, so that a cut-off one is found out.
- * @throws CodedError UNSUPPORTED_FILE for one that is damaged or has too many pixels
+ * Decodes the entire image, so that a truncated one is detected.
+ * @throws CodedError UNSUPPORTED_FILE for an image that is damaged or has too many pixels
  */
 export async function readPicture(path: string): Promise<Picture> {
   const sharp = await library();
@@ -64,7 +64,7 @@ export async function readPicture(path: string): Promise<Picture> {
         .toColourspace("srgb")
         .webp({ quality: 80 })
         .toBuffer();
-      // From 5 on the picture lies on its side.
+      // From 5 on, width and height are swapped.
       return orientation >= 5 ? { width: height, height: width, thumbnail } : { width, height, thumbnail };
     } catch (error) {
       if (error instanceof CodedError) throw error;

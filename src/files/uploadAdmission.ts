@@ -1,4 +1,4 @@
-/** What is decided before the first byte of a file is stored: may the viewer upload it, and is there room for it? */
+/** Checks before the first byte of a file is stored: permission and available space. */
 import { mkdir, statfs } from "node:fs/promises";
 import type { Pool } from "pg";
 import { asViewer } from "../database/asViewer.ts";
@@ -9,35 +9,35 @@ import { organizationParty, partyOf } from "../admission/party.ts";
 import { tooLarge } from "../providers/files/incoming.ts";
 import { fileKinds, type FileKindName } from "../providers/files/kinds.ts";
 
-/** A file that somebody wants to send. */
+/** A file to be uploaded. */
 export interface Upload {
   kind: FileKindName;
-  /** What it is for: a table of files, or the operation of an import; see app_hidden.may_upload. */
+  /** Purpose: a table of files, or the mutation of an import; see app_hidden.may_upload. */
   target: string;
-  /** The input of the operation, as it came. */
+  /** The input of the mutation, as received. */
   input: Readonly<Record<string, unknown>>;
   userId: string;
-  /** Of a transaction that acts for the viewer. */
+  /** Of a transaction for the viewer. */
   settings: Readonly<Record<string, string | undefined>>;
-  /** Bytes that it has at least, as far as they are announced. */
+  /** Minimum size, as far as announced. */
   atLeast: number;
-  /** Bytes that it has at most, by what is announced; the limit of its kind where nothing is. */
+  /** Maximum size, as announced; otherwise the limit of its kind. */
   atMost: number;
-  /** Takes the checksums that the request has sent; see Files.release. */
+  /** Receives the checksums of the request's files; see Files.release. */
   sent: string[];
 }
 
 export interface Admission {
   readonly upload: Upload;
-  /** Whose quota it counts for. */
+  /** Whose quota is charged. */
   readonly organizationId: string | null;
   /** Bytes. */
   readonly quota: number;
-  /** Says that the content has arrived, or will not. */
+  /** Call when the content has arrived, or will not. */
   done(): void;
 }
 
-/** Bytes that stay free on the disk, whatever is uploaded: the database and the log write there as well. */
+/** Bytes that always stay free on the disk, which the database and the log use as well. */
 const KEPT_FREE = 500_000_000;
 
 async function requireDisk(folder: string, bytes: number): Promise<void> {
@@ -52,13 +52,16 @@ async function requireDisk(folder: string, bytes: number): Promise<void> {
 
 /**
  * @param pool connections of plat_authenticator
- * @param folder for content on its way in
- * @param quota bytes that an organization, and a user, may keep
+ * @param folder for uploads in progress
+ * @param quota in bytes per organization and user
  * @param connections shares of the pool
  */
 export function createAdmission(pool: Pool, folder: string, quota: number, connections?: FairSemaphore) {
   return {
-    /** @throws whatever the operation would be refused with; CodedError PAYLOAD_TOO_LARGE, LIMIT_EXCEEDED, RATE_LIMITED, PROVIDER_ERROR */
+    /**
+     * @throws the errors with which the mutation would be refused; CodedError PAYLOAD_TOO_LARGE, LIMIT_EXCEEDED,
+     * RATE_LIMITED, PROVIDER_ERROR
+     */
     async admit(upload: Upload): Promise<Admission> {
       const { kind, target, input, userId, settings, atLeast } = upload;
       const { limit } = fileKinds[kind];

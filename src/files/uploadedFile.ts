@@ -1,6 +1,6 @@
 /**
- * The value of an Upload once its content is stored. Only the service makes one: an object of a caller's is none, so that
- * nobody refers to content they have not sent.
+ * The value of an Upload once its content is stored. Only the service creates it; an object from a client is not
+ * accepted, so that nobody can refer to content that they have not sent.
  */
 export class UploadedFile {
   /** SHA-256 in hexadecimal digits. */
@@ -17,13 +17,13 @@ export class UploadedFile {
     this.type = type;
   }
 
-  /** What SQL gets, and what tells a repeated request from another one. */
+  /** Value for SQL, and for comparing idempotent requests. */
   toJSON(): { checksum: string; filename: string } {
     return { checksum: this.checksum, filename: this.fileName };
   }
 }
 
-/** A file that arrived and was refused: the field that it is for says why. */
+/** A file that was received and refused: the field that uses it reports why. */
 export class RefusedFile {
   readonly reason: Error;
 

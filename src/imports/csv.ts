@@ -1,19 +1,19 @@
-/** CSV as people's spreadsheets write it, read piece by piece. */
+/** CSV as written by spreadsheets, parsed as a stream. */
 import { CsvError, parse, type Parser } from "csv-parse";
 import type { Readable } from "node:stream";
 import { CodedError } from "../base/errors.ts";
 
 export interface CsvRow {
-  /** Place in the file as spreadsheets count, empty lines too; the first is 1. */
+  /** Row number as in spreadsheets, counting empty lines; the first is 1. */
   row: number;
-  /** Trimmed; null where empty. */
+  /** Trimmed; null if empty. */
   cells: (string | null)[];
 }
 
-/** Characters of one row: an end of a quote that is missing does not take the whole file into memory. */
+/** Maximum characters of a row: a missing closing quote must not read the entire file into memory. */
 const longestRow = 1_000_000;
 
-/** Commas or semicolons, whichever the first line has more of; what is quoted does not count. */
+/** Comma or semicolon, whichever occurs more often in the first line outside quotes. */
 function separatorOf(begin: Buffer): "," | ";" {
   const text = begin
     .toString("utf8")
@@ -33,8 +33,8 @@ function refusal(error: unknown, row: number): unknown {
 }
 
 /**
- * The rows that are not blank, as many at a time as a piece of the content has.
- * @throws CodedError BAD_USER_INPUT with the row where the content is no CSV
+ * Rows that are not blank, in batches as they arrive.
+ * @throws CodedError BAD_USER_INPUT with the row number if the content is not CSV
  */
 export async function* csvRows(content: Readable): AsyncGenerator<CsvRow[]> {
   let rows: CsvRow[] = [];
@@ -48,11 +48,11 @@ export async function* csvRows(content: Readable): AsyncGenerator<CsvRow[]> {
       skip_empty_lines: true,
       relax_column_count: true,
       max_record_size: longestRow,
-      // PERF: rows are taken here rather than as objects of a stream, which takes 50 times as long for short ones.
+      // PERF: rows are collected here instead of as stream objects, which takes 50 times as long for short ones.
       on_record(record: string[], { empty_lines }) {
         count += 1;
-        // PERF: to the parser each row is the first one; for one of another length than the first it would make an error that
-        // nobody sees and that takes 20 times as long as the row.
+        // PERF: the parser treats each row as the first one; for a row of another length it would create an error
+        // that is never used and takes 20 times as long as the row.
         (parser!.info as { records: number }).records = 0;
         const cells = record.map((cell) => cell.trim() || null);
         if (cells.some((cell) => cell !== null)) rows.push({ row: count + empty_lines, cells });
@@ -60,7 +60,7 @@ export async function* csvRows(content: Readable): AsyncGenerator<CsvRow[]> {
       },
     });
   let failure: unknown;
-  /** Hands the parser a piece, or the end, and waits until it was read. */
+  /** Feeds the parser a chunk, or the end, and waits until it is consumed. */
   const feed = (piece: Buffer | null) =>
     new Promise<void>((resolve, reject) => {
       const done = (error?: Error | null) => (error ? reject(error) : resolve());

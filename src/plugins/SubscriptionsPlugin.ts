@@ -152,7 +152,7 @@ const typeDefs = gql`
     """
     events(
       """
-      Only events behind this sequence; those from now on where omitted.
+      Only events after this sequence number. Default: new events only.
       """
       afterSequence: String
 

@@ -212,6 +212,8 @@ test("it ends with a code, says what is wrong on standard error, and keeps no se
 }, 120_000);
 
 test("each command has help and completions", async () => {
+  const { version } = JSON.parse(await readFile(join(repository, "packages/client/package.json"), "utf8"));
+  expect(await plat(["--version"])).toMatchObject({ code: 0, stdout: `${version}\n` });
   const { stdout: help } = await plat([]);
   const names = [...help.matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2,}\S/gm)].map(([, name]) => name!);
   expect(names.length).toBeGreaterThan(15);

@@ -86,7 +86,7 @@ comment on function app_public.update_organization_member_role is $$
 @arg user_id The user whose role changes.
 @arg role New role of the member.
 
-Changes the role of a member; takes the role OWNER, and of a restricted access token all permissions that the role
+Changes the role of a member. Requires the role OWNER; a restricted access token must have all permissions that the role
 adds.
 The last owner stays one.$$;
 

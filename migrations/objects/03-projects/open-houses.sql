@@ -44,7 +44,7 @@ language sql stable as $$
 $$;
 grant execute on function app_public.open_houses_status to plat_user, plat_anonymous;
 comment on function app_public.open_houses_status is
-  E'@notNull\n\nWhether it is on, by the clock unless it was called off.';
+  E'@notNull\n\nWhether it takes place; follows from the time unless cancelled.';
 
 create function app_private.tg_open_houses__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

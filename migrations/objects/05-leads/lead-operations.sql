@@ -132,7 +132,8 @@ comment on function app_public.create_lead is $$
 @arg agent The agent who introduced the lead.
 @arg onDuplicate What to do if the project has an open lead with this email address. Default: ERROR.
 
-Creates a lead. Who was closed (LOST, UNQUALIFIED or CONVERTED) may register anew; person leads to what was before.
+Creates a lead. A person whose lead was closed (LOST, UNQUALIFIED or CONVERTED) can register
+again; `person` links to the earlier records.
 The sales team is not notified; contactProject does that. A source that the project does not have is refused;
 contactProject keeps it as it was given.$$;
 

@@ -49,7 +49,7 @@ comment on column app_public.appointments.host_id is
   E'@filter hostIds\n\nThe team member who hosts the appointment. Appointments of the same host cannot overlap.';
 comment on column app_public.appointments.cancelled_at is 'When it was cancelled; null otherwise.';
 comment on column app_public.appointments.cancellation_reason is
-  E'@personal\n\nWhy it was called off, as free text; null unless cancelled.';
+  E'@personal\n\nExplanation of the cancellation, as free text; null unless cancelled.';
 comment on constraint appointments_order on app_public.appointments is 'An appointment must end after it starts.';
 comment on constraint appointments_host_free on app_public.appointments is
   'The host has another appointment at this time.';

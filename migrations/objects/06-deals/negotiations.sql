@@ -53,7 +53,7 @@ comment on column app_public.negotiations.turn is 'Side that has to respond; nul
 comment on column app_public.negotiations.list_price is 'List price of the unit when it began.';
 comment on column app_public.negotiations.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.negotiations.floor_price is
-  E'@masked\n\nThe lowest price that the seller takes: an offer of the seller or an acceptance below it takes the '
+  E'@masked\n\nThe lowest price that the seller takes: an offer of the seller or an acceptance below it requires the '
   'permission sale.strategy, as reading it does.';
 comment on column app_public.negotiations.offer_expiration_hours is
   'Hours after which an offer expires, if it has no `expiresAt`.';
@@ -61,9 +61,9 @@ comment on column app_public.negotiations.opened_at is 'When it began.';
 comment on column app_public.negotiations.closed_at is
   'When it was accepted, rejected or cancelled, or its last offer expired; null while it is active.';
 comment on column app_public.negotiations.notes is
-  E'@personal\n@masked\n\nNotes of the seller; takes the permission sale.strategy.';
+  E'@personal\n@masked\n\nNotes of the seller. Requires the permission sale.strategy.';
 comment on column app_public.negotiations.cancellation_reason is
-  E'@personal\n@masked\n\nWhy it was called off; required for the status CANCELLED.';
+  E'@personal\n@masked\n\nReason for the cancellation; required for the status CANCELLED.';
 comment on constraint negotiations_somebody on app_public.negotiations is 'Name the lead or the buyer who negotiates.';
 comment on constraint negotiations_offer_expiration_hours_range on app_public.negotiations is 'Give 1 to 8,760 hours.';
 comment on constraint negotiations_unit_id_fkey on app_public.negotiations is

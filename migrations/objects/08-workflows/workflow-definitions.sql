@@ -786,7 +786,7 @@ comment on function app_public.enable_workflow is
   'of the viewer. Earlier events do not start it. Requires workflow.manage and the permissions for everything that '
   'the workflow reads and changes.';
 comment on function app_public.disable_workflow is
-  'Disables a workflow: it is no longer started. Executions that are under way continue. Requires the permission '
+  'Disables a workflow: it is no longer started. Running executions continue. Requires the permission '
   'workflow.manage.';
 comment on function app_public.archive_workflow is
   'Archives a disabled workflow: it can no longer be started or changed. Requires the permission workflow.manage.';

@@ -33,7 +33,7 @@ grant select on app_public.workflow_executions to plat_user, plat_anonymous;
 
 comment on constraint workflow_executions_context_size on app_public.workflow_executions is
   'context is an object of at most 20,000 characters.';
-comment on index app_public.workflow_executions_live is 'The workflow is under way for this subject already.';
+comment on index app_public.workflow_executions_live is 'The workflow is already running for this subject.';
 
 -- Before the events are made, which leave out what only serves the engine.
 comment on column app_public.workflow_executions.reentry is

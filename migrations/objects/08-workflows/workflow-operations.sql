@@ -79,7 +79,7 @@ begin
     select e.* into existing from app_public.workflow_executions e where e.workflow_id = workflow.id
       and e.subject_id = subject_id order by e.id desc limit 1;
     perform app_hidden.fail('CONFLICT', case when existing.status in ('PENDING', 'RUNNING', 'PAUSED')
-      then 'The workflow is under way for this subject already.'
+      then 'The workflow is already running for this subject.'
         else 'The workflow has already run for this subject and does not allow another run.' end,
       jsonb_strip_nulls(jsonb_build_object('field', 'subjectId', 'existingId', existing.id)));
   end if;

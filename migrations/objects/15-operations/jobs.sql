@@ -325,7 +325,7 @@ comment on function app_public.reschedule_jobs is
   'of the organization (permission org.owner).';
 comment on function app_public.pause_task is
   E'@arg task The name of the task.\n'
-  '@arg reason Why, for others who look after the service.\n\n'
+  '@arg reason Reason, for other operators of the service.\n\n'
   'Pauses a task: workers start no further jobs of it until it is resumed. Running jobs continue. For operators of '
   'the service.';
 comment on function app_public.resume_task is

@@ -18,6 +18,7 @@ export const commonOptions = {
   },
   json: { type: "boolean", description: "Write results as JSON, for programs." },
   help: { type: "boolean", short: "h", description: "Show this help." },
+  version: { type: "boolean", description: "Show the version of the package." },
 } as const satisfies Record<string, Option>;
 
 /** The command that arguments begin with, and how many of them name it; the longest name wins. */

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The program `plat`; see docs/command-line.md. */
+import { readFile } from "node:fs/promises";
 import { createClient, PlatError } from "../index.ts";
 import { commandOf, parse } from "./arguments.ts";
 import { trust } from "./certificates.ts";
@@ -16,6 +17,11 @@ async function readInput(): Promise<string> {
   const parts: Buffer[] = [];
   for await (const part of process.stdin) parts.push(part as Buffer);
   return Buffer.concat(parts).toString("utf8");
+}
+
+/** The version of the package, which lies at the same place beside the sources and what they are compiled to. */
+async function version(): Promise<string> {
+  return JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8")).version;
 }
 
 /** The profile as options and environment leave it. */
@@ -110,6 +116,10 @@ async function main(args: readonly string[]): Promise<number> {
   process.stdout.on("error", () => process.exit(0));
   try {
     const parsed = parse(args, command);
+    if (parsed.values["version"]) {
+      process.stdout.write(`${await version()}\n`);
+      return 0;
+    }
     if (!command && parsed.positionals.length > 0)
       throw new UsageError(`There is no command ${parsed.positionals.join(" ")}.`);
     if (!command || parsed.values["help"]) {

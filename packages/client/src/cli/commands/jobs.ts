@@ -76,7 +76,7 @@ const changing = (name: string, field: string, input: string, summary: string): 
     const { positionals, out } = context;
     const filter = await filterOf(context);
     if (positionals.length === 0 && !filter["task"] && !filter["state"])
-      throw new UsageError("Say which jobs: their ids, --task or --state.");
+      throw new UsageError("Select the jobs by their ids, --task or --state.");
     const given = { ...filter, ...(positionals.length > 0 && { ids: positionals }) };
     const client = await context.connect();
     let changed = 0;
