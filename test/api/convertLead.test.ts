@@ -458,7 +458,7 @@ test("no lead is converted without a purchase, whoever writes it", async () => {
   try {
     await client.query("begin; set local plat.service = 'on'");
     await client.query("update app_public.leads set status = 'CONVERTED' where id = $1", [leadId]);
-    await expect(client.query("commit")).rejects.toThrow("becoming a buyer");
+    await expect(client.query("commit")).rejects.toThrow("Use convertLead");
   } finally {
     await client.query("rollback");
     client.release();

@@ -396,7 +396,7 @@ describe("how many", () => {
     for (let i = 0; i < 4; i++) expect((await open(world.olga, other)).status).toBe(200);
     const address = await open(world.olga, other);
     expect(coded(address)).toEqual([429, "RATE_LIMITED"]);
-    expect(address.refusal.message).toMatch("Your network has 44");
+    expect(address.refusal.message).toMatch("Your network has reached the limit of 44");
     const elsewhere = await openStream(world.url, world.olga.token, other, {}, "127.0.0.9");
     opened.push(elsewhere);
     expect(elsewhere.status).toBe(200);

@@ -226,7 +226,7 @@ test("says of each bad row what is wrong with it, and brings in the good ones", 
   ]);
   const message = (row: number) => answer.errors.find((e: any) => e.row === row).message;
   expect(message(4)).toBe("A unit that is for sale must have a price.");
-  expect(message(6)).toMatch(/^Give one of UNRELEASED, AVAILABLE, /);
+  expect(message(6)).toMatch(/^Give one of AVAILABLE, CLOSED, /);
   expect(message(8)).toBe("CAD can have at most 2 decimal places.");
   expect(message(9)).toBe("Give 0 to 99 bedrooms.");
   expect(message(10)).toBe("Give a whole number.");

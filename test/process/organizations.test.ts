@@ -101,7 +101,7 @@ test("is deleted in 30 days, not before --yes, not while others rely on it, and 
   const refused = await run("delete", slug);
   expect([refused.code, refused.stderr]).toEqual([
     1,
-    expect.stringContaining("Others rely on what is under way"),
+    expect.stringContaining("Others rely on open deals of this organization"),
   ]);
   await query(`insert into app_public.organizations (name, slug) values ('Closing Homes', 'closing-homes')`);
   const tried = await run("delete", "closing-homes");
@@ -116,7 +116,7 @@ test("is deleted in 30 days, not before --yes, not while others rely on it, and 
     { status: "SCHEDULED", reason: "The contract has ended.", days: 30, requested_by_id: null },
   ]);
   expect((await run()).stdout).toMatch(/^closing-homes .*to be deleted at \d{4}-/m);
-  expect((await run("delete", "closing-homes", "--yes")).stderr).toContain("to be deleted already");
+  expect((await run("delete", "closing-homes", "--yes")).stderr).toContain("already been requested");
   expect((await run("cancel", "closing-homes", "--reason", "It goes on.")).stdout).toContain(
     "is not deleted",
   );

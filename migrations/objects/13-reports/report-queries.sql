@@ -96,7 +96,7 @@ begin
     else jsonb_typeof(value) = 'string' and length(text_value) <= 1000 end;
   if not coalesce(is_right, false) then
     if wanted.type = 'ENUM' then
-      execute format('select string_agg(e.value, '', '' order by e.ctid) from app_public.%I e',
+      execute format('select string_agg(e.value, '', '' order by e.value) from app_public.%I e',
         substring(obj_description(wanted.sql_type::regtype, 'pg_type') from '^@enum (\w+)')) into allowed;
     end if;
     perform app_hidden.refuse_report(case wanted.type
