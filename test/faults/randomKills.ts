@@ -21,7 +21,14 @@ import { demoFolder } from "../harness/demoFolder.ts";
 import { post, signIn, startLoad } from "../harness/load.ts";
 import { startProxy } from "../harness/proxy.ts";
 import { randomFrom } from "../harness/random.ts";
-import { gone, postmasterPid, runToExit, type Service, startService, temporaryFolder } from "../harness/service.ts";
+import {
+  gone,
+  postmasterPid,
+  runToExit,
+  type Service,
+  startService,
+  temporaryFolder,
+} from "../harness/service.ts";
 import { until } from "../harness/until.ts";
 import { archivedLog, openSeries } from "../../src/database/backupSeries.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
@@ -317,7 +324,10 @@ export async function playRandomKills({
       const end = await Promise.race([process.exit, Promise.resolve(running)]);
       if (end === running) continue;
       const { code, stdout, stderr } = end as Awaited<Service["exit"]>;
-      internal.push(`The ${name} has ended with ${code}: ${stderr.slice(-2_000)}`, ...stdout.split("\n").slice(-12));
+      internal.push(
+        `The ${name} has ended with ${code}: ${stderr.slice(-2_000)}`,
+        ...stdout.split("\n").slice(-12),
+      );
     }
     throw new Error(
       `SEED=${seed} after ${JSON.stringify(killed)}, ${JSON.stringify(load.again)}\n${internal.join("\n")}`,
