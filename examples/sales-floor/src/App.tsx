@@ -18,18 +18,18 @@ export function App() {
     const leaving = new AbortController();
     setError(undefined);
     setPlace({ projects: [] });
-    plat.request(projectsQuery, {}, { signal: leaving.signal }).then(
-      ({ viewer, projects: own, publicProjects }) => {
-        const seen = own?.length ? own : (publicProjects ?? []);
-        setPlace({
-          name: viewer?.fullName,
-          projects: seen.toSorted(
-            (one, other) => Number(other.status === "SELLING") - Number(one.status === "SELLING"),
-          ),
-        });
-      },
-      (failure: unknown) => leaving.signal.aborted || setError(failure),
-    );
+    const read = async () => {
+      const seen = await plat.request(projectsQuery, {}, { signal: leaving.signal });
+      const mine = seen.projects?.length ? seen.projects : (seen.publicProjects ?? []);
+      const isSelling = ({ status }: Project) => Number(status === "SELLING");
+      setPlace({
+        name: seen.viewer?.fullName,
+        projects: mine.toSorted((one, other) => isSelling(other) - isSelling(one)),
+      });
+    };
+    read().catch((failure: unknown) => {
+      if (!leaving.signal.aborted) setError(failure);
+    });
     return () => leaving.abort();
   }, [plat]);
 
