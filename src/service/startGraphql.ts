@@ -31,11 +31,13 @@ import { subscriptions } from "../live/subscriptions.ts";
 import type { StreamLimits } from "../base/providerOptions.ts";
 import { compiledTransport } from "./compiledTransport.ts";
 import { createPreset, viewerSettings, type PresetOptions } from "./graphqlPreset.ts";
-import { documentLookups, keptDocuments } from "../http/plugins/QueryLimitsPlugin.ts";
+import { documentLookups, keptDocument, keptDocuments } from "../http/plugins/QueryLimitsPlugin.ts";
 import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { paymentsWebhook } from "../http/paymentsWebhook.ts";
 import { messagesWebhook } from "../http/messagesWebhook.ts";
+import { SchemaUsage } from "../http/schemaUsage.ts";
+import { anonymous, type Claims } from "../database/claims.ts";
 import { Positions } from "../database/position.ts";
 import { paymentTransforms } from "../operations/inputs/payments.ts";
 import { noProcessor, type PaymentProcessor } from "../providers/payments/index.ts";
@@ -76,6 +78,8 @@ export interface GraphqlOptions {
   documentBytes?: number;
   /** Milliseconds that others wait after an introspection query was answered; see admission.ts. */
   introspectionHoldMs?: number;
+  /** See SchemaUsageOptions. */
+  usageDelayMs?: number | undefined;
   /** See PlatOptions of QueryLimitsPlugin; a mismatch is logged where omitted. */
   compileAtOnce?: boolean;
   onMismatch?: MismatchListener;
@@ -123,6 +127,7 @@ export interface Graphql {
     | "authenticate"
     | "answerCompiled"
     | "tagOf"
+    | "noteUse"
     | "constraintMessages"
     | "positions"
     | "numbers"
@@ -399,12 +404,22 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
       pool.query("select app_private.note_configured_apps($1)", [oauth?.issuer ?? null]),
     ]);
     const positions = new Positions(system.rows[0]!.id);
+    const usage = new SchemaUsage({
+      schema,
+      pool: pages,
+      log: options.log,
+      delayMs: options.usageDelayMs,
+    });
     const entityTags = new EntityTags(() => ReadsOf.load(pool), new DataVersions(pool));
     return {
       transport: {
         pgl,
         authenticate: authenticateWith(authenticator),
         ...compiledTransport({ schema, withPgClient, positions, entityTags }),
+        noteUse: (request) => {
+          const known = keptDocument(schema, (request.body as { query: string }).query);
+          if (known) usage.note(known, (requestState(request).claims ?? anonymous) as Claims);
+        },
         constraintMessages,
         positions,
         uploads: {
@@ -445,6 +460,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
       drain: () => live.drain(),
       release: async () => {
         await live.stop();
+        await usage.write();
         await pgl.release();
         await Promise.all([pool.end(), pages.end()]);
       },
