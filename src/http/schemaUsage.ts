@@ -1,5 +1,11 @@
 import { setImmediate as yieldToOthers } from "node:timers/promises";
-import { type DocumentNode, type GraphQLSchema, TypeInfo, visit, visitWithTypeInfo } from "postgraphile/graphql";
+import {
+  type DocumentNode,
+  type GraphQLSchema,
+  TypeInfo,
+  visit,
+  visitWithTypeInfo,
+} from "postgraphile/graphql";
 import type { Pool } from "pg";
 import type { Logger } from "../base/log.ts";
 import type { Claims } from "../database/claims.ts";

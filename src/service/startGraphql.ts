@@ -1,4 +1,5 @@
 /** The API on a database: its connections, its schema, and what the transport needs of them. */
+import type { GraphQLSchema } from "postgraphile/graphql";
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator, type Authenticator } from "../auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "../auth/loginToken.ts";
@@ -367,6 +368,20 @@ function startParts(
   return { files, authenticator, addresses, live, integrations };
 }
 
+/** The record of who uses what of the schema. */
+function recordUsage(
+  { log, usageDelayMs: delayMs }: GraphqlOptions,
+  schema: GraphQLSchema,
+  pool: OrderedPool,
+) {
+  const usage = new SchemaUsage({ schema, pool, log, delayMs });
+  const note: AppDeps["noteUse"] = (request) => {
+    const known = keptDocument(schema, (request.body as { query: string }).query);
+    if (known) usage.note(known, (requestState(request).claims ?? anonymous) as Claims);
+  };
+  return { note, write: () => usage.write() };
+}
+
 /** Connects, reads the schema of the database and builds that of GraphQL. */
 export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
   const {
@@ -404,22 +419,14 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
       pool.query("select app_private.note_configured_apps($1)", [oauth?.issuer ?? null]),
     ]);
     const positions = new Positions(system.rows[0]!.id);
-    const usage = new SchemaUsage({
-      schema,
-      pool: pages,
-      log: options.log,
-      delayMs: options.usageDelayMs,
-    });
+    const usage = recordUsage(options, schema, pages);
     const entityTags = new EntityTags(() => ReadsOf.load(pool), new DataVersions(pool));
     return {
       transport: {
         pgl,
         authenticate: authenticateWith(authenticator),
         ...compiledTransport({ schema, withPgClient, positions, entityTags }),
-        noteUse: (request) => {
-          const known = keptDocument(schema, (request.body as { query: string }).query);
-          if (known) usage.note(known, (requestState(request).claims ?? anonymous) as Claims);
-        },
+        noteUse: usage.note,
         constraintMessages,
         positions,
         uploads: {

@@ -10,7 +10,8 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 const usageOf = async (person: World["owen"], id: string, days?: number): Promise<string[]> => {
-  const query = "query ($id: ID!, $days: Int) { organization(id: $id) { schemaUsage(days: $days) { coordinate } } }";
+  const query =
+    "query ($id: ID!, $days: Int) { organization(id: $id) { schemaUsage(days: $days) { coordinate } } }";
   const { organization } = await person.get(query, { id, days });
   return organization?.schemaUsage?.map((use: { coordinate: string }) => use.coordinate) ?? [];
 };

@@ -69,7 +69,10 @@ export function lastUse(used: UsedSchema, description: string): string | undefin
   const coordinate = coordinateOf(description);
   if (coordinate === undefined) return undefined;
   const days = [...used].filter(([one]) => one === coordinate || one.startsWith(`${coordinate}.`));
-  return days.map(([, day]) => day).toSorted().at(-1);
+  return days
+    .map(([, day]) => day)
+    .toSorted()
+    .at(-1);
 }
 
 /** Why something in the schema is deprecated; undefined if it is not, or is not there. */

@@ -47,7 +47,11 @@ export const changes: Command = {
       description: "Only what the organization used in the last 30 days.",
     },
   },
-  examples: ["plat changes schema.graphql", "plat changes --documents 'src/**/*.graphql'", "plat changes --used schema.graphql"],
+  examples: [
+    "plat changes schema.graphql",
+    "plat changes --documents 'src/**/*.graphql'",
+    "plat changes --used schema.graphql",
+  ],
   async run(context) {
     const { positionals, out } = context;
     const { graphql, schema } = await servedSchema(context);
