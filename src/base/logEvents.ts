@@ -12,6 +12,8 @@ export const logEvents = {
   "database.line_down": "A permanent connection of a worker cannot be opened; retried with back-off.",
   "database.line_lost": "A permanent connection of a worker broke; it is opened again at once.",
   "database.slow_statement": "A statement took longer than SLOW_STATEMENTS allows.",
+  "database.starting":
+    "The database server is starting or recovering; the start of the process waits for it for up to two minutes.",
   "demo.loaded": "The demo organization was loaded into an empty database.",
   "draft.failed": "The draft provider refused a request or did not respond.",
   "embedded.adopted": "The password of the embedded database was lost; a new one was set.",
@@ -27,6 +29,8 @@ export const logEvents = {
   "files.store_failed": "The file store refused a request or did not respond.",
   "graphql.compiled_mismatch":
     "A compiled query differed from its plan; the plan is used from now on. Report it.",
+  "graphql.usage_lost":
+    "Which parts of the schema were used could not be recorded; they are recorded again on their next use of another day.",
   "graphql.failed": "An operation failed unexpectedly; the response has the same requestId.",
   "http.failed": "A request failed unexpectedly; the response has the same requestId.",
   "http.request": "A request was answered.",

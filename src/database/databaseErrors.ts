@@ -6,6 +6,9 @@ export const retryableStates: ReadonlySet<string> = new Set(["40001", "40P01"]);
 /** SQLSTATE of a lock timeout: lock_timeout, NOWAIT. */
 export const LOCK_NOT_AVAILABLE = "55P03";
 
+/** SQLSTATE of a server that is starting, recovering or shutting down. */
+export const CANNOT_CONNECT_NOW = "57P03";
+
 /**
  * SQLSTATEs of a server that accepts no changes: a standby, read-only, or a full disk; including Node's own codes for
  * the latter.
@@ -20,7 +23,7 @@ export const refusesChanges = (error: unknown): boolean =>
   NO_CHANGES.has(((error ?? {}) as { code?: string }).code ?? "");
 
 /** SQLSTATEs after which the server closes the connection: administrator or crash shutdown, database dropped, idle limits. */
-const CLOSING = new Set(["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"]);
+const CLOSING = new Set(["57P01", "57P02", CANNOT_CONNECT_NOW, "57P04", "57P05", "25P03", "25P04"]);
 
 /**
  * The connection was lost or could not be established. `code` is an SQLSTATE like those of server errors: 08001 (not

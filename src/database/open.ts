@@ -4,6 +4,7 @@ import { startEmbeddedPostgres } from "./embeddedServer.ts";
 import { migratedCheck, type MigratedCheck } from "./migrated.ts";
 import { apiUrlOf, withLoginOf } from "./pooler.ts";
 import { ownerUrl, workerUrl } from "./roles.ts";
+import { awaitStartedServer } from "./startingServer.ts";
 
 /** The database of the service, embedded or not. */
 export interface Database extends MigratedCheck {
@@ -38,6 +39,7 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
         againForMs,
       });
   const loginUrl = embedded?.connectionString ?? config.databaseUrl!;
+  if (!embedded) await awaitStartedServer(loginUrl, log);
   const { poolerUrl } = config;
   const apiUrl = apiUrlOf(config, loginUrl);
   const check = await migratedCheck(loginUrl, (error) =>

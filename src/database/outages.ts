@@ -1,12 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { DatabaseError } from "pg";
 import { backoff } from "../base/backoff.ts";
-import { closesConnection, refusesChanges } from "./databaseErrors.ts";
+import { CANNOT_CONNECT_NOW, closesConnection, refusesChanges } from "./databaseErrors.ts";
 
 /**
  * SQLSTATEs of a server that accepts no connections at the moment: too many connections, starting up, shutting down.
  */
-const BUSY = new Set(["53300", "57P03"]);
+const BUSY = new Set(["53300", CANNOT_CONNECT_NOW]);
 
 /** Whether a statement failed because of its connection or for lack of one, so that it may succeed on another one. */
 export function isOutage(error: unknown): boolean {

@@ -133,10 +133,16 @@ test("the examples are operations of the schema, and their recorded answers are 
   const { token } = data.login;
   const names = new Map<string, string>();
   const steady = (value: unknown) => JSON.parse(steadyText(JSON.stringify(value), names));
+  /** The latest events of the organization, or those after a sequence number. */
+  const latestEvents = async (first: number, afterSequence?: string): Promise<any[]> => {
+    const query = `query ($first: Int!, $filter: EventsFilter!) { events(first: $first, orderBy: [ID_DESC], filter: $filter) {
+      name sequence requestId causedBy { id } } }`;
+    const filter = { organizationId: "larkfield-homes", ...(afterSequence && { afterSequence }) };
+    return (await post({ query, variables: { first, filter } }, token)).data.events;
+  };
   /** What happened by a request itself; what workflows make of it comes later. */
-  const eventsOf = async (requestId: string | undefined): Promise<string[]> => {
-    const query = `{ events(first: 20, orderBy: [ID_DESC], filter: { organizationId: "larkfield-homes" }) { name requestId causedBy { id } } }`;
-    const { events } = (await post({ query }, token)).data;
+  const eventsOf = async (requestId: string | undefined, afterSequence: string): Promise<string[]> => {
+    const events = await latestEvents(1000, afterSequence);
     const own = events.filter((event: any) => event.requestId === requestId && !event.causedBy);
     return [...new Set<string>(own.map((event: any) => event.name))].sort();
   };
@@ -151,13 +157,14 @@ test("the examples are operations of the schema, and their recorded answers are 
       expect([name, typeof value]).toEqual([name, "string"]);
       parts.reduce((part, key) => part[key], values)[last] = value;
     }
+    const [latest] = await latestEvents(1);
     const { answer, requestId } = await send({ query: document, variables: values }, token);
     delete answer.extensions;
     const isChange = document.startsWith("mutation") && !answer.errors;
     // They are numbered behind the commit.
     const events = isChange
       ? await until(
-          () => eventsOf(requestId),
+          () => eventsOf(requestId, latest.sequence),
           (happened) => happened.length > 0,
         )
       : [];

@@ -1,9 +1,12 @@
 /** Every wait for the database has a deadline on our side: to connect, for an answer, for the goodbye. */
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import pino from "pino";
 import { ListenConnection, openListener } from "../../src/database/listener.ts";
 import { DatabaseClient, NoAnswerError } from "../../src/database/client.ts";
 import { DatabaseConnectionError } from "../../src/database/databaseErrors.ts";
+import { awaitStartedServer } from "../../src/database/startingServer.ts";
 import { throughOutages } from "../../src/database/outages.ts";
 import { makePool } from "../../src/database/pool.ts";
 import { startGate, type Gate } from "../faults/gate.ts";
@@ -24,6 +27,35 @@ const client = (answerWithin: number) => {
   made.on("error", () => {});
   return made;
 };
+
+test("a start waits for a server that is recovering, and for no other one", async () => {
+  const { port } = new URL(gate.database.ownerUrl);
+  let refusals = 2;
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    if (refusals-- <= 0) {
+      const upstream = connect(Number(port), "127.0.0.1");
+      upstream.on("error", () => {});
+      return void socket.pipe(upstream).pipe(socket);
+    }
+    const fields = Buffer.from(
+      "SFATAL\0VFATAL\0C57P03\0Mthe database system is not yet accepting connections\0\0",
+    );
+    const head = Buffer.from("E\0\0\0\0");
+    head.writeInt32BE(fields.length + 4, 1);
+    socket.once("data", () => socket.end(Buffer.concat([head, fields])));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const url = new URL(gate.database.ownerUrl);
+  url.port = String((server.address() as AddressInfo).port);
+  await awaitStartedServer(url.href, log);
+  expect(refusals).toBe(-1);
+  refusals = 2;
+  await expect(awaitStartedServer(url.href, log, 0)).rejects.toThrow("not yet accepting connections");
+  server.close();
+  await once(server, "close");
+  await expect(awaitStartedServer(url.href, log)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+});
 
 test("who is not let in in time is told so", async () => {
   gate.hush();

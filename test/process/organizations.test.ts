@@ -116,7 +116,7 @@ test("is deleted in 30 days, not before --yes, not while others rely on it, and 
     { status: "SCHEDULED", reason: "The contract has ended.", days: 30, requested_by_id: null },
   ]);
   expect((await run()).stdout).toMatch(/^closing-homes .*to be deleted at \d{4}-/m);
-  expect((await run("delete", "closing-homes", "--yes")).stderr).toContain("to be deleted already");
+  expect((await run("delete", "closing-homes", "--yes")).stderr).toContain("already been requested");
   expect((await run("cancel", "closing-homes", "--reason", "It goes on.")).stdout).toContain(
     "is not deleted",
   );

@@ -180,7 +180,8 @@ begin
   select t.* into of_type from pg_type t where t.oid = type::regtype;
   enumeration := substring(obj_description(of_type.oid, 'pg_type') from '^@enum (\w+)');
   if enumeration is not null then
-    execute format('select string_agg(e.value, '', '' order by e.value) from app_public.%I e', enumeration) into message;
+    execute format('select string_agg(e.value, '', '' order by e.value) from app_public.%I e', enumeration)
+      into message;
     return 'Give one of ' || message || '.';
   end if;
   select obj_description(c.oid, 'pg_constraint') into message from pg_constraint c

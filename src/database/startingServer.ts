@@ -1,0 +1,36 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { backoff } from "../base/backoff.ts";
+import type { Logger } from "../base/log.ts";
+import { CANNOT_CONNECT_NOW } from "./databaseErrors.ts";
+import { onConnection } from "./onConnection.ts";
+
+/** Enough for the recovery from a crash; a supervisor starts the process again after that. */
+const RECOVERY_MS = 120_000;
+
+/**
+ * Waits while a database server is starting, recovering or shutting down (SQLSTATE 57P03), so that a process that is
+ * started together with its database does not fail. A server that does not answer at all is an error at once.
+ * @param withinMs milliseconds after which it gives up
+ * @throws the failure to connect
+ */
+export async function awaitStartedServer(
+  connectionString: string,
+  log: Logger,
+  withinMs = RECOVERY_MS,
+): Promise<void> {
+  const pauses = backoff(100, 2_000);
+  const end = performance.now() + withinMs;
+  for (let isTold = false; ; isTold = true) {
+    try {
+      return await onConnection(connectionString, async () => {});
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== CANNOT_CONNECT_NOW || performance.now() > end) throw error;
+      if (!isTold)
+        log.warn(
+          { event: "database.starting", err: error },
+          "The database accepts no connections yet; the start waits for it.",
+        );
+      await pause(pauses.pause());
+    }
+  }
+}
