@@ -141,6 +141,7 @@ comment on constraint agreement_signers_signed_file on app_public.agreement_sign
   'Who has signed, has signed a version.';
 comment on constraint agreement_signers_agreement_id_fkey on app_public.agreement_signers is
   E'@parent\n'
+  '@notNull\n'
   '@fieldName agreement\n'
   '@foreignFieldName signers\n'
   '@backwardDescription The signers, in signing order.\n\n'
