@@ -23,7 +23,7 @@ comment on constraint processor_refunds_charge_id_fkey on app_public.processor_r
   '@notNull\n'
   '@foreignFieldName refunds\n'
   '@backwardDescription Money returned to the payer.\n\n'
-  'The charge.';
+  'The charge that is refunded.';
 comment on constraint processor_refunds_created_by_id_fkey on app_public.processor_refunds is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it back.';
 
