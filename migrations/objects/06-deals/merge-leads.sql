@@ -18,7 +18,8 @@ comment on column app_public.leads.merged_into_id is
   E'@behavior -insert -update -attribute:aggregate -attribute:groupBy\n\n'
   'The lead that it was merged into; null if it was not merged. A merged lead is deleted.';
 comment on constraint leads_merged_into_id_fkey on app_public.leads is
-  E'@fieldName mergedInto\n@backwardBehavior -*\n\nThe lead that it was merged into; null if it was not merged, or the viewer '
+  E'@fieldName mergedInto\n@backwardBehavior -*\n\n'
+  'The lead that it was merged into; null if it was not merged, or the viewer '
   'cannot see that lead.';
 
 insert into app_private.event_names (subject, column_name, value, name) values
