@@ -1,5 +1,6 @@
 import type { ClientBase } from "pg";
 import { policyCalls } from "./policyCalls.ts";
+import { policySights } from "./policySight.ts";
 import { readSnapshot } from "./snapshot.ts";
 import type { SourceWords } from "./sources.ts";
 
@@ -9,6 +10,9 @@ create temp table calls (caller oid, callee oid);
 create temp table mentions (callee oid);
 create temp table worker_mentions (callee oid);
 create temp table policy_calls (policy oid, callee oid, per_row boolean, constant boolean);
+
+-- Whoever sees a row sees the row of the other table that its column refers to.
+create temp table sights (table_oid oid, number int2, seen oid);
 
 -- Functions that the comments of a table, of its columns and of its fields name in their tags: the API calls them for whoever reads it.
 create temp table tag_mentions (callee oid, table_oid oid);
@@ -123,7 +127,9 @@ export async function createFacts(client: ClientBase): Promise<void> {
  */
 export async function gatherFacts(client: ClientBase, words: SourceWords): Promise<void> {
   await readSnapshot(client);
-  await client.query("truncate calls, mentions, tag_mentions, worker_mentions, service_calls, policy_calls");
+  await client.query(
+    "truncate calls, mentions, tag_mentions, worker_mentions, service_calls, policy_calls, sights",
+  );
   for (const statement of fill.split(";\n").filter((text) => text.trim() !== ""))
     await client.query(statement, statement.includes("$1") ? [[...wordsFor(statement, words)]] : []);
   await client.query(inRows);
@@ -139,5 +145,16 @@ export async function gatherFacts(client: ClientBase, words: SourceWords): Promi
       calls.map((call) => call.perRow),
       calls.map((call) => call.constant),
     ],
+  );
+  const { rows: seen } = await client.query<{ table: number; trees: string[] }>(
+    `select p.table_oid::int4 as table, array_agg(distinct q.polqual::text) as trees from policies p join pg_policy q on q.oid = p.oid
+     where p.permissive and p.command = 'select' and p.role in ('plat_user', 'plat_anonymous') group by 1`,
+  );
+  const sights = seen.flatMap(({ table, trees }) =>
+    policySights(trees).map((sight) => ({ ...sight, by: table })),
+  );
+  await client.query(
+    "insert into sights select distinct * from unnest($1::int4[]::oid[], $2::int2[], $3::int4[]::oid[])",
+    [sights.map(({ by }) => by), sights.map(({ column }) => column), sights.map(({ table }) => table)],
   );
 }

@@ -51,4 +51,33 @@ export const keyRules: Rule[] = [
       where t.schema = 'app_public' and not exists (select from foreign_keys k where k.table_oid = t.oid and c.name = any (k.columns))
         and coalesce(t.comment, '') !~ ('@foreignKey \\(' || c.name)`,
   },
+  {
+    name: "relation-not-null",
+    why: "A field that is null where its type says never takes the record around it from the answer; one that may be null has to be handled by every client.",
+    // Functions that run with more rights return rows whatever the viewer sees, unless they ask first; so do those that call them for it.
+    query: `
+      with recursive definers as (
+        select f.oid, f.oid as maker from functions f where f.definer
+        union select c.caller, d.maker from definers d join calls c on c.callee = d.oid),
+      made as (
+        select distinct t.oid as table_oid from tables t join pg_class c on c.oid = t.oid join pg_proc p on p.prorettype = c.reltype
+        join definers d on d.oid = p.oid join pg_proc m on m.oid = d.maker and m.prorettype = p.prorettype
+          and position(format('viewer_sees(%L', t.object) in m.prosrc) = 0
+        where p.pronamespace = 'app_public'::regnamespace),
+      relations as (
+        select k.object || '.' || k.name as object, obj_description(k.oid, 'pg_constraint') as comment, k.object as table_object, k.name,
+          s.number is not null and m.table_oid is null and c.not_null as is_seen
+        from foreign_keys k
+        join columns c on c.table_oid = k.table_oid and c.name = k.columns[1]
+        left join sights s on s.table_oid = k.table_oid and s.seen = k.referenced_oid and s.number = c.number
+        left join made m on m.table_oid = k.table_oid
+        where k.schema = 'app_public')
+      select object, case when is_seen
+          then 'Write \`@notNull\` into the comment of the constraint: whoever sees the row sees what it refers to.'
+          else 'Remove \`@notNull\` from the comment of the constraint, or let each policy for reading ask \`(select true from … where id = …)\`, '
+            'and no function that runs with more rights return the row: it may refer to what the viewer does not see.' end as write
+      from relations
+      where is_seen <> (pg_temp.tag(comment, 'notNull') is not null)
+        and pg_temp.tag(comment, 'forwardBehavior') is distinct from '-*' and pg_temp.tag(comment, 'behavior') is distinct from '-*'`,
+  },
 ];

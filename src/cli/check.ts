@@ -46,6 +46,7 @@ const parts: CheckPart[] = [
   { name: "version", ...script("checkVersion.ts") },
   { name: "prose", ...script("checkProse.ts") },
   { name: "layers", ...script("checkLayers.ts") },
+  { name: "GraphQL rules", ...script("checkGraphqlRules.ts") },
   { name: "portal", ...script("portal.ts", "--check") },
 ];
 const onDatabase = (ownerUrl: string): CheckPart[] => [

@@ -158,6 +158,11 @@ export class Documents {
     return once;
   }
 
+  /** Finds a document without counting it as a use. */
+  peek(text: string): KnownDocument | undefined {
+    return this.#again.get(text) ?? this.#once.get(text);
+  }
+
   keep(document: KnownDocument): void {
     this.#once.set(document.text, document);
     this.weigh(document);

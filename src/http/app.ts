@@ -13,7 +13,7 @@ import { eventStream, streamTickets } from "./eventStream.ts";
 import { getOfDocument, isGetOfDocument } from "./getOfDocument.ts";
 import { Grafserv } from "./grafserv.ts";
 import type { TagOf } from "./entityTags.ts";
-import { type AnswerCompiled, answerInside, graphql } from "./graphqlEndpoint.ts";
+import { type AnswerCompiled, answerInside, graphql, type NoteUse } from "./graphqlEndpoint.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
 import { inTurn } from "./inTurn.ts";
@@ -51,6 +51,7 @@ export interface AppDeps {
   readonly positions?: Positions;
   /** Entity tags of responses. Default: none. */
   readonly tagOf?: TagOf;
+  readonly noteUse?: NoteUse;
   readonly constraintMessages: ConstraintMessages;
   /** Language of messages to a user. Default: from the header Accept-Language. */
   readonly languageOfUser?: LanguageOfUser;
@@ -131,6 +132,7 @@ export function createApp(deps: AppDeps): Express {
     answerCompiled: deps.answerCompiled,
     positions: deps.positions,
     tagOf: deps.tagOf,
+    noteUse: deps.noteUse,
   };
   app.all(
     "/graphql",

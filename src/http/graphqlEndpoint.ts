@@ -105,6 +105,9 @@ async function send(
 /** Answers a compiled query without its plan; returns the JSON text, or undefined. */
 export type AnswerCompiled = (request: Request, work: OperationWork) => Promise<string | undefined>;
 
+/** Records which parts of the schema a request has used; see SchemaUsage. */
+export type NoteUse = (request: Request) => void;
+
 /** Sets and returns the position header of a response. A response without data has no position. */
 function tellPosition(
   response: Response,
@@ -187,6 +190,8 @@ interface GraphqlDeps {
   readonly tagOf?: TagOf | undefined;
   /** Receives the text of a response. Default: it is sent. */
   readonly takeText?: Send;
+  /** Called after an operation was answered. */
+  readonly noteUse?: NoteUse | undefined;
   /** Positions of the database. Default: responses have none. */
   readonly positions?: Positions | undefined;
 }
@@ -209,6 +214,7 @@ export function graphql(deps: GraphqlDeps): RequestHandler {
     try {
       state.running = answerOperation(deps, request, response, work, tag);
       await state.running;
+      deps.noteUse?.(request);
     } finally {
       work.end();
     }

@@ -63,6 +63,9 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
             const list = new GraphQLList(new GraphQLNonNull(inner.ofType as AnyType));
             type = required ? new GraphQLNonNull(list) : list;
           }
+          // Whoever sees the record sees what it refers to: the rule relation-not-null holds the tag against the policies.
+          if (!isNonNullType(type) && relationOf(context.scope)?.extensions?.tags?.notNull !== undefined)
+            type = new GraphQLNonNull(type as AnyType);
           const { fieldName } = context.scope;
           let description = field.description;
           if (!description || ofStack.test(description)) {
@@ -75,7 +78,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
           return {
             ...field,
             type,
-            description: required ? description : withoutRecord(context.scope, description),
+            description: isNonNullType(type) ? description : withoutRecord(context.scope, description),
           };
         },
       },
@@ -94,18 +97,28 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** Description of a field for a referenced record, with the meaning of null. */
-function withoutRecord(scope: GraphileBuild.ScopeObjectFieldsField, description = ""): string {
-  const { pgRelationDetails: details, fieldName } = scope as AnyScope;
+/** The relation of a field for a referenced record. */
+function relationOf(scope: GraphileBuild.ScopeObjectFieldsField): AnyType | undefined {
+  const { pgRelationDetails: details } = scope as AnyScope;
   const relation = details?.registry.pgRelations[details.codec.name]?.[details.relationName];
-  if (!relation || relation.isReferencee || /\bnull\b/i.test(description)) return description;
+  return relation?.isReferencee ? undefined : relation;
+}
+
+/** What an access token with scopes needs for the records that most others belong to. */
+const scopes: Record<string, string> = { organizations: "org.member", projects: "project.read" };
+
+/** Description of a field for a referenced record, with the meaning of null. */
+function withoutRecord(fieldScope: GraphileBuild.ScopeObjectFieldsField, description = ""): string {
+  const { pgRelationDetails: details, fieldName } = fieldScope as AnyScope;
+  const relation = relationOf(fieldScope);
+  if (!relation || /\bnull\b/i.test(description)) return description;
   const hasOne = relation.localAttributes.every(
     (name: string) =>
       details.codec.attributes[name].notNull || details.codec.attributes[name].extensions?.tags?.notNull,
   );
-  const when = hasOne
-    ? "null if the viewer may not see it"
-    : "null if there is none or the viewer may not see it";
+  const scope = scopes[relation.remoteResource.codec.name];
+  const hidden = `the viewer may not see it${scope ? `, such as an access token without \`${scope}\`` : ""}`;
+  const when = hasOne ? `null if ${hidden}` : `null if there is none or ${hidden}`;
   const told = /^Reads a single/.test(description) ? `The ${words(fieldName)}.` : description;
   return /^[^.]*\.$/.test(told)
     ? `${told.slice(0, -1)}; ${when}.`

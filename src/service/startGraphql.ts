@@ -1,4 +1,5 @@
 /** The API on a database: its connections, its schema, and what the transport needs of them. */
+import type { GraphQLSchema } from "postgraphile/graphql";
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator, type Authenticator } from "../auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "../auth/loginToken.ts";
@@ -31,11 +32,13 @@ import { subscriptions } from "../live/subscriptions.ts";
 import type { StreamLimits } from "../base/providerOptions.ts";
 import { compiledTransport } from "./compiledTransport.ts";
 import { createPreset, viewerSettings, type PresetOptions } from "./graphqlPreset.ts";
-import { documentLookups, keptDocuments } from "../http/plugins/QueryLimitsPlugin.ts";
+import { documentLookups, keptDocument, keptDocuments } from "../http/plugins/QueryLimitsPlugin.ts";
 import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { paymentsWebhook } from "../http/paymentsWebhook.ts";
 import { messagesWebhook } from "../http/messagesWebhook.ts";
+import { SchemaUsage } from "../http/schemaUsage.ts";
+import { anonymous, type Claims } from "../database/claims.ts";
 import { Positions } from "../database/position.ts";
 import { paymentTransforms } from "../operations/inputs/payments.ts";
 import { noProcessor, type PaymentProcessor } from "../providers/payments/index.ts";
@@ -76,6 +79,8 @@ export interface GraphqlOptions {
   documentBytes?: number;
   /** Milliseconds that others wait after an introspection query was answered; see admission.ts. */
   introspectionHoldMs?: number;
+  /** See SchemaUsageOptions. */
+  usageDelayMs?: number | undefined;
   /** See PlatOptions of QueryLimitsPlugin; a mismatch is logged where omitted. */
   compileAtOnce?: boolean;
   onMismatch?: MismatchListener;
@@ -123,6 +128,7 @@ export interface Graphql {
     | "authenticate"
     | "answerCompiled"
     | "tagOf"
+    | "noteUse"
     | "constraintMessages"
     | "positions"
     | "numbers"
@@ -362,6 +368,20 @@ function startParts(
   return { files, authenticator, addresses, live, integrations };
 }
 
+/** The record of who uses what of the schema. */
+function recordUsage(
+  { log, usageDelayMs: delayMs }: GraphqlOptions,
+  schema: GraphQLSchema,
+  pool: OrderedPool,
+) {
+  const usage = new SchemaUsage({ schema, pool, log, delayMs });
+  const note: AppDeps["noteUse"] = (request) => {
+    const known = keptDocument(schema, (request.body as { query: string }).query);
+    if (known) usage.note(known, (requestState(request).claims ?? anonymous) as Claims);
+  };
+  return { note, write: () => usage.write() };
+}
+
 /** Connects, reads the schema of the database and builds that of GraphQL. */
 export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
   const {
@@ -399,12 +419,14 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
       pool.query("select app_private.note_configured_apps($1)", [oauth?.issuer ?? null]),
     ]);
     const positions = new Positions(system.rows[0]!.id);
+    const usage = recordUsage(options, schema, pages);
     const entityTags = new EntityTags(() => ReadsOf.load(pool), new DataVersions(pool));
     return {
       transport: {
         pgl,
         authenticate: authenticateWith(authenticator),
         ...compiledTransport({ schema, withPgClient, positions, entityTags }),
+        noteUse: usage.note,
         constraintMessages,
         positions,
         uploads: {
@@ -445,6 +467,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
       drain: () => live.drain(),
       release: async () => {
         await live.stop();
+        await usage.write();
         await pgl.release();
         await Promise.all([pool.end(), pages.end()]);
       },

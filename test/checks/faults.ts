@@ -113,6 +113,13 @@ export const faults: Fault[] = [
     says: /`create index halls_lead on app_public\.halls \(lead_id\);`/,
   },
   {
+    rule: "relation-not-null",
+    table: "alcoves",
+    sql: `comment on constraint alcoves_project_id_fkey on app_public.alcoves is E'@notNull\\n@backwardBehavior -*\\n\\nIts project.'`,
+    object: "app_public.alcoves.alcoves_project_id_fkey",
+    says: /Remove `@notNull` from the comment of the constraint/,
+  },
+  {
     rule: "foreign-key-tenant",
     table: "islands",
     sql: `alter table app_public.islands add column lead_id uuid references app_public.leads;

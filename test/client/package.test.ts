@@ -4,7 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { buildSchema, getOperationAST, type GraphQLSchema, parse, validate } from "graphql";
+import {
+  buildSchema,
+  getOperationAST,
+  type GraphQLSchema,
+  NoDeprecatedCustomRule,
+  parse,
+  specifiedRules,
+  validate,
+} from "graphql";
 import { generate, scalars } from "../../packages/client/scripts/generate.ts";
 import type { ErrorDetails } from "../../packages/client/src/index.ts";
 import { errorCodes } from "../../src/base/errors.ts";
@@ -86,4 +94,15 @@ test("the codes are those of the service, and two of the client's own", async ()
   const both: Record<Exclude<keyof ErrorDetails, keyof typeof own>, unknown> & typeof errorCodes = errorCodes;
   const declared = [...(await text("errors.d.ts")).matchAll(/^ {4}([A-Z_]+): /gm)].map(([, code]) => code);
   expect(declared.toSorted()).toEqual(Object.keys({ ...known, ...both }).toSorted());
+});
+
+test("the documents of the example application are valid, and use nothing deprecated", async () => {
+  const source = await readFile(
+    join(import.meta.dirname, "../../examples/sales-floor/src/operations.ts"),
+    "utf8",
+  );
+  const texts = [...source.matchAll(/`([^`]+)`/g)].map(([, one]) => one!);
+  expect(texts.length).toBeGreaterThan(10);
+  const document = parse(texts.join("\n"));
+  expect(validate(schema, document, [...specifiedRules, NoDeprecatedCustomRule])).toEqual([]);
 });

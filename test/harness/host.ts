@@ -38,6 +38,7 @@ export interface HostOptions extends Partial<
     | "sms"
     | "streamLimits"
     | "trustedDocumentsOnly"
+    | "usageDelayMs"
   >
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
@@ -111,6 +112,8 @@ export async function serve(
     poolSize: 10,
     // Tests ask one after the other, and nobody else waits for them.
     introspectionHoldMs: 0,
+    // Statements that tests count are those of their requests.
+    usageDelayMs: 2 ** 31 - 1,
     // Whatever a test asks, its answer has to be the one that a compiled query would write from the same rows.
     compileAtOnce: true,
     onMismatch: (document, planned, written) => {

@@ -1,7 +1,8 @@
 /**
  * What is masked is told by no path. Generated from the catalog: each masked column of some rows gets a value that stands
  * nowhere else; then many kinds of viewers read whatever SQL lets them read, and what the field does not give them must
- * not be in it: other fields, events, webhooks, views, reports, exports, filters, search.
+ * not be in it: other fields, events, webhooks, views, reports, exports, filters, search. As the same viewers: relations that are never
+ * null.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createHash } from "node:crypto";
@@ -583,4 +584,25 @@ test("the view that masks has the rows that the viewer sees of the table, with w
     });
   expect(compared).toBeGreaterThan(1000);
   expect(differences).toEqual([]);
+});
+
+test("whoever sees a record sees what its relations lead to that are never null", async () => {
+  const { rows: relations } = await world.client.query<{ name: string; text: string }>(
+    `select k.conrelid::regclass || '.' || a.attname as name,
+       format('select t.id, exists (select from %s o where o.id = t.%I) from %s t',
+         app_hidden.source_of(k.confrelid), a.attname, app_hidden.source_of(k.conrelid)) as text
+     from pg_constraint k join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
+     where k.contype = 'f' and obj_description(k.oid, 'pg_constraint') ~ '(^|\\n)@notNull(\\n|$)' order by 1`,
+  );
+  expect(relations.length).toBeGreaterThan(14);
+  const seen = new Set<string>();
+  for (const viewer of viewers)
+    await as(viewer, async (read) => {
+      for (const { name, text } of relations) {
+        const rows = await read(text);
+        expect([viewer.name, name, rows.filter(([, isSeen]) => !isSeen)]).toEqual([viewer.name, name, []]);
+        if (rows.length > 0) seen.add(name);
+      }
+    });
+  expect(relations.filter(({ name }) => !seen.has(name))).toEqual([]);
 });

@@ -171,19 +171,19 @@ describe("leads that are merged and converted", () => {
       from app_public.negotiations n, refusals.ids i order by n.id limit 2) x where x.id = n.id`;
   refuses({
     "a lead that is gone is not merged": {
-      call: "app_private.merge_leads(lead, nothing)",
+      call: "app_private.merge_duplicates(lead, nothing)",
       says: "One of the two leads was deleted.",
     },
     "two that negotiate about one unit are not merged": {
       given: bothNegotiate,
-      call: "app_private.merge_leads(lead, other_lead)",
+      call: "app_private.merge_duplicates(lead, other_lead)",
       says: "Both leads negotiate about the same unit",
     },
     "two with purchases without a home are not merged": {
       given: `update app_public.buyers b set lead_id = x.lead, unit_id = null, lot_id = null, deleted_at = null
         from (select b.id, (array[i.lead, i.other_lead])[row_number() over (order by b.id)] as lead
           from app_public.buyers b, refusals.ids i where b.status <> 'CANCELLED' order by b.id limit 2) x where x.id = b.id`,
-      call: "app_private.merge_leads(lead, other_lead)",
+      call: "app_private.merge_duplicates(lead, other_lead)",
       says: "Both leads have a purchase without a home",
     },
     "a purchase is of a unit or a lot": {

@@ -750,13 +750,13 @@ test("marketing mail has a way out, which whoever gets it takes without signing 
 
   // Merged: the link of the one is that of both.
   const other = await lead({ email: `wanda.other.${leads}@example.com`, subscribed: true });
-  const [{ kept }] = await sql("select app_private.merge_leads($1, $2) as kept", [other, again]);
+  const [{ kept }] = await sql("select app_private.merge_duplicates($1, $2) as kept", [other, again]);
   expect([kept, await consents(kept)]).toEqual([again, [{ subscribed: true, gone: false }]]);
   await press(await linkOf(other));
   expect(await consents(kept)).toEqual([{ subscribed: false, gone: true }]);
   expect(await press(agreed)).toBe(pressed);
   const third = await lead({ email: `wanda.third.${leads}@example.com`, subscribed: true });
-  await sql("select app_private.merge_leads($1, $2)", [third, kept]);
+  await sql("select app_private.merge_duplicates($1, $2)", [third, kept]);
   expect(await consents(kept)).toEqual([{ subscribed: false, gone: true }]);
 
   // Nobody at all, and what is no link.

@@ -575,7 +575,7 @@ test("anything else that people answer is a note on the lead that was written to
   expect(await notes(second.id)).toHaveLength(1);
   expect(await notes(first.id)).toEqual([]);
   // The lead became part of another one, or is gone.
-  await sql("select app_private.merge_leads($1, $2)", [first.id, second.id]);
+  await sql("select app_private.merge_duplicates($1, $2)", [first.id, second.id]);
   expect(await tell(answer(first.phone, "Again"))).toBe(200);
   expect((await notes(first.id)).map((found: any) => found.text)).toContain(note("Again").text);
   await sql("update app_public.leads set deleted_at = now() where id = $1", [first.id]);

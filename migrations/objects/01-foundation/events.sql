@@ -51,8 +51,8 @@ comment on table app_private.event_counters is 'The last sequence number of each
 comment on table app_private.event_batches is
   'The streams that the running transactions wrote to; empty when nothing runs.';
 comment on table app_private.event_names is
-  'Names of changes beyond created, updated, status_changed and deleted: a column that changed (to a value) and what '
-  'that is called.';
+  'Names of changes beyond created, updated, status_changed and deleted: a column that changed (to a value; an empty '
+  'one: to null) and what that is called.';
 
 create function app_private.tg_events__immutable() returns trigger
 language plpgsql volatile as $$
@@ -173,7 +173,8 @@ begin
       where a.attrelid = relation and a.attname = any (column_names);
     select 'case when false then null '
       || coalesce(string_agg(format('when o.%1$I is distinct from n.%1$I%2$s then %3$L ', e.column_name,
-        case when e.value is not null then format(' and n.%I::text = %L', e.column_name, e.value) end, e.name), ''
+        case when e.value = '' then format(' and n.%I is null', e.column_name)
+          when e.value is not null then format(' and n.%I::text = %L', e.column_name, e.value) end, e.name), ''
           order by e.value nulls last), '')
       || case when 'deleted_at' = any (column_names)
         then 'when o.deleted_at is null and n.deleted_at is not null then ''deleted'' ' else '' end

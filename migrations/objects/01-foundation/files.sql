@@ -358,6 +358,7 @@ begin
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_' || parent_column || '_fkey',
     table_name,
     E'@parent\n@fieldName ' || app_hidden.camel(parent_name) || E'\n'
+    || case when is_image and readers is null then E'@notNull\n' else '' end
     || case when only_one then '@backwardBehavior -*'
       else '@foreignFieldName ' || app_hidden.camel(list) || E'\n@backwardDescription The '
       || replace(list, '_', ' ') || ', in their order.' end

@@ -7,8 +7,6 @@ comment on table app_private.withdrawn_addresses is
   'and entered again, or a purchase without a lead, has withdrawn all the same.';
 comment on column app_private.withdrawn_addresses.email is
   E'@personal objection\n\nKept after an erasure as well, so that nobody writes to it again.';
-comment on table app_private.merged_leads is
-  'Which lead another one became part of, and was deleted; always the one that lives.';
 
 create function app_private.is_withdrawn(organization_id uuid, email text) returns boolean
 language sql stable as $$

@@ -141,10 +141,11 @@ comment on constraint agreement_signers_signed_file on app_public.agreement_sign
   'Who has signed, has signed a version.';
 comment on constraint agreement_signers_agreement_id_fkey on app_public.agreement_signers is
   E'@parent\n'
+  '@notNull\n'
   '@fieldName agreement\n'
   '@foreignFieldName signers\n'
   '@backwardDescription The signers, in signing order.\n\n'
-  'The agreement.';
+  'The agreement that they sign.';
 comment on constraint agreement_signers_signed_file_id_fkey on app_public.agreement_signers is
   E'@fieldName signedFile\n@backwardBehavior -*\n\nThe version that the signer signed.';
 comment on constraint agreement_signers_project_id_fkey on app_public.agreement_signers is

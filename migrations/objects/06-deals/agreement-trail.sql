@@ -31,10 +31,11 @@ comment on column app_public.agreement_trail_entries.note is
   E'@personal contract\n\nFurther words, such as why somebody declined.';
 comment on constraint agreement_trail_entries_agreement_id_fkey on app_public.agreement_trail_entries is
   E'@parent\n'
+  '@notNull\n'
   '@fieldName agreement\n'
   '@foreignFieldName trail\n'
   '@backwardDescription Audit trail of the agreement, in chronological order.\n\n'
-  'The agreement.';
+  'The agreement that the entry is about.';
 comment on constraint agreement_trail_entries_signer_id_fkey on app_public.agreement_trail_entries is
   E'@fieldName signer\n@backwardBehavior -*\n\nThe signer that it is about.';
 comment on constraint agreement_trail_entries_file_id_fkey on app_public.agreement_trail_entries is

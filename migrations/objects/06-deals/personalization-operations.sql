@@ -19,8 +19,8 @@ begin
     E'@behavior -*\n\nThe project that it belongs to.');
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_personalization_id_fkey',
     table_name,
-    format(E'@parent\n@fieldName personalization\n@foreignFieldName %s\n@backwardDescription %s\n\nThe '
-      'personalization.', list_name, list_description));
+    format(E'@parent\n@fieldName personalization\n@notNull\n@foreignFieldName %s\n@backwardDescription %s\n\nThe '
+      'personalization whose total it reduces.', list_name, list_description));
   execute format('create policy readers on app_public.%I for select to plat_user
     using (deleted_at is null and exists (select from app_public.personalizations p where p.id = personalization_id))',
       table_name);

@@ -103,80 +103,6 @@ end $$;
 comment on function app_private.release_claim_by_ticket(app_public.escalation_tickets) is
   'Takes the home from whoever has it: their reservation is CANCELLED. Not from a purchase.';
 
-create function app_private.merge_leads(kept_id uuid, gone_id uuid) returns uuid
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  service text := coalesce(current_setting('plat.service', true), '');
-  kept app_public.leads;
-  gone app_public.leads;
-  reference record;
-begin
-  -- In the order of locks, of both at once.
-  perform from app_public.reservations r where r.lead_id in (kept_id, gone_id) order by r.id for no key update;
-  perform from app_public.negotiations n where n.lead_id in (kept_id, gone_id) order by n.id for no key update;
-  perform from app_public.buyers b where b.lead_id in (kept_id, gone_id) order by b.id for no key update;
-  perform from app_public.leads l where l.id in (kept_id, gone_id) order by l.id for no key update;
-  -- A purchase keeps its lead, and what is open what is over; else the earlier one stays.
-  select l.* into kept from app_public.leads l where l.id in (kept_id, gone_id) and l.deleted_at is null
-    order by l.status = 'CONVERTED' desc, l.status in ('LOST', 'UNQUALIFIED'), l.id limit 1;
-  select l.* into gone from app_public.leads l where l.id in (kept_id, gone_id) and l.deleted_at is null
-    and l.id <> kept.id;
-  if gone.id is null or gone.project_id <> kept.project_id then
-    perform app_hidden.fail('CONFLICT', 'One of the two leads was deleted.');
-  elsif exists (select from app_public.negotiations n join app_public.negotiations o on o.unit_id = n.unit_id
-      where n.lead_id = kept.id and o.lead_id = gone.id and n.status not in ('ACCEPTED', 'CANCELLED')
-        and o.status not in ('ACCEPTED', 'CANCELLED')
-        and n.deleted_at is null and o.deleted_at is null) then
-    perform app_hidden.fail('CONFLICT',
-      'Both leads negotiate about the same unit; cancel one of the negotiations first.');
-  end if;
-  if (select count(*) from app_public.buyers b where b.lead_id in (kept.id, gone.id) and b.unit_id is null
-    and b.lot_id is null and b.status <> 'CANCELLED' and b.deleted_at is null) > 1 then
-    perform app_hidden.fail('CONFLICT',
-      'Both leads have a purchase without a home; cancel or delete one of these purchases first.');
-  end if;
-  -- Whatever refers to the one refers to the other, whichever module made the reference.
-  for reference in
-    select c.conrelid::regclass as relation, a.attname as name,
-      exists (select from pg_attribute d where d.attrelid = c.conrelid and d.attname = 'deleted_at'
-        and not d.attisdropped) as is_soft
-    from pg_constraint c join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
-    where c.contype = 'f' and c.confrelid = 'app_public.leads'::regclass
-    order by c.conrelid::regclass::text
-  loop
-    execute format('update %1$s set %2$I = $1 where %2$I = $2%3$s', reference.relation, reference.name,
-      case when reference.is_soft then ' and deleted_at is null' else '' end) using kept.id, gone.id;
-  end loop;
-  -- The links in mails to the one lead to the other.
-  insert into app_private.merged_leads (lead_id, into_id) values (gone.id, kept.id);
-  perform set_config('plat.service', 'on', true);
-  update app_public.leads l set deleted_at = now() where l.id = gone.id;
-  update app_public.leads l set email = coalesce(l.email, gone.email), phone = coalesce(l.phone, gone.phone),
-    address = case when l.address is distinct from null then l.address else gone.address end,
-      company = coalesce(l.company, gone.company), preferred_language = coalesce(l.preferred_language,
-        gone.preferred_language), legal_name = coalesce(l.legal_name, gone.legal_name),
-      agent_id = coalesce(l.agent_id, gone.agent_id), is_represented = coalesce(l.is_represented, gone.is_represented),
-        assignee_id = coalesce(l.assignee_id, gone.assignee_id),
-      source = coalesce(l.source, gone.source), source_id = coalesce(l.source_id, gone.source_id),
-        preapproved = coalesce(l.preapproved, gone.preapproved),
-      -- Who withdrew as the one has withdrawn.
-      subscribed = (l.subscribed or gone.subscribed) and l.unsubscribed_at is null and gone.unsubscribed_at is null,
-      unsubscribed_at = greatest(l.unsubscribed_at, gone.unsubscribed_at), do_not_contact = l.do_not_contact
-        or gone.do_not_contact,
-      registered_at = least(l.registered_at, gone.registered_at),
-        first_response_at = least(l.first_response_at, gone.first_response_at),
-      last_interaction_at = greatest(l.last_interaction_at, gone.last_interaction_at),
-      tags = coalesce((array(select distinct t from unnest(l.tags::text[] || gone.tags::text[]) t order by t))[1:50],
-        '{}')
-    where l.id = kept.id;
-  perform set_config('plat.service', service, true);
-  perform app_private.follow_deals(array[kept.id]);
-  return kept.id;
-end $$;
-comment on function app_private.merge_leads(uuid, uuid) is
-  'Makes two leads of a project one: a buyer, else an open one, else the earlier stays, gets whatever refers to the '
-  'other and what it lacks itself; the other is deleted. Returns which stays.';
-
 create function app_private.merge_leads_by_ticket(ticket app_public.escalation_tickets) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -189,7 +115,7 @@ begin
     and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')) then
     perform app_hidden.fail('FORBIDDEN', 'You may not merge the other lead.', '{"permission": "lead.write"}');
   end if;
-  perform app_private.merge_leads(ticket.lead_id, ticket.subject_id);
+  perform app_private.merge_duplicates(ticket.lead_id, ticket.subject_id);
   return true;
 end $$;
 comment on function app_private.merge_leads_by_ticket(app_public.escalation_tickets) is

@@ -20,9 +20,10 @@ comment on column app_public.processor_refunds.attempt_key is
   E'@impersonal\n@behavior -*\n\nUnder which idempotency key it was asked for.';
 comment on constraint processor_refunds_charge_id_fkey on app_public.processor_refunds is
   E'@fieldName charge\n'
+  '@notNull\n'
   '@foreignFieldName refunds\n'
   '@backwardDescription Money returned to the payer.\n\n'
-  'The charge.';
+  'The charge that is refunded.';
 comment on constraint processor_refunds_created_by_id_fkey on app_public.processor_refunds is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it back.';
 

@@ -191,6 +191,11 @@ export function keptDocuments(schema: GraphQLSchema): Documents["size"] {
   return bySchema.get(schema)?.documents.size ?? { bytes: 0, documents: 0 };
 }
 
+/** A document of which something is kept; undefined if it is not, or not any more. */
+export function keptDocument(schema: GraphQLSchema, text: string): KnownDocument | undefined {
+  return bySchema.get(schema)?.documents.peek(text);
+}
+
 /** The compiled form of a query; undefined if it must be planned or its plan executed. */
 export function findCompiled(
   schema: GraphQLSchema,

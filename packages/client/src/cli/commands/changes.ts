@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { glob, readFile, stat } from "node:fs/promises";
 import { type Command, exitCodes, texts, UsageError } from "../command.ts";
 import { servedSchema } from "../servedSchema.ts";
+import { deprecationOf, lastUse, loadUsedSchema, withImplied } from "../usedSchema.ts";
 
 /** The schema that this version of the package was made for. */
 function ownSchema(): URL {
@@ -31,7 +32,7 @@ export const changes: Command = {
   summary: "Compare the served schema with the one that your program was written for",
   usage: "[FILE]",
   details:
-    "FILE is a schema, such as `plat schema` wrote; that of this package if omitted. Breaking changes are listed, and changes that may surprise. With --documents, the operations of your program are validated against the served schema: what they do not use does not matter, and what they use of deprecated fields is listed. The exit code is 1 for breaking changes, or operations that are no longer valid. Needs the package graphql beside this one.",
+    "FILE is a schema, such as `plat schema` wrote; that of this package if omitted. Breaking changes are listed, and changes that may surprise. With --documents, the operations of your program are validated against the served schema: what they do not use does not matter, and what they use of deprecated fields is listed. With --used, only what operations of the organization used in the last 30 days is compared, whoever sent them; this is for its admins. The exit code is 1 for breaking changes, or operations that are no longer valid. Needs the package graphql beside this one.",
   options: {
     documents: {
       type: "string",
@@ -40,8 +41,17 @@ export const changes: Command = {
       multiple: true,
       description: "Files with the operations of your program.",
     },
+    used: {
+      type: "boolean",
+      short: "u",
+      description: "Only what the organization used in the last 30 days.",
+    },
   },
-  examples: ["plat changes schema.graphql", "plat changes --documents 'src/**/*.graphql'"],
+  examples: [
+    "plat changes schema.graphql",
+    "plat changes --documents 'src/**/*.graphql'",
+    "plat changes --used schema.graphql",
+  ],
   async run(context) {
     const { positionals, out } = context;
     const { graphql, schema } = await servedSchema(context);
@@ -65,6 +75,20 @@ export const changes: Command = {
       return failed ? exitCodes.failed : 0;
     }
     const former = graphql.buildSchema(await readFile(positionals[0] ?? ownSchema(), "utf8"));
+    if (context.values["used"]) {
+      const used = withImplied(graphql, former, await loadUsedSchema(context));
+      for (const { description } of graphql.findBreakingChanges(former, schema)) {
+        const day = lastUse(used, description);
+        if (day === undefined) continue;
+        failed = true;
+        say("breaking", `used on ${day}`, description);
+      }
+      for (const [coordinate, day] of used) {
+        const reason = deprecationOf(graphql, schema, coordinate);
+        if (reason !== undefined) say("deprecated", `used on ${day}`, `${coordinate}: ${reason}`);
+      }
+      return failed ? exitCodes.failed : 0;
+    }
     for (const { description } of graphql.findBreakingChanges(former, schema)) {
       failed = true;
       say("breaking", "", description);

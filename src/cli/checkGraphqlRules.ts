@@ -1,0 +1,9 @@
+/** Part of `npm run check`: schema.graphql follows the rules of graphql-eslint, but for what src/checks/graphqlRules.ts waives. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { checkGraphqlRules } from "../checks/graphqlRules.ts";
+import { repository } from "../checks/sources.ts";
+
+const faults = checkGraphqlRules(await readFile(join(repository, "schema.graphql"), "utf8"));
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) process.exitCode = 1;

@@ -1,0 +1,34 @@
+/** The rules of graphql-eslint over a schema, and what is waived of them. */
+import { expect, test } from "@jest/globals";
+import { checkGraphqlRules } from "../../src/checks/graphqlRules.ts";
+
+const schema = (query: string) => `"""All."""
+type Query {
+  "A lead."
+${query}
+}
+
+"A lead."
+type Lead implements Node {
+  id: ID!
+  leadSource: String
+  leadName: String
+}
+
+"A record."
+interface Node {
+  id: ID!
+}
+`;
+
+test("finds what breaks a rule, leaves what is waived, and a waiver that waives nothing", () => {
+  const faults = checkGraphqlRules(schema("  getLead: Lead"));
+  const found = faults.filter((one) => one.startsWith("schema.graphql"));
+  expect(found).toContainEqual(expect.stringMatching(/^schema.graphql:4: Query: Field "getLead"/));
+  expect(found).toContainEqual(expect.stringMatching(/^schema.graphql:11: Lead: Field "leadName"/));
+  expect(found.join("\n")).not.toContain("leadSource");
+  const unused = faults.filter((one) => one.startsWith("Nothing is waived by "));
+  expect(unused).toHaveLength(faults.length - found.length);
+  expect(unused.join("\n")).toContain("HavingInput");
+  expect(unused.join("\n")).not.toContain("leadSource");
+});
