@@ -321,9 +321,9 @@ export async function playRandomKills({
     // Where a process has ended by itself, the last lines of its log say why.
     const running = Symbol("running");
     for (const [name, process] of Object.entries({ api, worker })) {
-      const end = await Promise.race([process.exit, Promise.resolve(running)]);
-      if (end === running) continue;
-      const { code, stdout, stderr } = end as Awaited<Service["exit"]>;
+      const exit = await Promise.race([process.exit, Promise.resolve(running)]);
+      if (exit === running) continue;
+      const { code, stdout, stderr } = exit as Awaited<Service["exit"]>;
       internal.push(
         `The ${name} has ended with ${code}: ${stderr.slice(-2_000)}`,
         ...stdout.split("\n").slice(-12),
