@@ -108,6 +108,9 @@ export class DatabaseClient extends Client {
       clearTimeout(this.#looking);
       answered();
     });
+    // A server that dies may say so in the packet in which it accepted the connection: before whoever connects knows that
+    // there is one, and listens. An error without a listener would end the process; this one fails the next statement.
+    this.on("error", () => {});
   }
 
   /** @throws if the server is unreachable, or does not accept the connection in time */

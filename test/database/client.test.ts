@@ -28,6 +28,37 @@ const client = (answerWithin: number) => {
   return made;
 };
 
+/** What PostgreSQL sends before it closes a connection. */
+function errorResponse(code: string, message: string): Buffer {
+  const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`);
+  const head = Buffer.from("E\0\0\0\0");
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}
+
+test("a server that dies in the moment in which it accepts a connection fails statements alone", async () => {
+  const { port } = new URL(gate.database.workerUrl);
+  const readyForQuery = Buffer.from("Z\0\0\0\x05I", "latin1");
+  const server = createServer((socket) => {
+    const upstream = connect(Number(port), "127.0.0.1");
+    for (const one of [socket, upstream]) one.on("error", () => {});
+    socket.pipe(upstream);
+    upstream.on("data", (chunk: Buffer) => {
+      if (!chunk.subarray(-readyForQuery.length).equals(readyForQuery)) return void socket.write(chunk);
+      upstream.destroy();
+      // In one packet, and so in one turn of the event loop.
+      socket.end(Buffer.concat([chunk, errorResponse("57P01", "terminating connection")]));
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const url = new URL(gate.database.workerUrl);
+  url.port = String((server.address() as AddressInfo).port);
+  const pool = makePool({ connectionString: url.href, max: 2 });
+  for (let n = 0; n < 3; n += 1) await expect(pool.query("select 1")).rejects.toThrow(/connection/i);
+  await pool.end();
+  server.close();
+});
+
 test("a start waits for a server that is recovering, and for no other one", async () => {
   const { port } = new URL(gate.database.ownerUrl);
   let refusals = 2;
@@ -38,12 +69,8 @@ test("a start waits for a server that is recovering, and for no other one", asyn
       upstream.on("error", () => {});
       return void socket.pipe(upstream).pipe(socket);
     }
-    const fields = Buffer.from(
-      "SFATAL\0VFATAL\0C57P03\0Mthe database system is not yet accepting connections\0\0",
-    );
-    const head = Buffer.from("E\0\0\0\0");
-    head.writeInt32BE(fields.length + 4, 1);
-    socket.once("data", () => socket.end(Buffer.concat([head, fields])));
+    const refusal = errorResponse("57P03", "the database system is not yet accepting connections");
+    socket.once("data", () => socket.end(refusal));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const url = new URL(gate.database.ownerUrl);

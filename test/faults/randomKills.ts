@@ -21,7 +21,14 @@ import { demoFolder } from "../harness/demoFolder.ts";
 import { post, signIn, startLoad } from "../harness/load.ts";
 import { startProxy } from "../harness/proxy.ts";
 import { randomFrom } from "../harness/random.ts";
-import { gone, postmasterPid, runToExit, startService, temporaryFolder } from "../harness/service.ts";
+import {
+  gone,
+  postmasterPid,
+  runToExit,
+  type Service,
+  startService,
+  temporaryFolder,
+} from "../harness/service.ts";
 import { until } from "../harness/until.ts";
 import { archivedLog, openSeries } from "../../src/database/backupSeries.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
@@ -311,6 +318,17 @@ export async function playRandomKills({
       .split("\n")
       .filter((line) => line.includes('"level":"error"'));
     const internal = faults.filter((line) => !/"code":"(57P0|08|ECONN)/.test(line)).slice(-20);
+    // Where a process has ended by itself, the last lines of its log say why.
+    const running = Symbol("running");
+    for (const [name, process] of Object.entries({ api, worker })) {
+      const exit = await Promise.race([process.exit, Promise.resolve(running)]);
+      if (exit === running) continue;
+      const { code, stdout, stderr } = exit as Awaited<Service["exit"]>;
+      internal.push(
+        `The ${name} has ended with ${code}: ${stderr.slice(-2_000)}`,
+        ...stdout.split("\n").slice(-12),
+      );
+    }
     throw new Error(
       `SEED=${seed} after ${JSON.stringify(killed)}, ${JSON.stringify(load.again)}\n${internal.join("\n")}`,
       { cause: error },
