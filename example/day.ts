@@ -120,7 +120,7 @@ const IMPORT_UNITS = `mutation ($input: ImportUnitsInput!) {
 }`;
 const RELEASE = `mutation ($input: UpdateUnitsInput!) { updateUnits(input: $input) { id } }`;
 const STOCK = `query ($projectId: ID!) {
-  unitsConnection(filter: { projectId: $projectId }) { totalCount groupedAggregates(groupBy: STATUS) { keys distinctCount { id } } }
+  unitsConnection(filter: { projectIds: [$projectId] }) { totalCount groupedAggregates(groupBy: STATUS) { keys distinctCount { id } } }
 }`;
 
 const plans = [
@@ -730,7 +730,7 @@ async function lookBack(ada: Ask, { developer, tower }: Parts) {
     connect({ language: "de" })(CREATE_ACCOUNT, { input: { email: "nobody", password: "short" } }),
   );
   done(`Whoever reads German is told: ${inGerman.message}`);
-  const { eventsConnection: events } = await ada(EVENTS, { filter: { organizationId: developer.id } });
+  const { eventsConnection: events } = await ada(EVENTS, { filter: { organizationIds: [developer.id] } });
   done(`The day left ${events.totalCount} events, from the first home to the last.`);
 }
 

@@ -17,4 +17,13 @@ export const nameRules: Rule[] = [
       select object, 'Call it tg_<table>__<task>, or tg__<task> where several tables have it.' as write
       from functions where is_trigger and (schema <> 'app_private' or name !~ '^tg_([a-z][a-z0-9_]*_)?_[a-z]')`,
   },
+  {
+    name: "filter-ids",
+    why: "One word for one idea: whoever filters by an id gives a list of ids, whatever the record.",
+    query: `
+      select c.object, format('Write \`@filter %s\`%s.', regexp_replace(given, 'Ids?$', '') || 'Ids', case when given ~ 'Id$'
+          then format(', and \`@formerFilter %s Removed after …\` where that was served', given) else '' end) as write
+      from columns c cross join lateral (select pg_temp.tag(c.comment, 'filter') as given) n
+      where c.schema = 'app_public' and c.type = 'uuid'::regtype and given <> '' and given !~ 'Ids$'`,
+  },
 ];

@@ -24,7 +24,7 @@ const portal = {
     "query Viewer { viewer { id fullName isOperator organizations { role organization { id slug name } } } }",
   PublicProjects: "query PublicProjects { publicProjects { title status city } }",
   Projects: "query Projects { projects(first: 50) { id title status currency } }",
-  Floor: `query Floor($projectId: ID!) { units(first: 100, filter: { projectId: $projectId }) { ${unit} }
+  Floor: `query Floor($projectId: ID!) { units(first: 100, filter: { projectIds: [$projectId] }) { ${unit} }
     leads(first: 50, filter: { projectIds: [$projectId] }) { id name } }`,
   Changed: `query Changed($ids: [ID!]!) { nodes(ids: $ids) { ... on Unit { ${unit} } } }`,
   Hold: "mutation Hold($input: CreateUnitHoldInput!) { createUnitHold(input: $input) { id } }",

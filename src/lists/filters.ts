@@ -7,7 +7,8 @@
  *   boolean, text             the value                          isAgent: Boolean
  *   time, day, number         a range                            registeredAt: DateTimeRange
  *
- * `@filter name` gives the member another name. A column that is masked or only written is no member, whatever its
+ * `@filter name` gives the member another name. `@formerFilter name` keeps a name that it had, deprecated; a former name that ends in Id takes
+ * one id. A column that is masked or only written is no member, whatever its
  * comment says. A function `(row, value) returns boolean` tagged `@filter name` is a member whose condition is that function; with `@finder name`, app_hidden.name(value) gives the ids of its rows, once for
  * the statement (a function with a sub-select is not inlined and would run for each row). Of a table tagged @publicRows the
  * finder knows the portfolio only, so a list of one record asks the function. With `@impliesList column value,…` the function is true only
@@ -28,6 +29,8 @@ export type Within = "portfolio" | "record";
 export interface FilterMember {
   name: string;
   description: string;
+  /** Why not to use it any more, and until when it works. */
+  deprecationReason?: string;
   type(): GraphQLInputType;
   /** The column of the condition, if it concerns one. */
   column?: string;
@@ -210,8 +213,15 @@ export function filterMembers(build: GraphileBuild.Build, codec: PgCodec): Filte
       string,
       PgCodecAttribute,
     ][]) {
-      const { filter: tag, masked, writeOnly } = attribute.extensions?.tags ?? {};
-      if (tag && !masked && !writeOnly) members.push(columnMember(build, column, attribute, tag));
+      const { filter: tag, formerFilter, masked, writeOnly } = attribute.extensions?.tags ?? {};
+      if (!tag || masked || writeOnly) continue;
+      const member = columnMember(build, column, attribute, tag);
+      members.push(member);
+      for (const former of tagTexts({ formerFilter }, "formerFilter")) {
+        const [name, ...until] = former.split(" ");
+        const deprecationReason = `Use \`${member.name}\`. ${until.join(" ")}`;
+        members.push({ ...columnMember(build, column, attribute, name), deprecationReason });
+      }
     }
     for (const resource of Object.values(build.pgResources) as AnyResource[]) {
       const tag = resource.extensions?.tags?.filter;

@@ -43,7 +43,10 @@ export function registerTypes(build: GraphileBuild.Build, codec: PgCodec): void 
         description: `Filter of \`${typeName}\` records. A record has to match all fields; a field that is a list matches any of its values.`,
         fields: () => ({
           ...Object.fromEntries(
-            members.map((member) => [member.name, { type: member.type(), description: member.description }]),
+            members.map(({ name, description, deprecationReason, type }) => [
+              name,
+              { type: type(), description, ...(deprecationReason && { deprecationReason }) },
+            ]),
           ),
           ...(hasDeleted
             ? {

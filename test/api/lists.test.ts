@@ -1,6 +1,10 @@
 /** Lists and connections of leads and projects: filters, pages, orders, limits, and how many SQL statements they cost. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { buildSchema, type GraphQLInputObjectType, isInputObjectType } from "graphql";
 import { createProject } from "../harness/portfolio.ts";
+import { createIn } from "../harness/records.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 let world: World;
@@ -532,4 +536,49 @@ describe("SQL statements", () => {
     expect(fifty.count).toBe(one.count);
     expect(fifty.count).toBeLessThanOrEqual(query === rich ? 3 : 2);
   });
+});
+
+test("filters by ids take what the deprecated ones by an id took", async () => {
+  const { owen, harbour, project } = world;
+  const create = createIn(owen);
+  for (const projectId of [project.id, north.id])
+    await create("createUnit", { projectId, title: "Home", status: "AVAILABLE", price: "1" });
+  const [lead] = [await leadId("Ada Ng")];
+  const former: [list: string, name: string, id: string, isEmpty?: true][] = [
+    ["units", "projectId", north.slug],
+    ["events", "projectId", north.id],
+    ["events", "organizationId", harbour.id],
+    ["projects", "organizationId", harbour.slug],
+    ["processorCharges", "organizationId", harbour.id, true],
+    ["processorCharges", "depositId", lead, true],
+    ["processorCharges", "reservationId", lead, true],
+    ["events", "subjectId", project.id],
+    ["escalationTickets", "subjectId", lead, true],
+    ["escalationTickets", "leadId", lead, true],
+    ["escalationTickets", "buyerId", lead, true],
+  ];
+  for (const [list, name, id, isEmpty = false] of former) {
+    const field = (filter: string) =>
+      list === "escalationTickets"
+        ? `organization(id: "${harbour.id}") { ${list}(filter: ${filter}) { id } }`
+        : `${list}(filter: ${filter}) { id }`;
+    const { one, many } = await owen.get(
+      `query ($id: ID!) { one: ${field(`{ ${name}: $id }`)} many: ${field(`{ ${name}s: [$id] }`)} }`,
+      { id },
+    );
+    expect([list, name, many]).toEqual([list, name, one]);
+    expect([list, name, (many[list] ?? many).length === 0]).toEqual([list, name, isEmpty]);
+  }
+  const { both, none } = await owen.get(
+    `query ($ids: [ID!]!, $one: ID!) { both: units(filter: { projectIds: $ids }) { id }
+       none: units(filter: { projectIds: [$one], projectId: "${project.id}" }) { id } }`,
+    { ids: [project.id, north.slug], one: north.id },
+  );
+  expect([both.length, none.length]).toEqual([2, 0]);
+  const schema = buildSchema(await readFile(join(import.meta.dirname, "../../schema.graphql"), "utf8"));
+  const deprecated = Object.values(schema.getTypeMap())
+    .filter((type) => isInputObjectType(type) && type.name.endsWith("Filter"))
+    .flatMap((type) => Object.values((type as GraphQLInputObjectType).getFields()))
+    .filter(({ deprecationReason }) => deprecationReason);
+  expect(deprecated).toHaveLength(former.length);
 });

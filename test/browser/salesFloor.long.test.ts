@@ -1,6 +1,6 @@
 /**
  * The application of examples/sales-floor as its readers start it, in a real browser, on the service with the demo:
- * `npm run test:long -- test/browser/salesFloor`. What is its own is installed by this alone.
+ * `npm run test:long -- test/browser/salesFloor`. What is its own is installed by this alone. SCREENSHOTS=1 writes its picture.
  */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -112,6 +112,10 @@ test("a unit that is held in one window turns in the other, and a reservation is
   await payment.getByRole("link", { name: "Confirm with the bank" }).click();
   await (await bank).getByRole("button", { name: "Complete" }).click();
   await Promise.all([mei, dana].map((page) => unit(page, title).getByText("Fee paid").waitFor()));
+  if (process.env.SCREENSHOTS) {
+    await dana.setViewportSize({ width: 1100, height: 640 });
+    await dana.screenshot({ path: join(application, "picture.png") });
+  }
   for (const page of [mei, dana]) await page.context().close();
 }, 120_000);
 

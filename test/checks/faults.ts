@@ -120,6 +120,13 @@ export const faults: Fault[] = [
     says: /Remove `@notNull` from the comment of the constraint/,
   },
   {
+    rule: "filter-ids",
+    table: "gates",
+    sql: `comment on column app_public.gates.project_id is E'@filter projectId\\n\\nThe project that it belongs to.'`,
+    object: "app_public.gates.project_id",
+    says: /Write `@filter projectIds`, and `@formerFilter projectId Removed after …`/,
+  },
+  {
     rule: "foreign-key-tenant",
     table: "islands",
     sql: `alter table app_public.islands add column lead_id uuid references app_public.leads;

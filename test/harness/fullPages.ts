@@ -23,7 +23,7 @@ const reservation = `id number status price currency fee expiresAt executedAt st
 /** Title → document; each takes `$project` or nothing. */
 export const fullPages: Readonly<Record<string, string>> = {
   "50 units with everything around them": `query Units($project: ID!) {
-    units(first: 50, filter: { projectId: $project }) {
+    units(first: 50, filter: { projectIds: [$project] }) {
       ${unit} ${address} ${moves}
       project { id title slug status currency timeZone city ${address} organization { id name slug } hero { ${image} } }
       floorPlan { id title code bedrooms baths sqft basePrice tourUrl images { ${image} } drawings { ${image} } documents { ${file} } }
@@ -78,7 +78,7 @@ export const fullPages: Readonly<Record<string, string>> = {
     }
   }`,
   "500 units as a table": `query Table($project: ID!) {
-    units(first: 500, filter: { projectId: $project }) { ${unit} floorPlan { id title } lot { id number } buyer { id fullName } }
+    units(first: 500, filter: { projectIds: [$project] }) { ${unit} floorPlan { id title } lot { id number } buyer { id fullName } }
   }`,
   "500 leads as a table": `{
     leads(first: 500) { ${lead} assignee { id fullName } agent { id name } project { id title } leadSource { id name } }

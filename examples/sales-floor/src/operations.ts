@@ -94,7 +94,7 @@ export const permissionsQuery = graphql(`
 export const unitsQuery = graphql(
   `
     query Units($projectId: ID!, $first: Int, $after: Cursor) {
-      unitsConnection(filter: { projectId: $projectId }, first: $first, after: $after) {
+      unitsConnection(filter: { projectIds: [$projectId] }, first: $first, after: $after) {
         nodes {
           ...Unit
         }

@@ -24,10 +24,13 @@ comment on column app_public.events.changes is
 comment on column app_public.events.data is E'@personal\n@masked\n\nThe record after the change.';
 comment on column app_public.events.transaction_id is E'@behavior -*\n\nThe transaction that wrote the event.';
 comment on column app_public.events.organization_id is
-  E'@filter organizationId\n\nThe organization whose sequence the event is in.';
-comment on column app_public.events.project_id is E'@filter projectId\n\nThe project of the record.';
+  E'@filter organizationIds\n@formerFilter organizationId Removed after 2028-01-01.\n\n'
+  'The organization whose sequence the event is in.';
+comment on column app_public.events.project_id is
+  E'@filter projectIds\n@formerFilter projectId Removed after 2028-01-01.\n\nThe project of the record.';
 comment on column app_public.events.subject_type is E'@filter\n\nThe kind of record that changed, such as lead.';
-comment on column app_public.events.subject_id is E'@filter subjectId\n\nThe record that changed.';
+comment on column app_public.events.subject_id is
+  E'@filter subjectIds\n@formerFilter subjectId Removed after 2028-01-01.\n\nThe record that changed.';
 comment on column app_public.events.occurred_at is E'@filter\n\nWhen the transaction that made the change began.';
 comment on column app_public.events.actor_id is E'@behavior -*\n\nThe user who caused it.';
 comment on column app_public.events.caused_by_id is E'@behavior -*\n\nThe event that led to this one.';

@@ -61,7 +61,8 @@ comment on table app_public.projects is $$
 @formerFinder publicProject
 
 A development of new homes.$$;
-comment on column app_public.projects.organization_id is E'@filter organizationId\n\nThe organization that owns it.';
+comment on column app_public.projects.organization_id is
+  E'@filter organizationIds\n@formerFilter organizationId Removed after 2028-01-01.\n\nThe organization that owns it.';
 comment on column app_public.projects.title is 'Name of the project.';
 comment on column app_public.projects.slug is 'Readable name for URLs, accepted wherever an id is.';
 comment on column app_public.projects.status is E'@filter\n\nStage of the project, such as SELLING.';

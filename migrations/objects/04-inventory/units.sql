@@ -49,7 +49,8 @@ comment on table app_public.units is $$
 @filterLists status
 
 A home for sale.$$;
-comment on column app_public.units.project_id is E'@filter projectId\n\nThe project that it belongs to.';
+comment on column app_public.units.project_id is
+  E'@filter projectIds\n@formerFilter projectId Removed after 2028-01-01.\n\nThe project that it belongs to.';
 comment on column app_public.units.floor_plan_id is E'@filter floorPlanIds\n\nThe floor plan that it is built to.';
 comment on column app_public.units.lot_id is E'@filter lotIds\n\nThe lot on which it is built.';
 comment on column app_public.units.title is 'Name of the unit.';

@@ -47,11 +47,14 @@ comment on column app_public.escalation_tickets.priority is E'@filter\n\nUrgency
 comment on column app_public.escalation_tickets.title is E'@personal\n\nSummary of what happened.';
 comment on column app_public.escalation_tickets.description is E'@personal\n\nDetailed description of what happened.';
 comment on column app_public.escalation_tickets.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
-comment on column app_public.escalation_tickets.lead_id is E'@filter leadId\n\nThe lead that it is about.';
-comment on column app_public.escalation_tickets.buyer_id is E'@filter buyerId\n\nThe purchase that it is about.';
+comment on column app_public.escalation_tickets.lead_id is
+  E'@filter leadIds\n@formerFilter leadId Removed after 2028-01-01.\n\nThe lead that it is about.';
+comment on column app_public.escalation_tickets.buyer_id is
+  E'@filter buyerIds\n@formerFilter buyerId Removed after 2028-01-01.\n\nThe purchase that it is about.';
 comment on column app_public.escalation_tickets.subject_type is
   E'@impersonal\n\nThe kind of record that it is about, such as reservation.';
-comment on column app_public.escalation_tickets.subject_id is E'@filter subjectId\n\nThe record that it is about.';
+comment on column app_public.escalation_tickets.subject_id is
+  E'@filter subjectIds\n@formerFilter subjectId Removed after 2028-01-01.\n\nThe record that it is about.';
 comment on column app_public.escalation_tickets.workflow_execution_id is
   E'@behavior -*\n\nThe workflow run that it is about.';
 comment on column app_public.escalation_tickets.generation_id is E'@behavior -*\n\nThe draft that it is about.';

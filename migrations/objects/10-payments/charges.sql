@@ -60,12 +60,14 @@ comment on table app_public.processor_charges is $$
 A charge to a payment card.$$;
 comment on column app_public.processor_charges.intent_id is E'@behavior -*\n\nThe payment that it is of.';
 comment on column app_public.processor_charges.organization_id is
-  E'@filter organizationId\n\nThe organization that is paid.';
+  E'@filter organizationIds\n@formerFilter organizationId Removed after 2028-01-01.\n\nThe organization that is paid.';
 comment on column app_public.processor_charges.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.processor_charges.reservation_id is
-  E'@filter reservationId\n\nThe reservation that it pays for; null if it pays for something else.';
+  E'@filter reservationIds\n@formerFilter reservationId Removed after 2028-01-01.\n\n'
+  'The reservation that it pays for; null if it pays for something else.';
 comment on column app_public.processor_charges.deposit_id is
-  E'@filter depositId\n\nThe deposit that it pays; null if it pays for something else.';
+  E'@filter depositIds\n@formerFilter depositId Removed after 2028-01-01.\n\n'
+  'The deposit that it pays; null if it pays for something else.';
 comment on column app_public.processor_charges.lead_id is
   E'@behavior -*\n\nThe lead whose deposit or reservation it is.';
 comment on column app_public.processor_charges.buyer_id is E'@filter buyerIds\n\nThe purchase that it pays for.';

@@ -331,7 +331,11 @@ const registerEvents: Register = (server, { ask, fromJsonSchema }) => {
     },
     ({ organizationId, after, names, first = 50 }) =>
       coded(async () => {
-        const filter = { organizationId, ...(after && { afterSequence: after }), ...(names && { names }) };
+        const filter = {
+          organizationIds: [organizationId],
+          ...(after && { afterSequence: after }),
+          ...(names && { names }),
+        };
         const answer = await ask({ query: follow, variables: { filter, first }, readOnly: true });
         if (answer.errors) return refused(answer);
         const { nodes = [] } = (answer.data?.["eventsConnection"] ?? {}) as {
