@@ -319,10 +319,10 @@ test("a WebSocket is refused what a request is, and takes subscriptions only", a
   // Another protocol, another path, and no greeting.
   const address = world.url.replace(/^https/, "wss");
   const open = (url: string, protocol: string) => new WebSocket(url, protocol, { rejectUnauthorized: false });
-  const told = async (socket: WebSocket) => String((await once(socket, "error"))[0]);
-  expect(await told(open(address, "graphql-ws"))).toMatch(/subprotocol/);
+  const fault = async (socket: WebSocket) => String((await once(socket, "error"))[0]);
+  expect(await fault(open(address, "graphql-ws"))).toMatch(/subprotocol/);
   const elsewhere = address.replace("/graphql", "/other");
-  expect(await told(open(elsewhere, "graphql-transport-ws"))).toMatch("404");
+  expect(await fault(open(elsewhere, "graphql-transport-ws"))).toMatch("404");
   const hasty = open(address, "graphql-transport-ws");
   await once(hasty, "open");
   hasty.send(JSON.stringify({ id: "1", type: "subscribe", payload: { query: eventsOf } }));
