@@ -137,7 +137,8 @@ async function answerOperation(
 ): Promise<void> {
   const state = requestState(request);
   const { claims } = state;
-  const compiled = state.takesEvents === "only" ? undefined : await answerCompiled?.(request, work);
+  const compiled =
+    state.takesEvents === "only" || state.isOfWebSocket ? undefined : await answerCompiled?.(request, work);
   if (compiled !== undefined) {
     work.end();
     tellPosition(response, positions, work);

@@ -9,6 +9,7 @@ import { handshakes } from "../admission/semaphores.ts";
 import { type ConnectionLimits, connectionLimits, countByAddress } from "./connectionLimits.ts";
 import { defaultPace, keepPace, type Pace } from "./pace.ts";
 import { writeRefusal } from "./rawRefusal.ts";
+import { asksForWebSocket, webSockets } from "./webSocket.ts";
 
 export interface ListenOptions {
   /** 0 for a free port. */
@@ -103,7 +104,8 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
     app(request, response);
   };
   const paced = keepPace(drained, options.pace ?? defaultPace);
-  const times = timeouts(headersWithin);
+  const webSocketServer = webSockets(app);
+  const times = { ...timeouts(headersWithin), shouldUpgradeCallback: asksForWebSocket };
   const secure = createHttpsServer(
     {
       cert: options.cert,
@@ -121,6 +123,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
   const silent = new Set<Socket>();
   for (const server of [secure, plain]) {
     server.on("clientError", onClientError);
+    server.on("upgrade", webSocketServer.upgrade);
     // Neither server listens itself, and this event starts the timers of the two timeouts above.
     server.emit("listening");
   }
@@ -178,6 +181,7 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       const closing = setInterval(closeIdle, 50);
       secure.close();
       plain.close();
+      await webSocketServer.close();
       await closed;
       clearTimeout(cut);
       clearInterval(closing);

@@ -5,6 +5,7 @@ import { inServerSpan } from "../tracing/spans.ts";
 import { type WorkContext, workContext } from "../base/workContext.ts";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import { beginRequest } from "./requestState.ts";
+import { isOfWebSocket } from "./webSocketRequests.ts";
 
 const acceptable = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -41,6 +42,7 @@ export function requestId(log: Logger, constraintMessages: ConstraintMessages): 
       isDrained: false,
       language: undefined,
       takesEvents: "no",
+      isOfWebSocket: isOfWebSocket(request),
       subscription: undefined,
       subscriptionError: undefined,
       running: undefined,

@@ -58,6 +58,8 @@ export interface RequestState {
   language: (() => Language | Promise<Language>) | undefined;
   /** Whether the client accepts only server-sent events. */
   takesEvents: "no" | "also" | "only";
+  /** Whether the request is a message of a WebSocket, which takes subscriptions only. */
+  readonly isOfWebSocket: boolean;
   /** Results of a subscription once it is open, and the reason if it ended by itself. */
   subscription: AsyncIterableIterator<SubscriptionResult> | undefined;
   subscriptionError: CodedError | undefined;

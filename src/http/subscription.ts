@@ -77,5 +77,7 @@ export async function writeSubscription(
   }
   if (gone.signal.aborted) return;
   if (state.subscriptionError) await write(refusal(state.subscriptionError));
+  // Its reader may take longer for the rest than until the next one.
+  clearInterval(heartbeat);
   response.end(COMPLETE);
 }

@@ -49,7 +49,8 @@ export function compiledTransport({
       const state = requestState(request);
       const { query, operationName, variables } = request.body as GraphQLRequest;
       const claims = (state.claims ?? anonymous) as Claims;
-      if (claims.secondFactorWithholds || state.takesEvents === "only") return undefined;
+      if (claims.secondFactorWithholds || state.takesEvents === "only" || state.isOfWebSocket)
+        return undefined;
       const found = findCompiled(schema, { query, operationName, variables }, claims.userId !== null);
       if (!found) return undefined;
       state.operationType = "query";

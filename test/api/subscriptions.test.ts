@@ -1,6 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { once } from "node:events";
 import { request } from "node:https";
 import type { IncomingMessage } from "node:http";
+import { createClient, type ClientOptions } from "graphql-ws";
+import { WebSocket } from "ws";
 import type { Person } from "../harness/api.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { until } from "../harness/until.ts";
@@ -216,4 +219,139 @@ test("a token that is revoked ends its subscriptions with a code", async () => {
   });
   await until(() => subscription.isComplete);
   expect(subscription.results.at(-1).errors[0].extensions.code).toBe("UNAUTHENTICATED");
+});
+
+/** The client of the protocol as programs use it. */
+function socketOf(options: Partial<ClientOptions> = {}, headers: Record<string, string> = {}) {
+  class Trusting extends WebSocket {
+    constructor(address: string, protocols?: string | string[]) {
+      super(address, protocols, { rejectUnauthorized: false, headers });
+    }
+  }
+  const closed: number[] = [];
+  const client = createClient({
+    url: world.url.replace(/^https/, "wss"),
+    webSocketImpl: Trusting,
+    retryAttempts: 0,
+    on: { closed: (event) => void closed.push((event as { code: number }).code) },
+    ...options,
+  });
+  return { client, closed };
+}
+
+/** Subscribes by WebSocket. */
+function listenTo(
+  client: ReturnType<typeof createClient>,
+  query: string,
+  variables: Record<string, unknown> = {},
+): Subscription & { errors: any } {
+  const found: Subscription & { errors: any } = {
+    status: 0,
+    type: undefined,
+    results: [],
+    isComplete: false,
+    isClosed: false,
+    body: undefined,
+    errors: undefined,
+    close: () => {},
+  };
+  found.close = client.subscribe(
+    { query, variables },
+    {
+      next: (result) => void found.results.push(result),
+      error: (errors) => {
+        found.errors = errors;
+        found.isClosed = true;
+      },
+      complete: () => {
+        found.isComplete = found.isClosed = true;
+      },
+    },
+  );
+  opened.push(found);
+  return found;
+}
+
+test("by WebSocket everybody is told the same; it goes on after a sequence", async () => {
+  const last = await head();
+  const filter = { organizationId: world.harbour.id };
+  const told1 = await subscribe(world.max, eventsOf, { filter, after: "0" });
+  await isAt(told1, last);
+  const { client } = socketOf({ connectionParams: { authorization: `Bearer ${world.max.token}` } });
+  const subscription = listenTo(client, eventsOf, { filter, after: "0" });
+  const later = listenTo(client, eventsOf, { filter, after: String(last) });
+  await isAt(subscription, last);
+  expect(told(subscription)).toEqual(told(told1));
+  expect(subscription.results[0].extensions.position).toEqual(expect.any(String));
+  await update(world.max, world.leads.maxs.id, "Seen by socket");
+  await until(() => told(subscription).at(-1)?.subject?.company === "Seen by socket");
+  await isAt(later, await head());
+  expect(told(later).every(({ sequence }: any) => Number(sequence) > last)).toBe(true);
+  // The token of the handshake does as well.
+  const own = socketOf({}, { authorization: `Bearer ${world.max.token}` });
+  const also = listenTo(own.client, eventsOf, { filter, after: String(last) });
+  await isAt(also, last);
+  await client.dispose();
+  await own.client.dispose();
+});
+
+test("a WebSocket is refused what a request is, and takes subscriptions only", async () => {
+  const filter = { organizationId: world.harbour.id };
+  const refusal = async (person: Pick<Person, "token">, query: string, variables = {}) => {
+    const params = person.token ? { headers: { Authorization: `Bearer ${person.token}` } } : undefined;
+    const { client } = socketOf({ connectionParams: params });
+    const asked = listenTo(client, query, variables);
+    await until(() => asked.isClosed);
+    await client.dispose();
+    return asked.errors?.[0]?.extensions?.code;
+  };
+  expect(await refusal({ token: null } as never, eventsOf, { filter })).toBe("UNAUTHENTICATED");
+  expect(await refusal({ token: "x".repeat(40) }, eventsOf, { filter })).toBe("UNAUTHENTICATED");
+  expect(await refusal(world.olga, eventsOf, { filter })).toBe("NOT_FOUND");
+  expect(await refusal(world.owen, "subscription { shoes }")).toBe("BAD_USER_INPUT");
+  expect(await refusal(world.owen, "{ viewer { id } }")).toBe("BAD_USER_INPUT");
+  const company = `mutation ($id: ID!) { updateLead(input: { id: $id, company: "By socket" }) { id } }`;
+  expect(await refusal(world.owen, company, { id: world.leads.maxs.id })).toBe("BAD_USER_INPUT");
+  const { lead } = await world.owen.get("query ($id: ID!) { lead(id: $id) { company } }", {
+    id: world.leads.maxs.id,
+  });
+  expect(lead.company).not.toBe("By socket");
+  // Another protocol, another path, and no greeting.
+  const address = world.url.replace(/^https/, "wss");
+  const open = (url: string, protocol: string) => new WebSocket(url, protocol, { rejectUnauthorized: false });
+  const fault = async (socket: WebSocket) => String((await once(socket, "error"))[0]);
+  expect(await fault(open(address, "graphql-ws"))).toMatch(/subprotocol/);
+  const elsewhere = address.replace("/graphql", "/other");
+  expect(await fault(open(elsewhere, "graphql-transport-ws"))).toMatch("404");
+  const hasty = open(address, "graphql-transport-ws");
+  await once(hasty, "open");
+  hasty.send(JSON.stringify({ id: "1", type: "subscribe", payload: { query: eventsOf } }));
+  expect((await once(hasty, "close"))[0]).toBe(4401);
+});
+
+test("a revoked token ends its subscriptions by WebSocket, and who hangs up is forgotten", async () => {
+  const { createAccessToken: token } = await world.owen.get(
+    `mutation { createAccessToken(input: { name: "Wall" }) { id token } }`,
+  );
+  const { client } = socketOf({ connectionParams: { authorization: `Bearer ${token.token}` } });
+  const subscription = listenTo(client, eventsOf, { filter: { organizationId: world.harbour.id } });
+  await isAt(subscription, await head());
+  await world.owen.get(`mutation ($id: ID!) { revokeAccessToken(input: { id: $id }) { id } }`, {
+    id: token.id,
+  });
+  await until(() => subscription.isComplete);
+  expect(subscription.results.at(-1).errors[0].extensions.code).toBe("UNAUTHENTICATED");
+  // The places of a viewer are free again, although nobody said goodbye.
+  for (let n = 0; n < 3; n += 1) {
+    const gone = socketOf({ connectionParams: { authorization: `Bearer ${world.max.token}` } });
+    for (let m = 0; m < 40; m += 1)
+      listenTo(gone.client, eventsOf, { filter: { organizationId: world.harbour.id } });
+    await until(() => opened.slice(-40).every(({ results }) => results.length > 0));
+    gone.client.terminate();
+    await until(async () => {
+      const probe = await subscribe(world.max, eventsOf, { filter: { organizationId: world.harbour.id } });
+      probe.close();
+      return probe.type?.startsWith("text/event-stream");
+    });
+  }
 });

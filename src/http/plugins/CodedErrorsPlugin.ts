@@ -26,6 +26,12 @@ const notAsEvents = () =>
     "Subscriptions are answered as server-sent events: send the header Accept with text/event-stream.",
   );
 
+const notASubscription = () =>
+  new CodedError(
+    "BAD_USER_INPUT",
+    "A WebSocket accepts subscriptions only: send queries and mutations as POST requests.",
+  );
+
 /** Results of a subscription with coded errors, like those of other operations. */
 async function* codedResults(
   results: AsyncIterable<SubscriptionResult>,
@@ -76,6 +82,8 @@ export const CodedErrorsPlugin: GraphileConfig.Plugin = {
                   state.context.operation = operation ? operationLabel(operation) : undefined;
                   state.context.role = state.claims?.userId == null ? "plat_anonymous" : "plat_user";
                 }
+                if (state?.isOfWebSocket && operation && operation.operation !== "subscription")
+                  return { errors: [executionError(notASubscription(), state)] };
                 if (operation?.operation === "subscription" && (!state || state.takesEvents === "no"))
                   return { errors: [executionError(notAsEvents(), state)] };
                 const result = await inSpan(
