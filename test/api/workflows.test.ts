@@ -313,10 +313,10 @@ describe("a definition with a fault is refused with its path", () => {
       step("SEND_SMS", { to: "MEMBER", body: "Hello" }),
     ],
     ["steps[0].config.body", /is required/, step("SEND_SMS", {})],
-    ["steps[0].config.body", /7 segments and may take 6/, step("SEND_SMS", { body: "a".repeat(919) })],
+    ["steps[0].config.body", /7 segments, and at most 6 are allowed/, step("SEND_SMS", { body: "a".repeat(919) })],
     [
       "steps[0].config.body",
-      /7 segments and may take 6: .* such as an emoji/,
+      /7 segments, and at most 6 are allowed: .* such as an emoji/,
       step("SEND_SMS", { body: `${"a".repeat(402)}🏠{{ lead.name }}` }),
     ],
     [
