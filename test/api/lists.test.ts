@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buildSchema, type GraphQLInputObjectType, isInputObjectType } from "graphql";
 import { createProject } from "../harness/portfolio.ts";
-import { createIn } from "../harness/records.ts";
+import { createIn, mutationOf } from "../harness/records.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 let world: World;
@@ -581,4 +581,27 @@ test("filters by ids take what the deprecated ones by an id took", async () => {
     .flatMap((type) => Object.values((type as GraphQLInputObjectType).getFields()))
     .filter(({ deprecationReason }) => deprecationReason);
   expect(deprecated).toHaveLength(former.length);
+});
+
+test("a deleted record is listed with what it belongs to, as long as that is not deleted", async () => {
+  const { owen } = world;
+  const create = createIn(owen);
+  const id = await leadId("Bo Li");
+  const agreement = await create("createAgreement", { leadId: id, title: "Draft", type: "PURCHASE" });
+  const signer = await create("createAgreementSigner", {
+    agreementId: agreement,
+    name: "Bo Li",
+    email: "bo@li.example",
+    role: "BUYER",
+  });
+  const query = `query ($id: ID!) { lead(id: $id) { agreements(filter: { includeDeleted: true }) {
+    deletedAt signers(filter: { includeDeleted: true }) { id agreement { id } } } } }`;
+  const listed = async () => (await owen.get(query, { id })).lead.agreements;
+  const remove = (field: string, input: object) => owen.get(mutationOf(field, "{ __typename }"), { input });
+  await remove("deleteAgreementSigner", { id: signer });
+  expect(await listed()).toEqual([
+    { deletedAt: null, signers: [{ id: signer, agreement: { id: agreement } }] },
+  ]);
+  await remove("deleteAgreement", { id: agreement });
+  expect(await listed()).toEqual([{ deletedAt: expect.any(String), signers: [] }]);
 });

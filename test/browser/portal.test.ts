@@ -163,10 +163,12 @@ test("the examples are operations of the schema, and their recorded answers are 
     const isChange = document.startsWith("mutation") && !answer.errors;
     // They are numbered behind the commit.
     const events = isChange
-      ? await until(
-          () => eventsOf(requestId, latest.sequence),
-          (happened) => happened.length > 0,
-        )
+      ? (
+          await until(
+            async () => ({ name, events: await eventsOf(requestId, latest.sequence) }),
+            (happened) => happened.events.length > 0,
+          )
+        ).events
       : [];
     recorded[name] = steady({ answer, events });
   }

@@ -30,15 +30,23 @@ begin
   -- PERF: masked once per row; asked for column by column, all of them would be worked out for each.
   return query execute format(
     'select %s from %s t %s where t.deleted_at is not null and t.organization_id = any ((select '
-    'app_hidden.viewer_organizations(''org.admin''))::uuid[])',
+    'app_hidden.viewer_organizations(''org.admin''))::uuid[])%s',
     (select string_agg(format(case when a.attname <> all (masked) then 't.%I' else '(m.shown).%I' end, a.attname), ', '
         order by a.attnum)
       from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped),
     relation,
-    case when masked <> '{}' then 'cross join lateral (select app_hidden.masked(t) as shown offset 0) m' end);
+    case when masked <> '{}' then 'cross join lateral (select app_hidden.masked(t) as shown offset 0) m' end,
+    -- A relation that is never null leads to a record that is not deleted.
+    (select string_agg(format(' and exists (select from %s o where o.id = t.%I and o.deleted_at is null)',
+        k.confrelid::regclass, a.attname), '')
+      from pg_constraint k join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
+      join pg_attribute d on d.attrelid = k.confrelid and d.attname = 'deleted_at'
+      where k.conrelid = relation and k.contype = 'f'
+        and obj_description(k.oid, 'pg_constraint') ~ '(^|\n)@notNull(\n|$)'));
 end $$;
 comment on function app_hidden.deleted_records(anyelement) is
-  'Deleted rows of the organizations that the viewer administers.';
+  'Deleted rows of the organizations that the viewer administers; without those of deleted records where the relation '
+  'to the record is tagged @notNull.';
 
 create function app_hidden.to_sequence(value text) returns bigint
 language plpgsql stable as $$

@@ -15,7 +15,11 @@ export interface Example {
   needs?: { query: string; variables: Readonly<Record<string, string>> };
 }
 
-const anyLead = { query: `{ leads(first: 1, filter: { status: [NEW] }) { id } }`, path: "leads.0.id" };
+/** One of the oldest: the workflow of the demo writes to whoever has just come, which changes the status of that lead. */
+const anyLead = {
+  query: `{ leads(first: 1, filter: { status: [NEW] }, orderBy: [REGISTERED_AT_ASC]) { id } }`,
+  path: "leads.0.id",
+};
 
 export const examples: readonly Example[] = [
   {
