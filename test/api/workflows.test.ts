@@ -313,7 +313,11 @@ describe("a definition with a fault is refused with its path", () => {
       step("SEND_SMS", { to: "MEMBER", body: "Hello" }),
     ],
     ["steps[0].config.body", /is required/, step("SEND_SMS", {})],
-    ["steps[0].config.body", /7 segments, and at most 6 are allowed/, step("SEND_SMS", { body: "a".repeat(919) })],
+    [
+      "steps[0].config.body",
+      /7 segments, and at most 6 are allowed/,
+      step("SEND_SMS", { body: "a".repeat(919) }),
+    ],
     [
       "steps[0].config.body",
       /7 segments, and at most 6 are allowed: .* such as an emoji/,

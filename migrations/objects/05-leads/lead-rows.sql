@@ -175,7 +175,8 @@ begin
     cross join lateral app_private.tracker_with_key(project.id, d.source) t;
   insert into pg_temp.import_errors
     select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
-      coalesce('Use one of ' || sources || ', or create the source with createLeadSource.', 'Create it with createLeadSource.')),
+      coalesce('Use one of ' || sources || ', or create the source with createLeadSource.',
+        'Create it with createLeadSource.')),
       left(r.source, 200)
     from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source
     where num_nonnulls(s.id, s.key) = 0;

@@ -115,7 +115,8 @@ declare
     where s.project_id = refuse_unknown_source.project_id and s.active order by s.code);
 begin
   perform app_hidden.fail('BAD_USER_INPUT', format('There is no lead source %s in this project. %s', left(source, 100),
-    coalesce('Use one of ' || nullif(array_to_string(codes, ', '), '') || ', or create the source with createLeadSource.',
+    coalesce('Use one of ' || nullif(array_to_string(codes, ', '), '')
+      || ', or create the source with createLeadSource.',
       'Create it with createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
 end $$;
 comment on function app_hidden.refuse_unknown_source(uuid, text) is

@@ -501,7 +501,8 @@ begin
         end if;
       when 'choice' then
         if jsonb_typeof(value) <> 'string' or value #>> '{}' <> all (member.choices) then
-          perform app_private.refuse_definition(at, format('must be one of %s.', array_to_string(member.choices, ', ')));
+          perform app_private.refuse_definition(at,
+            format('must be one of %s.', array_to_string(member.choices, ', ')));
         end if;
       when 'member' then
         perform app_private.check_user(value, at, scope);
@@ -535,7 +536,8 @@ begin
         continue when member.kind = 'timeout' and value in ('"CONTINUE"', '"STOP"');
         if jsonb_typeof(value) <> 'number' or (value #>> '{}')::numeric % 1 <> 0 then
           perform app_private.refuse_definition(at, case member.kind when 'timeout'
-            then 'must be CONTINUE, STOP or the sequence of a later step.' else 'must be the sequence of a later step.' end);
+            then 'must be CONTINUE, STOP or the sequence of a later step.'
+            else 'must be the sequence of a later step.' end);
         elsif (value #>> '{}')::numeric <= step.sequence then
           perform app_private.refuse_definition(at,
             format('step %s does not come later than step %s, so this would be a cycle.', value #>> '{}',
@@ -546,7 +548,8 @@ begin
         end if;
       when 'time' then
         if jsonb_typeof(value) <> 'string' or (value #>> '{}') !~ '^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+$' then
-          perform app_private.refuse_definition(at, 'must be a variable that is a time, such as reservation.expiresAt.');
+          perform app_private.refuse_definition(at,
+            'must be a variable that is a time, such as reservation.expiresAt.');
         end if;
         perform app_private.check_variable(string_to_array(value #>> '{}', '.'), at, scope);
         if split_part(value #>> '{}', '.', 1) not in ('context', 'steps', 'event') and not exists (

@@ -102,7 +102,8 @@ begin
     perform app_hidden.refuse_report(case wanted.type
         when 'BOOLEAN' then 'Must be true or false.' when 'INTEGER' then 'Must be a whole number.' when 'DATE'
           then 'Must be a date such as 2027-05-31.'
-        when 'DECIMAL' then 'Must be a number such as "425000.00".' when 'MONEY' then 'Must be a number such as "425000.00".'
+        when 'DECIMAL' then 'Must be a number such as "425000.00".'
+        when 'MONEY' then 'Must be a number such as "425000.00".'
         when 'DATETIME' then 'Must be a time in RFC 3339, such as 2026-11-21T12:00:00Z.' when 'ID'
           then 'Must be an id that the API returned, a UUID.'
         when 'ENUM' then 'Use one of ' || allowed || '.' else 'Must be a text of at most 1,000 characters.' end, field);
@@ -266,7 +267,8 @@ begin
     if jsonb_typeof(item.value) = 'string' then
       item.value := jsonb_build_object('column', item.value);
     elsif jsonb_typeof(item.value) <> 'object' or item.value - '{column, aggregate, as}'::text[] <> '{}' then
-      perform app_hidden.refuse_report('A column must be a name, or {"column": …, "aggregate": …, "as": …}.', item.field);
+      perform app_hidden.refuse_report(
+        'A column must be a name, or {"column": …, "aggregate": …, "as": …}.', item.field);
     end if;
     aggregate := item.value ->> 'aggregate';
     if aggregate is null and item.value ->> 'column' = any (grouped) and not item.value ? 'as' then
@@ -340,8 +342,8 @@ begin
     || case when exists (select from pg_attribute a where a.attrelid = result.relation::regclass
       and a.attname = 'deleted_at') then ' and t.deleted_at is null' else '' end;
   if filter is not null and jsonb_typeof(filter) not in ('object', 'null') then
-    perform app_hidden.refuse_report('A filter must be an object of columns and conditions, such as {"status": ["NEW"], '
-      '"insertedAt": {"from": "2026-01-01T00:00:00Z"}}.', 'filter');
+    perform app_hidden.refuse_report('A filter must be an object of columns and conditions, such as {"status": '
+      '["NEW"], "insertedAt": {"from": "2026-01-01T00:00:00Z"}}.', 'filter');
   elsif jsonb_typeof(filter) = 'object' then
     for item in select m.key, m.value, left('filter.' || m.key, 200) as field from jsonb_each(filter) m loop
       wanted := app_hidden.report_column(subject, item.key, item.field, organization_id, project_id);
