@@ -29,7 +29,7 @@ const task: Task = async (payload, helpers) => {
   if (issued.channel === "SMS" && issued.phone !== null)
     try {
       const language = await languageOfReader(helpers, issued.email, issued.organization_id);
-      const english = `${code} is your code to sign "${title.slice(0, 60)}" of ${organization.slice(0, 40)}. Never give it to anybody.`;
+      const english = `${code} is your code to sign "${title.slice(0, 60)}" of ${organization.slice(0, 40)}. Never share it with anybody.`;
       const body = tell(english, language, "mails").message;
       await helpers.sms.send({ id: issued.message_id, to: issued.phone, body });
       sent = "SMS";
