@@ -583,7 +583,7 @@ test("filters by ids take what the deprecated ones by an id took", async () => {
   expect(deprecated).toHaveLength(former.length);
 });
 
-test("a deleted record is listed with what it belongs to, as long as that will not be deleted", async () => {
+test("a deleted record is listed with what it belongs to, as long as that is not deleted", async () => {
   const { owen } = world;
   const create = createIn(owen);
   const id = await leadId("Bo Li");

@@ -396,7 +396,7 @@ describe("steps", () => {
     });
   });
 
-  test("what was agreed will not be deleted", async () => {
+  test("what was agreed is not deleted", async () => {
     const id = await begin({ unitId: await unit(), selections: selections("Mosaic") });
     await change({ id, status: "SUBMITTED" });
     await change({ id, status: "APPROVED" });

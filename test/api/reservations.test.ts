@@ -745,7 +745,7 @@ describe("at its end", () => {
 });
 
 describe("what depends on one stays", () => {
-  test("a lead with an open one is neither lost nor unqualified, and will not be deleted", async () => {
+  test("a lead with an open one is neither lost nor unqualified, and is not deleted", async () => {
     const lena = await lead();
     const { id } = await reserve({ unitId: await unit(), leadId: lena });
     const set = `mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { status } }`;

@@ -268,7 +268,7 @@ test("what is not for sale is not claimed", async () => {
   expect(await refusal(take({}))).toMatchObject({ code: "BAD_USER_INPUT" });
 });
 
-test("a claimed unit or lot will not be deleted, not moved, and its status not set by hand", async () => {
+test("a claimed unit or lot is not deleted, not moved, and its status not set by hand", async () => {
   const land = await lot();
   const home = await unit(land);
   const claim = await take({ unit: home });
