@@ -701,7 +701,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   await keep();
   expect(await read()).toMatchObject({
     status: "ERROR",
-    lastError: expect.stringContaining("enter it again"),
+    lastError: expect.stringContaining("consent again"),
   });
   expect((await secretOf()).sealed).toBeNull();
   const again = await gives(max, refreshOwn({ id: made.id }));

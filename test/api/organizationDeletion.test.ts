@@ -256,7 +256,7 @@ test("waits, and tells its owners by a ticket, as long as the processor does not
   const tickets = async (person: Person) =>
     (await person.sees(asking, { id: harbour.id })).organization?.escalationTickets;
   const ticket = {
-    title: "The payment account cannot be closed, so the organization will not be deleted yet",
+    title: "The payment account cannot be closed, so the organization is not deleted yet",
     status: "OPEN",
     priority: "URGENT",
     description: expect.stringMatching(

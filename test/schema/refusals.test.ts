@@ -257,7 +257,7 @@ describe("leads that are merged and converted", () => {
       call: "app_private.take_project_message(project, jsonb_build_object('source_id', nothing), null)",
       says: "There is no such lead source in this project.",
     },
-    "a lead source that is gone will not be deleted": {
+    "a lead source that is gone is not deleted": {
       as: "demo",
       call: "app_public.delete_lead_source(nothing)",
       says: "There is no such lead source.",
@@ -750,7 +750,7 @@ describe("accounts and organizations", () => {
       call: "app_public.jobs(organization_id => home, before_id => 'nothing', most => 10)",
       says: "Specify the id of a job.",
     },
-    "an organization that will be deleted, again": {
+    "an organization that is to be deleted, again": {
       as: "demo",
       given: `insert into app_public.organization_deletions (organization_id, requested_by_id, final_at)
         select home, (select user_id from app_hidden.user_identities where email = 'demo@plat.example'), now() + interval '1 day' from refusals.ids`,
