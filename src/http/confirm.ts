@@ -44,10 +44,7 @@ export function confirmPage(pool: Pick<Pool, "query">): RequestHandler<{ token: 
     const { rows } = await pool.query<Question>("select * from app_private.consent_question($1)", [token]);
     const { purpose, organization, is_confirmed: isConfirmed } = rows[0]!;
     if (purpose === null)
-      throw new CodedError(
-        "FORBIDDEN",
-        "This link is incomplete or older than a week; ask for it once more.",
-      );
+      throw new CodedError("FORBIDDEN", "This link is incomplete or older than a week; request a new one.");
     const { ask, explain, done } = wordings[purpose];
     const reader = readerOf(request);
     if (isConfirmed)

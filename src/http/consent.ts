@@ -13,7 +13,7 @@ const found = <T>(value: T | undefined): T => {
   if (value === undefined)
     throw new CodedError(
       "FORBIDDEN",
-      "This link was used already, or is too old; refresh the integration for another one.",
+      "This link has been used or has expired; refresh the integration to get a new one.",
     );
   return value;
 };

@@ -57,7 +57,7 @@ export const signingForm: RequestHandler<DatabaseValue> = (request, response, ne
     next(
       error.type === "entity.too.large"
         ? new CodedError("PAYLOAD_TOO_LARGE", "The form exceeds 16 KB.", { limit })
-        : new CodedError("BAD_USER_INPUT", "The form could not be read."),
+        : new CodedError("BAD_USER_INPUT", "The form is malformed."),
     );
   });
 

@@ -23,7 +23,7 @@ export function stopEmailChangePage(pool: Pick<Pool, "query">): RequestHandler<{
     if (!found)
       throw new CodedError(
         "FORBIDDEN",
-        "This link is incomplete or older than a day, or the change was stopped or made already.",
+        "This link is incomplete or older than a day, or the change has already been stopped or made.",
       );
     const reader = readerOf(request);
     if (isStopping)

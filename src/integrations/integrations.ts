@@ -140,7 +140,7 @@ class ConnectedApplications implements Integrations {
     try {
       const adapter = adapters[app.key];
       if (!adapter)
-        throw new ConnectionFailed("This version of the service does not know the application.", {
+        throw new ConnectionFailed("This version of the service does not support the application.", {
           retryable: false,
         });
       // What was let in by a former key still is.
@@ -246,7 +246,7 @@ class ConnectedApplications implements Integrations {
   /** @throws ConnectionFailed where there is none */
   #theClient(): ReturnType<typeof createOauthClient> {
     if (!this.#client)
-      throw new ConnectionFailed("The operator has not registered the service at a provider.", {
+      throw new ConnectionFailed("The operator has not registered the service with a provider.", {
         retryable: false,
       });
     return this.#client;
@@ -279,7 +279,7 @@ class ConnectedApplications implements Integrations {
     { scope, id, app }: Parameters<Tools["consentUrl"]>[0],
   ): Promise<string> {
     if (!userId)
-      throw new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
+      throw new ConnectionFailed("The consent has ended; refresh the integration and consent again.", {
         retryable: false,
       });
     // The state can be read by nobody, is of this user, and names an attempt that is taken once.
@@ -319,7 +319,7 @@ class ConnectedApplications implements Integrations {
         DatabaseValue
       >;
     } catch (error) {
-      throw new ConnectionFailed("The credentials cannot be opened any more; give them again.", {
+      throw new ConnectionFailed("The credentials can no longer be decrypted; enter them again.", {
         retryable: false,
         cause: error,
       });

@@ -52,7 +52,7 @@ export async function sendAs(
     const failure = toFailure(error);
     await noteFailure(
       account.id,
-      new ConnectionFailed(`${failure.message} The mail went out from the address of the service instead.`, {
+      new ConnectionFailed(`${failure.message} The mail was sent from the address of the service instead.`, {
         retryable: failure.retryable,
       }),
     );

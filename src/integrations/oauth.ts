@@ -60,8 +60,7 @@ export function createOauthClient(
   return {
     async authorizationUrl(state, scopes) {
       const { authorization_endpoint: endpoint } = await server().catch(fail);
-      if (!endpoint)
-        throw new ConnectionFailed("The provider has no page for consent.", { retryable: false });
+      if (!endpoint) throw new ConnectionFailed("The provider has no consent page.", { retryable: false });
       const verifier = oauth.generateRandomCodeVerifier();
       const url = new URL(endpoint);
       for (const [name, value] of Object.entries({
@@ -115,7 +114,7 @@ export function createOauthClient(
 }
 
 const consentEnded = (cause?: unknown) =>
-  new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
+  new ConnectionFailed("The consent has ended; refresh the integration and consent again.", {
     retryable: false,
     dropCredentials: true,
     cause,
@@ -129,10 +128,13 @@ function fail(error: unknown): never {
     throw new ConnectionFailed("The consent was not given.", { retryable: false, cause: error });
   if (code === "invalid_grant") throw consentEnded(error);
   if (typeof code === "string" && (status ?? 400) < 500)
-    throw new ConnectionFailed(`The provider refused (${code.slice(0, 60).replace(/[^\w .-]/g, "")}).`, {
-      retryable: false,
-      cause: error,
-    });
+    throw new ConnectionFailed(
+      `The provider rejected the request (${code.slice(0, 60).replace(/[^\w .-]/g, "")}).`,
+      {
+        retryable: false,
+        cause: error,
+      },
+    );
   throw new ConnectionFailed("The provider returned an unexpected response.", {
     retryable: true,
     cause: error,

@@ -95,7 +95,7 @@ const localName = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/;
  */
 export async function resolvePublicAddress(text: string, policy: AddressPolicy): Promise<Destination> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== "https:") throw new AddressRefused("Give an address that starts with https://.");
+  if (url?.protocol !== "https:") throw new AddressRefused("The URL must start with https://.");
   if (url.username || url.password)
     throw new AddressRefused("The URL must not contain a user name or password.");
   // The parser has made 127.1, 0x7f000001 and 2130706433 the same already.

@@ -26,7 +26,7 @@ export function refuseCardNumbers(input: Record<string, unknown>): void {
     if (typeof value === "string" && !field.endsWith("Id") && hasCardNumber(value))
       throw new CodedError(
         "BAD_USER_INPUT",
-        "This looks like the number of a card, which must not be sent here. Give the token that the payment processor's client library makes of it.",
+        "This looks like a card number, which must not be sent here. Send the token that the client library of the payment processor creates.",
         { field },
       );
 }

@@ -25,7 +25,7 @@ export function toCoded(error: unknown, provider: string, subject: string): unkn
       return new CodedError("BAD_USER_INPUT", error.message, { field, reason: error.code }, { cause: error });
     return new CodedError(
       "PROVIDER_ERROR",
-      `The payment processor refused: ${error.message}`,
+      `The payment processor rejected the request: ${error.message}`,
       { provider, retryable: false, reason: error.code },
       { cause: error },
     );
@@ -34,7 +34,7 @@ export function toCoded(error: unknown, provider: string, subject: string): unkn
     return new CodedError(
       "PROVIDER_ERROR",
       error.retryable
-        ? "The payment processor does not respond. Retry with the same idempotency key, which is safe, or check again in a few minutes."
+        ? "The payment processor does not respond. Retry with the same idempotency key, or check again in a few minutes."
         : "The payment processor does not accept requests from this service at the moment.",
       { provider, retryable: error.retryable },
       { cause: error },

@@ -368,7 +368,7 @@ test("mail goes out from the user's own account, and visibly from the service's 
   const made = await gives(max, createOwn(account({}, { username: "max", password: "guessed" })));
   expect(made).toMatchObject({
     status: "PENDING",
-    lastError: "The mail server does not accept this user name and password.",
+    lastError: "The mail server rejected the user name and password.",
     connectedAt: null,
   });
   const refused = await refuses(max, refreshOwn({ id: made.id }));
@@ -446,7 +446,7 @@ test("mail goes out from the user's own account, and visibly from the service's 
       .userIntegration;
   expect(await read()).toMatchObject({
     status: "ERROR",
-    statusReason: expect.stringContaining("went out from the address of the service instead"),
+    statusReason: expect.stringContaining("was sent from the address of the service instead"),
   });
   const { rows } = await world.owner.query(
     `select sealed from app_private.integration_secrets where integration_id = $1
@@ -699,7 +699,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   await keep();
   expect(await read()).toMatchObject({
     status: "ERROR",
-    lastError: expect.stringContaining("give it again"),
+    lastError: expect.stringContaining("enter it again"),
   });
   expect((await secretOf()).sealed).toBeNull();
   const again = await gives(max, refreshOwn({ id: made.id }));
@@ -741,7 +741,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   await keep();
   expect(await refuses(max, refreshOwn({ id: made.id }))).toMatchObject({
     code: "PROVIDER_ERROR",
-    message: "The credentials cannot be opened any more; give them again.",
+    message: "The credentials can no longer be decrypted; enter them again.",
   });
 });
 
@@ -762,7 +762,7 @@ test("credentials of another integration are not used, and the integration says 
   );
   expect(await refuses(world.mia, refreshOwn({ id: mine.id }))).toMatchObject({
     code: "PROVIDER_ERROR",
-    message: "The credentials cannot be opened any more; give them again.",
+    message: "The credentials can no longer be decrypted; enter them again.",
   });
   expect(await gives(world.olga, refreshOwn({ id: theirs.id }))).toMatchObject({ id: theirs.id });
 });

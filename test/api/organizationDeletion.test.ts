@@ -216,7 +216,10 @@ test("reminds a week and a day before, and is given up where something is under 
     "select status, cancel_reason from app_public.organization_deletions order by id desc limit 1",
   );
   expect(given).toEqual([
-    { status: "CANCELLED", cancel_reason: expect.stringMatching(/^Others rely on open deals/) },
+    {
+      status: "CANCELLED",
+      cancel_reason: expect.stringMatching(/^Open deals of this organization involve others/),
+    },
   ]);
   await owner.query(
     "begin; set local session_replication_role = 'replica'; update app_public.buyers set status = 'CLOSED'; commit",

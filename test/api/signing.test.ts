@@ -397,7 +397,7 @@ test("a signer declines with a code and a reason, which ends it for everybody", 
   expect(agreement.trail.at(-1)).toMatchObject({ kind: "DECLINED", note: "The price is wrong." });
   expect(await bea.refused(CODE, { input: { signerId: ids["Bea Buyer"] } })).toMatchObject({
     code: "CONFLICT",
-    message: "This agreement is over (DECLINED).",
+    message: "This agreement has ended (DECLINED).",
   });
   // The purchase is assigned to nobody, so the team is told.
   await world.owner.query("select app_private.fan_out_notifications(1000)");
@@ -436,12 +436,12 @@ test("the page of the link shows what there is to sign; its buttons send a code,
   const form = { action: "sign", code: value, consent: "yes", file: (await look(id)).files[0].id };
   const wrong = await page(token, { ...form, code: "none" });
   expect(wrong.status).toBe(400);
-  expect(wrong.text).toContain("This is not the code that was sent.");
+  expect(wrong.text).toContain("This code is wrong.");
   const wrongInGerman = await page(token, { ...form, code: "none" }, german);
   expect(wrongInGerman.text).toMatch(/role="alert"><strong>[^<]*Code/);
-  expect(wrongInGerman.text).not.toContain("This is not the code");
+  expect(wrongInGerman.text).not.toContain("This code is wrong");
   const without = await page(token, { ...form, consent: "" });
-  expect([without.status, without.text]).toEqual([400, expect.stringContaining("Signing takes consent")]);
+  expect([without.status, without.text]).toEqual([400, expect.stringContaining("Signing requires consent")]);
   const signed = await page(token, form, { "user-agent": "Browser/1" });
   expect(signed.status).toBe(200);
   expect(signed.text).toContain("You have signed it. A mail tells when all have.");
@@ -474,7 +474,7 @@ describe("a code", () => {
     expect(await bea.refused(SIGN, { input: { ...who, code: "123456", consent: true } })).toMatchObject({
       code: "BAD_USER_INPUT",
       field: "code",
-      message: expect.stringContaining("no open code"),
+      message: expect.stringContaining("no valid code"),
     });
     const right = await code(bea, who, bea.email!);
     const wrong = right === "000000" ? "000001" : "000000";
@@ -490,7 +490,7 @@ describe("a code", () => {
     ).toEqual([0, 1, 2, 3, 4]);
     expect(await bea.refused(SIGN, { input: { ...who, code: right, consent: true } })).toMatchObject({
       code: "BAD_USER_INPUT",
-      message: expect.stringContaining("no open code"),
+      message: expect.stringContaining("no valid code"),
     });
     // Of all codes of a day together, fifteen.
     for (let round = 0; round < 2; round += 1) {
@@ -647,7 +647,7 @@ test("it expires, is voided, and goes on in no archived project; links end", asy
   });
   expect(await world.anonymous.refused(CODE, { input: { token: second } })).toMatchObject({
     code: "CONFLICT",
-    message: "This agreement is over (VOIDED).",
+    message: "This agreement has ended (VOIDED).",
   });
   expect((await mails())[cora.email]!.text).toContain("> Wrong unit.");
   await passTime(world.owner, "91 days");

@@ -96,7 +96,7 @@ test("a link of consent that is unknown or too old is refused", async () => {
   expect(refusal(await server.send(get("/confirm/abc")))).toEqual([
     403,
     "FORBIDDEN",
-    "This link is incomplete or older than a week; ask for it once more.",
+    "This link is incomplete or older than a week; request a new one.",
   ]);
 });
 
@@ -132,7 +132,7 @@ test.each([
   expect(refusal(await server.send({ ...get("/stop-email-change/abc"), method }))).toEqual([
     403,
     "FORBIDDEN",
-    "This link is incomplete or older than a day, or the change was stopped or made already.",
+    "This link is incomplete or older than a day, or the change has already been stopped or made.",
   ]);
 });
 
@@ -273,7 +273,7 @@ test("a consent that is used, too old, or cannot be redeemed is refused", async 
   const used = [
     403,
     "FORBIDDEN",
-    "This link was used already, or is too old; refresh the integration for another one.",
+    "This link has been used or has expired; refresh the integration to get a new one.",
   ];
   expect(refusal(await server.send(get("/integrations/callback")))).toEqual(used);
   expect(refusal(await server.send(post("/integrations/callback")))).toEqual(used);
@@ -433,7 +433,7 @@ test("a notice about text messages is taken where it is signed, and answered wit
   expect(refusal(await send())).toEqual([
     400,
     "BAD_USER_INPUT",
-    "The signature is missing, or not the provider's.",
+    "The signature is missing, or is not the signature of the provider.",
   ]);
   expect(asked).toHaveLength(1);
 });
@@ -463,7 +463,7 @@ test("an event of the payment processor is taken where it is signed and about so
   expect(refusal(await send())).toEqual([
     400,
     "BAD_USER_INPUT",
-    "The signature is missing, too old, or not the processor's.",
+    "The signature is missing, too old, or is not the signature of the payment processor.",
   ]);
   await send("");
   expect(read.at(-1)![0]).toEqual(Buffer.alloc(0));
@@ -613,7 +613,7 @@ test("a feed that is unknown or has ended is not found, and a broken transaction
   expect(refusal(await server.send(get("/calendars/secret.ics")))).toEqual([
     404,
     "NOT_FOUND",
-    "There is no such calendar, or not any more.",
+    "This calendar does not exist or no longer exists.",
   ]);
   feeds.push({ id: "f1", user_id: "u1", name: "Ada's" });
   expect(refusal(await server.send(get("/calendars/secret.ics"))).slice(0, 2)).toEqual([500, "INTERNAL"]);
@@ -680,7 +680,11 @@ test("a notice of the provider of signatures counts where it is signed with the 
   await using server = await startServer({ signingWebhook: signingWebhook(integrations, pool) });
   const send = (headers: Record<string, string>, path = `/webhooks/signing/${id}`) =>
     server.send({ method: "POST", path, headers: { "content-type": "application/json", ...headers }, body });
-  const refused = [400, "BAD_USER_INPUT", "The signature is missing, or not the provider's."];
+  const refused = [
+    400,
+    "BAD_USER_INPUT",
+    "The signature is missing, or is not the signature of the provider.",
+  ];
 
   const taken = await send({ "x-docusign-signature-1": sign(body) });
   expect([taken.status, taken.json]).toEqual([200, { received: true }]);

@@ -467,7 +467,7 @@ test("one of many that cannot keeps the others from nothing", async () => {
     (rows) => rows.every((row) => row.status === "COMPLETED" || row.status === "FAILED"),
   );
   expect(statuses.map((row) => row.status)).toEqual(["COMPLETED", "FAILED", "COMPLETED"]);
-  expect(statuses[1].error).toBe("Give at most 50 tags, 2,500 characters together.");
+  expect(statuses[1].error).toBe("Use at most 50 tags, with at most 2,500 characters in total.");
 }, 30_000);
 
 test("states, members and texts hold for steps too", async () => {
@@ -489,7 +489,7 @@ test("states, members and texts hold for steps too", async () => {
   );
   expect(wrong.map(({ error }) => error)).toEqual([
     "A lost lead requires a fallout reason.",
-    "Give 1 to 300 characters.",
+    "Must have 1 to 300 characters.",
     "lead.lostAt has no value.",
     "The subject or the text of the mail came out empty.",
     expect.stringMatching(/^There was no answer: /),

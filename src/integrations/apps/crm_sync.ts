@@ -17,7 +17,7 @@ const adapter: Adapter = {
     if (unknown !== undefined)
       throw new Misconfigured(
         "config.events",
-        `There is no event ${unknown}; name events such as lead.created, unit.* or *.`,
+        `There is no event ${unknown}; use events such as lead.created, unit.* or *.`,
       );
     const [checked] = await compute.run(tenant, "mappingFault", null, [mapping as Mapping]);
     if ("over" in checked!) throw new Misconfigured("config.mapping", checked.over);

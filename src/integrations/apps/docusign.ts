@@ -22,7 +22,7 @@ const adapter: Adapter = {
     try {
       createPrivateKey(credentials["privateKey"] as string);
     } catch (error) {
-      throw new ConnectionFailed("The private key is no key in PEM; give it again.", {
+      throw new ConnectionFailed("The private key is not valid PEM; enter it again.", {
         retryable: false,
         cause: error,
       });

@@ -22,7 +22,7 @@ export async function openMailAccount(
   const { host, port = 587 } = config as { host: string; port?: number };
   const { addresses, isLoopback } = await resolvePublicHost(host, policy);
   if (!isLoopback && !ports.includes(port))
-    throw new AddressRefused(`The port of a mail server is ${ports.join(", ")}.`);
+    throw new AddressRefused(`The port of a mail server must be ${ports.join(", ")}.`);
   return mailPackage().createTransport({
     host: addresses[0]!.address,
     port,
@@ -46,15 +46,18 @@ export function toFailure(error: unknown): ConnectionFailed {
     return new ConnectionFailed(error.message, { retryable: true, cause: error });
   const { code, responseCode } = error as { code?: string; responseCode?: number };
   if (code === "EAUTH")
-    return new ConnectionFailed("The mail server does not accept this user name and password.", {
+    return new ConnectionFailed("The mail server rejected the user name and password.", {
       retryable: false,
       cause: error,
     });
   if (code === "ETLS")
-    return new ConnectionFailed("The mail server offers no encrypted connection that can be trusted.", {
-      retryable: false,
-      cause: error,
-    });
+    return new ConnectionFailed(
+      "The mail server offers no encrypted connection with a trusted certificate.",
+      {
+        retryable: false,
+        cause: error,
+      },
+    );
   const what = [code, responseCode].filter(Boolean).join(", ");
   return new ConnectionFailed(`The mail server returned an unexpected response${what && ` (${what})`}.`, {
     retryable: true,
@@ -67,7 +70,7 @@ const adapter: Adapter = {
     try {
       const { isLoopback } = await resolvePublicHost(host as string, policy);
       if (!isLoopback && !ports.includes(port as number))
-        throw new Misconfigured("config.port", `The port of a mail server is ${ports.join(", ")}.`);
+        throw new Misconfigured("config.port", `The port of a mail server must be ${ports.join(", ")}.`);
     } catch (error) {
       if (error instanceof AddressRefused || error instanceof AddressUnknown)
         throw new Misconfigured("config.host", error.message);
