@@ -107,8 +107,8 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     'New task for you: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,
       null),
   ('task', '{task.created}', null, null, null, 'lead.read', '{assigneeId}', false, false,
-    'New task for you: {{ data.title }}{% if person %} ({{ person }}){% endif %}{% if data.dueAt %}, due {{ data.dueAt | '
-    'when: timeZone }}{% endif %}', null, null),
+    'New task for you: {{ data.title }}{% if person %} ({{ person }}){% endif %}{% if data.dueAt %}, due {{ '
+    'data.dueAt | when: timeZone }}{% endif %}', null, null),
   ('task', '{task.*}', 'assigneeId', '{"{\"leadId\": null, \"buyerId\": null}"}', null, 'org.member', '{assigneeId}',
     false, false,
     'Task assigned to you: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,
