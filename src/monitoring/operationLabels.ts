@@ -1,4 +1,4 @@
-/** Names of operations as labels of metrics: callers choose them, so that there have to be few. */
+/** Operation names as metric labels: clients choose them, so their number is limited. */
 
 /** Names of registered documents that become labels, and of other documents. */
 const MOST_REGISTERED = 200;

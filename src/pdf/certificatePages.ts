@@ -90,7 +90,7 @@ export async function certificatePages(facts: CertificateFacts): Promise<Buffer>
         line(told(`Signed ${when(signedAt)}`), 9, "regular", 2, 12);
         line(
           told(
-            sentTo ? `Address: ${email}; proved by a one-time code sent to ${sentTo}` : `Address: ${email}`,
+            sentTo ? `Address: ${email}; verified by a one-time code sent to ${sentTo}` : `Address: ${email}`,
           ),
           9,
           "regular",

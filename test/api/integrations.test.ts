@@ -424,7 +424,9 @@ test("mail goes out from the user's own account, and visibly from the service's 
       value: expect.stringMatching(/^<https:\/\/plat\.example\/unsubscribe\/marketing\./),
     }),
   );
-  expect(smtp.mails[0]!.email.text).toContain("Unsubscribe from marketing mails of Harbour Homes:\nhttps://");
+  expect(smtp.mails[0]!.email.text).toContain(
+    "Unsubscribe from marketing emails of Harbour Homes:\nhttps://",
+  );
   expect(await outbox.take()).toEqual([]);
 
   // Its password is changed at the server: the mail goes out all the same, and the account says so.
@@ -699,7 +701,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   await keep();
   expect(await read()).toMatchObject({
     status: "ERROR",
-    lastError: expect.stringContaining("enter it again"),
+    lastError: expect.stringContaining("consent again"),
   });
   expect((await secretOf()).sealed).toBeNull();
   const again = await gives(max, refreshOwn({ id: made.id }));

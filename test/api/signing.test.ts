@@ -252,7 +252,7 @@ test("the buyer signs, signed in: one signer needs no PARTIALLY_SIGNED, and what
 
   // The certificate comes by a job, and a mail says where.
   const done = (await mails())[bea.email!]!;
-  expect(done.subject).toBe("Signed by all: Contract of 12B");
+  expect(done.subject).toBe("Signed by everybody: Contract of 12B");
   const { certificateUrl, url } = (await bea.get(REQUEST, { token: tokenIn(done.text) })).signingRequest;
   const certificate = await download(certificateUrl);
   expect(certificate.bytes.subarray(0, 5).toString()).toBe("%PDF-");
@@ -405,7 +405,7 @@ test("a signer declines with a code and a reason, which ends it for everybody", 
     "update graphile_worker._private_jobs set run_at = now() where task_id = (select id from graphile_worker._private_tasks where identifier = 'notification_mail__due')",
   );
   const told = await mails();
-  expect(told[bea.email!]!.subject).toBe("No longer to sign: Contract of 12B");
+  expect(told[bea.email!]!.subject).toBe("Signature no longer required: Contract of 12B");
   for (const person of [owen, world.max])
     expect(told[person.email!]!.text).toContain("Contract of 12B of Bea Buyer in Harbour View, declined");
   expect(told[world.sam.email!]).toBeUndefined();
@@ -444,7 +444,7 @@ test("the page of the link shows what there is to sign; its buttons send a code,
   expect([without.status, without.text]).toEqual([400, expect.stringContaining("Signing requires consent")]);
   const signed = await page(token, form, { "user-agent": "Browser/1" });
   expect(signed.status).toBe(200);
-  expect(signed.text).toContain("You have signed it. A mail tells when all have.");
+  expect(signed.text).toContain("You have signed it. You will receive an email when everybody has.");
   expect(signed.text).not.toContain("<form");
   const { trail } = await look(id);
   expect(trail.find((entry: any) => entry.kind === "SIGNED")).toMatchObject({
@@ -457,7 +457,7 @@ test("the page of the link shows what there is to sign; its buttons send a code,
   await page(other, { action: "code" });
   const code2 = codeIn((await mails())["dan@example.com"]!.text);
   const declined = await page(other, { action: "decline", code: code2, reason: "No <b>." });
-  expect(declined.text).toContain("It was declined by one of its signers");
+  expect(declined.text).toContain("It was declined by a signer");
   expect((await look(id)).status).toBe("DECLINED");
   expect((await page(token)).text).not.toContain("first.pdf");
   expect((await page("agreement.forged")).status).toBe(404);

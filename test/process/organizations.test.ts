@@ -118,7 +118,7 @@ test("is deleted in 30 days, not before --yes, not while others rely on it, and 
   expect((await run()).stdout).toMatch(/^closing-homes .*to be deleted at \d{4}-/m);
   expect((await run("delete", "closing-homes", "--yes")).stderr).toContain("already been requested");
   expect((await run("cancel", "closing-homes", "--reason", "It goes on.")).stdout).toContain(
-    "is not deleted",
+    "will not be deleted",
   );
   expect(await state()).toEqual([expect.objectContaining({ status: "CANCELLED" })]);
   expect((await run("cancel", "closing-homes")).stderr).toContain(

@@ -1,4 +1,4 @@
-/** A user's own mail server; src/integrations/mailAccounts.ts sends by it. */
+/** A user's own mail server; src/integrations/mailAccounts.ts sends through it. */
 import type { Transporter } from "nodemailer";
 import {
   AddressRefused,
@@ -10,10 +10,10 @@ import { mailPackage } from "../../providers/mail/mailPackage.ts";
 import { ConnectionFailed, Misconfigured, type Adapter } from "../adapter.ts";
 import type { DatabaseValue } from "../../database/databaseValue.ts";
 
-/** Ports that mail is submitted at. */
+/** Ports for mail submission. */
 const ports = [465, 587, 2525];
 
-/** A connection to what was checked, encrypted before the password goes over it. */
+/** A connection to the address that was checked, encrypted before the password is sent. */
 export async function openMailAccount(
   config: Record<string, DatabaseValue>,
   credentials: Record<string, DatabaseValue>,
@@ -28,7 +28,7 @@ export async function openMailAccount(
     port,
     secure: port === 465,
     requireTLS: true,
-    // The name is not asked for again, but the certificate has to be that of the name.
+    // // The name is not resolved again, but the certificate must be valid for it.
     tls: { servername: isLoopback ? "localhost" : host, rejectUnauthorized: !isLoopback },
     auth: { user: credentials["username"] as string, pass: credentials["password"] as string },
     connectionTimeout: 10_000,
@@ -37,7 +37,7 @@ export async function openMailAccount(
   });
 }
 
-/** What the library adds to an error. What the server said is not repeated: it may quote what it was sent. */
+/** The error code of the library. The server's message is not repeated, because it may quote credentials. */
 export function toFailure(error: unknown): ConnectionFailed {
   if (error instanceof ConnectionFailed) return error;
   if (error instanceof AddressRefused)
