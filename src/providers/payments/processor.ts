@@ -179,6 +179,8 @@ export class ProcessorFailure extends Error {
 export interface PaymentProcessor {
   /** As error messages and `extensions.provider` call it. */
   readonly name: string;
+  /** Whether payments are real: false for a sandbox. */
+  readonly takesMoney: boolean;
   createCustomer(user: { userId: string; email: string | null; name: string | null }): Promise<string>;
   /** Makes a card of a token and gives it to the customer. */
   addCard(of: {
