@@ -485,7 +485,7 @@ describe("payments", () => {
     },
     "a sandbox takes no real payments": {
       as: "demo",
-      given: "update app_public.organizations set is_sandbox = true where id = home",
+      given: "update app_public.organizations set is_sandbox = true",
       call: `app_hidden.begin_representative('createOrganizationPaymentsRepresentative', jsonb_build_object('organizationId', home), null, true)`,
       says: "A sandbox organization takes no real payments",
     },
