@@ -12,13 +12,13 @@ function isLuhn(number: string): boolean {
   return sum % 10 === 0;
 }
 
-/** Whether there is a number in the text that may be that of a card. */
+/** Whether the text may contain a card number. */
 export function hasCardNumber(text: string): boolean {
   return (text.match(digits) ?? []).some((found) => isLuhn(found.replace(/\D/g, "")));
 }
 
 /**
- * Refuses what looks like the number of a card, wherever it was written, before anything is done with it.
+ * Refuses anything that looks like a card number, in any field, before it is processed.
  * @throws CodedError which does not repeat it
  */
 export function refuseCardNumbers(input: Record<string, unknown>): void {

@@ -166,7 +166,7 @@ test("a lost token is no empty list, beside what is public and wherever it stand
   expect(errors).toEqual([
     expect.objectContaining({
       path: ["leads"],
-      message: expect.stringMatching(/^leads takes a token/),
+      message: expect.stringMatching(/^leads requires a token/),
       extensions: expect.objectContaining({ code: "UNAUTHENTICATED" }),
     }),
   ]);

@@ -58,7 +58,7 @@ test("creates, with defaults, an enumeration, exact decimals and a slug as id of
 
 test.each([
   [{}, /"name"/],
-  [{ name: "x".repeat(301) }, /name .*Give 1 to 300 characters/],
+  [{ name: "x".repeat(301) }, /name .*Must have 1 to 300 characters/],
   [{ name: "A", contactEmail: "not an address" }, /contactEmail Not a valid email address/],
   [{ name: "A", monthlyRent: -1 }, /monthlyRent .*The amount must be between 0/],
   [{ name: "A", size: "HUGE" }, /HUGE/],

@@ -1,7 +1,7 @@
 import { when } from "../../messages/values.ts";
 import { render, type Rendered } from "./letter.ts";
 
-/** What the service writes to those who sign agreements. */
+/** Mails to the signers of agreements. */
 
 interface OfAgreement {
   name: string;
@@ -13,7 +13,7 @@ interface OfAgreement {
 const why = ({ organization }: Pick<OfAgreement, "organization">): string =>
   `You are receiving this email because ${organization} entered this email address for a signer. If you do not know them, ignore it.`;
 
-/** Asks somebody to sign, for the first time or once more. */
+/** Asks a signer to sign, or reminds them. */
 export function signingInvitation(
   values: OfAgreement & { link: string; token: string; expiresAt: Date | null; isReminder: boolean },
 ): Rendered {
@@ -32,7 +32,7 @@ export function signingInvitation(
   });
 }
 
-/** The code that signing and declining take. */
+/** The code that signing and declining require. */
 export function signingCode(values: {
   code: string;
   title: string;
@@ -52,7 +52,7 @@ export function signingCode(values: {
   });
 }
 
-/** To everybody who signed: where what was signed can be saved. */
+/** To everybody who signed: where the signed document can be downloaded. */
 export function agreementCompleted(values: OfAgreement & { link: string }): Rendered {
   const { name, title, organization, link } = values;
   return render({
@@ -66,7 +66,7 @@ export function agreementCompleted(values: OfAgreement & { link: string }): Rend
   });
 }
 
-/** To everybody who was asked: there is nothing to sign any more. */
+/** To everybody who was asked: the agreement no longer needs signatures. */
 export function agreementEnded(
   values: OfAgreement & { agreementStatus: string; reason: string | null },
 ): Rendered {

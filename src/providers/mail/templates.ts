@@ -1,9 +1,7 @@
 import { money, when } from "../../messages/values.ts";
 import { render, type Block, type Rendered } from "./letter.ts";
 
-/**
- * All texts that the service sends, one function each, in English; src/messages/catalogue has them in the other languages.
- */
+/** All mails of the service, one function each, in English; src/messages/catalogue has the other languages. */
 
 const roles: Record<string, string> = { OWNER: "an owner", ADMIN: "an administrator", MEMBER: "a member" };
 
@@ -37,7 +35,7 @@ export function verificationCode(values: { code: string; link: string; expiresAt
   });
 }
 
-/** To the owner of an address: somebody wanted another account with it. */
+/** To the owner of an address: somebody tried to create another account with it. */
 export function accountExists(): Rendered {
   return render({
     subject: "You already have an account",
@@ -51,7 +49,7 @@ export function accountExists(): Rendered {
   });
 }
 
-/** The code by which a new address confirms that an account gets it. */
+/** The code that confirms the new address of an account. */
 export function newAddressCode(values: { code: string; link: string; expiresAt: Date }): Rendered {
   return render({
     subject: "Confirm your new email address",
@@ -67,7 +65,7 @@ export function newAddressCode(values: { code: string; link: string; expiresAt: 
   });
 }
 
-/** To the owner of an address: somebody wanted it for another account. */
+/** To the owner of an address: somebody tried to use it for another account. */
 export function addressIsTaken(): Rendered {
   return render({
     subject: "You already have an account",
@@ -80,7 +78,7 @@ export function addressIsTaken(): Rendered {
   });
 }
 
-/** To the present address of an account: what confirms that it gets another one, and what stops it. */
+/** To the current address of an account: confirms or stops its change. */
 export function formerAddressCode(values: {
   email: string;
   code: string;
@@ -104,7 +102,7 @@ export function formerAddressCode(values: {
   });
 }
 
-/** What became of an account, as app_private.tell_account says it. */
+/** The change of an account, as in app_private.tell_account. */
 export interface AccountChange {
   change: keyof typeof accountChanges;
   facts: { device?: string; name?: string; email?: string; left?: number; organization?: string };
@@ -114,7 +112,7 @@ export interface AccountChange {
 const signInOfOthers =
   "If it was not you, reset your password now: that ends all sessions and access tokens of the account.";
 
-/** The subject, what happened, and what to do about it, of each change. */
+/** Subject, event and instructions for each change. */
 const accountChanges = {
   NEW_NETWORK: () => ["Sign-in from a new network", "Somebody signed in to your account.", signInOfOthers],
   SESSION_COPIED: () => [
@@ -179,7 +177,7 @@ const accountChanges = {
   ],
 } satisfies Record<string, (facts: AccountChange["facts"]) => [string, string, string]>;
 
-/** To a user: something about their account changed, in case it was not them. */
+/** To a user: their account was changed, in case it was somebody else. */
 export function accountChanged({ change, facts, network, at }: AccountChange & { at: Date }): Rendered {
   const [subject, happened, advice] = accountChanges[change](facts);
   return render({
@@ -199,7 +197,7 @@ export function accountChanged({ change, facts, network, at }: AccountChange & {
   });
 }
 
-/** To members: their organization requires a second factor, which they do not have. */
+/** To members without a second factor: their organization requires one. */
 export function secondFactorRequired(values: { organization: string; dueAt: Date; link: string }): Rendered {
   const { organization, dueAt, link } = values;
   return render({
@@ -214,7 +212,7 @@ export function secondFactorRequired(values: { organization: string; dueAt: Date
   });
 }
 
-/** To members: from the next day on, their organization refuses them without a second factor. */
+/** To members without a second factor: their organization refuses them from the next day on. */
 export function secondFactorReminder(values: { organization: string; dueAt: Date; link: string }): Rendered {
   const { organization, dueAt, link } = values;
   return render({
@@ -229,15 +227,15 @@ export function secondFactorReminder(values: { organization: string; dueAt: Date
   });
 }
 
-/** What owners are told of the deletion of their organization. */
+/** The stages of the deletion of an organization. */
 export type DeletionNotice = "REQUESTED" | "WEEK" | "DAY" | "CANCELLED" | "COMPLETED";
 
-/** To the owners of an organization: it is to be deleted, or is not any more, or was. */
+/** To the owners of an organization: its deletion was requested, cancelled or completed. */
 export function organizationDeletion(values: {
   about: DeletionNotice;
   organization: string;
   finalAt: Date;
-  /** Who asked for it, or cancelled it; null where that was the service, or nobody is known any more. */
+  /** Who requested or cancelled it; null if it was the service, or the user no longer exists. */
   by: string | null;
   link: string;
 }): Rendered {
@@ -278,7 +276,7 @@ export function organizationDeletion(values: {
   });
 }
 
-/** Asks the owner of an address whether they want what somebody typed the address in for. */
+/** Asks the owner of an address for consent to the use for which it was entered. */
 export function consentRequest(values: {
   purpose: "NEWS" | "MAILBOX" | "RECIPIENT";
   organization: string;
@@ -326,7 +324,7 @@ interface Invitation {
   expiresAt: Date;
 }
 
-/** What every invitation says: what is offered, and how it is accepted in a browser and by a program. */
+/** The common part of invitations: what is offered, and how to accept in a browser and with the API. */
 const invitation = (
   { message, token, link, expiresAt }: Invitation,
   offer: string,
@@ -371,22 +369,22 @@ export function buyerInvite(values: Invitation & { project: string }): Rendered 
   });
 }
 
-/** What buyers are told of a cancelled purchase; amounts are decimal numbers as text. */
+/** The mail about a cancelled purchase; amounts are decimal numbers as strings. */
 export interface CancelledPurchase {
   organization: string;
   project: string;
-  /** The unit or lot; null where there is none. */
+  /** The unit or lot; null if there is none. */
   home: string | null;
   currency: string;
-  /** What goes back to cards. */
+  /** Refunds to cards. */
   refunded: string;
-  /** What is returned otherwise. */
+  /** Amounts returned in another way. */
   returned: string;
-  /** What the seller keeps. */
+  /** Amounts kept by the seller. */
   kept: string;
 }
 
-/** To buyers: their purchase was cancelled. Why is the sales team's own. */
+/** To buyers: their purchase was cancelled. The reason is only for the sales team. */
 export function purchaseCancelled(values: CancelledPurchase): Rendered {
   const { organization, project, home, currency, refunded, returned, kept } = values;
   const amount = (value: string) => (Number(value) > 0 ? money(value, currency) : null);
@@ -413,7 +411,7 @@ export function purchaseCancelled(values: CancelledPurchase): Rendered {
   });
 }
 
-/** What an organization does in a project, in words. */
+/** The role of an organization in a project, in words. */
 const parts: Record<string, string> = {
   SELLER: "sell homes",
   AGENCY: "bring buyers as an agency",
@@ -424,11 +422,11 @@ const parts: Record<string, string> = {
   TITLE: "close purchases",
   VIEWER: "look on",
 };
-/** Those whose people work on leads. */
+/** Roles whose members can be assigned leads. */
 const sellers = ["SELLER", "AGENCY", "BROKER"];
 const partIn = (role: string, project: string): string => `${parts[role] ?? "take part"} in ${project}`;
 
-/** The invitation of an organization to have a part in a project: to an address, with a token, or to an organization. */
+/** Invites an organization to a project: an address with a token, or an existing organization. */
 export function projectInvite(
   values: Omit<Invitation, "token"> & {
     id: string;
@@ -462,12 +460,12 @@ export function projectInvite(
   });
 }
 
-/** What became of the part of an organization in a project, for the other side. */
+/** A change of an organization's participation in a project, for the other side. */
 export function affiliationChanged(values: {
   what: "ACCEPTED" | "DECLINED" | "CHANGED" | "ENDED" | "LEFT";
   project: string;
   owner: string;
-  /** The other organization, by name, or the invited address. */
+  /** The name of the other organization, or the invited address. */
   other: string;
   role: string;
 }): Rendered {
@@ -560,15 +558,15 @@ export function serviceContacted(values: VisitorMessage): Rendered {
   });
 }
 
-/** What happened, to a member who wants to know: one thing, or several of a kind. */
+/** A notification mail for a member: one item, or several of a kind. */
 export function notification(values: {
   organization: string;
-  /** Goes on from "mails about" and from "3". */
+  /** Continues "mails about" and "3". */
   kindName: string;
   heading: string;
   isDigest: boolean;
   items: readonly { line: string; details: string; quote: string; link: string }[];
-  /** How many there are; those beyond the items are only counted. */
+  /** The total number; items beyond those listed are only counted. */
   count: number;
   unsubscribe: string;
 }): Rendered {
@@ -595,18 +593,18 @@ export function notification(values: {
 
 const shortened = (text: string, length = 300) => (text.length > length ? `${text.slice(0, length)}…` : text);
 
-/** What an organization writes to people. */
+/** A mail that an organization writes to people. */
 interface Written {
   subject: string;
   body: string;
   organization: string;
-  /** Of the organization, on one line. */
+  /** The address of the organization, on one line. */
   postalAddress: string | null;
-  /** Where such mails are stopped. */
+  /** The URL at which such mails are stopped. */
   unsubscribe?: string | undefined;
 }
 
-/** Its end names the sender and, of marketing mail, the way out: the law of many countries asks for both. */
+/** The footer names the sender and, for marketing mails, an unsubscribe link, as required by law in many countries. */
 const written = ({ body, organization, postalAddress, unsubscribe }: Written, why: string) => ({
   blocks: body.split(/\n{2,}/).map((text) => ({ text })),
   ...(unsubscribe && {
@@ -615,7 +613,7 @@ const written = ({ body, organization, postalAddress, unsubscribe }: Written, wh
   footer: [why, [organization, postalAddress].filter(Boolean).join(", ")],
 });
 
-/** A draft that a person of the sales team has read and sends. */
+/** A draft that a person of the sales team has reviewed and sends. */
 export function acceptedDraft(values: Written): Rendered {
   return render({
     subject: values.subject,
@@ -623,7 +621,7 @@ export function acceptedDraft(values: Written): Rendered {
   });
 }
 
-/** To the owners: a webhook takes nothing any more. */
+/** To the owners: a webhook was disabled after failures. */
 export function webhookDisabled(values: { organization: string; url: string; reason: string }): Rendered {
   const { organization, url, reason } = values;
   return render({
@@ -638,15 +636,15 @@ export function webhookDisabled(values: { organization: string; url: string; rea
   });
 }
 
-/** What was suspended, as app_private.tell_suspended says it. */
+/** The suspended items, as in app_private.tell_suspended. */
 export interface Suspended {
-  /** What people call it: webhook, workflow, integration, invitation … */
+  /** The kind in words: webhook, workflow, integration, invitation … */
   kind: string;
   title: string;
   reason: string;
 }
 
-/** To the owners: what acted in the name of somebody who may not do so any more was suspended. */
+/** To the owners: automations were suspended because their principal lost the required permissions. */
 export function automationsSuspended(values: { organization: string; suspended: Suspended[] }): Rendered {
   const { organization, suspended } = values;
   return render({
@@ -660,7 +658,7 @@ export function automationsSuspended(values: { organization: string; suspended: 
   });
 }
 
-/** What an organization has a workflow write: its own words, to a person or to its team. */
+/** A mail of a workflow: the organization's own text, to a person or to its team. */
 export function composedMail(
   values: Written & { html: string | null; workflow: string; toTeam: boolean },
 ): Rendered {
