@@ -40,8 +40,7 @@ export function createAuthenticator(options: TokenLookUpOptions): Authenticator 
   /** The token of a header, and its cache key. */
   function tokenOf(authorizationHeader: string): { token: string; key: string } {
     const token = /^Bearer +(\S+)$/i.exec(authorizationHeader)?.[1];
-    if (token === undefined)
-      throw refusal("The Authorization header must be: Bearer, a space, and the token.");
+    if (token === undefined) throw refusal("The Authorization header must have the form: Bearer <token>.");
     if (token.length > MOST_CHARACTERS) throw refusal("Not a token of this service.");
     return { token, key: createHash("sha256").update(token).digest("base64") };
   }

@@ -114,7 +114,7 @@ export class TokenLookUp {
     if (!row) {
       this.known.forget(key);
       if (query !== bySession) await this.#refuseOtherAudience(ip, values);
-      throw refusal("The token has ended: it is unknown, expired or revoked. Sign in again.");
+      throw refusal("The token is unknown, expired or revoked; sign in again.");
     }
     const claims = claimsOf(row, sessionId, this.#ofAgents);
     const tokenSha256 = row.token_id === null ? null : (values[0] as Buffer);
@@ -139,8 +139,8 @@ export class TokenLookUp {
     if (rows.length === 0) return;
     throw refusal(
       this.#ofAgents
-        ? "Agents need an access token for MCP: createAccessToken with audience: MCP."
-        : "This access token is for agents and accepted only at /mcp: create one with audience: API.",
+        ? "Agents require an access token for MCP: createAccessToken with audience: MCP."
+        : "This access token is for agents and only accepted at /mcp; create one with audience: API.",
     );
   }
 
@@ -163,14 +163,14 @@ export class TokenLookUp {
   /** @param key what the token is known by */
   async find(token: string, key: string, ip: string | undefined): Promise<Bearer> {
     if (this.#ofAgents && !token.startsWith(accessTokenPrefix))
-      throw refusal("Agents need an access token for MCP: createAccessToken with audience: MCP.");
+      throw refusal("Agents require an access token for MCP: createAccessToken with audience: MCP.");
     if (!token.startsWith(accessTokenPrefix)) {
       const { sub, epoch, sid, jti, exp } = this.#loginTokens.verify(token);
       const sessionId = sid ?? jti;
       const values = [sub, epoch, sessionId ?? null, sid !== undefined, ip ?? null, exp];
       return this.#bearer(ip, bySession, values, key, { sessionId, expiresAt: exp });
     }
-    if (!isAccessToken(token)) throw refusal("This access token is mistyped or incomplete.");
+    if (!isAccessToken(token)) throw refusal("This access token is misspelled or incomplete.");
     return this.#bearer(ip, this.#byAccessToken, [accessTokenSha256(token)], key);
   }
 

@@ -62,7 +62,7 @@ export function isErrorCode(value: unknown): value is ErrorCode {
 
 /** The message that clients get for internal errors. The cause is in the log, under the request id. */
 export const internalMessage =
-  "Something went wrong on our side. Please try again; if it happens again, tell us the request id.";
+  "An internal error occurred. Try again; if it happens again, report the request id.";
 
 /**
  * An error meant for the client: message and extensions are returned unchanged. Throw it anywhere below a request;

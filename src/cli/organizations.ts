@@ -118,7 +118,7 @@ async function remove(
 
 async function cancel(client: Client, { id, slug }: Organization, reason: string | undefined): Promise<void> {
   await client.query("select app_private.end_scheduled_deletion($1, $2)", [id, reason ?? null]);
-  console.log(`${slug} is not deleted; its owners are told.`);
+  console.log(`${slug} will not be deleted; its owners are told.`);
 }
 
 /** Reads as an owner of the organization would, in one picture of the data, and writes no more than that owner may see. */

@@ -1,10 +1,10 @@
-/** A feed of appointments as iCalendar; computed in a thread, since the largest takes a tenth of a second and more. */
+/** A feed of appointments as iCalendar; computed in a thread, because the largest takes a tenth of a second and more. */
 import ical, { ICalCalendarMethod, ICalEventStatus } from "ical-generator";
 
 /** A calendar of appointments: plain data, so that it can be sent to a thread. */
 export interface CalendarFeed {
   name: string;
-  /** Of the service, for the ids of appointments. */
+  /** Host name of the service, for the ids of appointments. */
   host: string;
   appointments: readonly Appointment[];
 }
@@ -38,7 +38,7 @@ const statuses: Record<string, ICalEventStatus> = {
  * zone; the description says the time at the place.
  */
 export function calendarText({ name, host, appointments }: CalendarFeed): string {
-  // PERF: one is made slowly, and most appointments of a feed are in the same zone.
+  // // PERF: creating a formatter is slow, and most appointments of a feed are in the same time zone.
   const formats = new Map<string, Intl.DateTimeFormat>();
   const formatOf = (timeZone: string): Intl.DateTimeFormat => {
     const known = formats.get(timeZone);

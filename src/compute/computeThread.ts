@@ -1,24 +1,24 @@
-/** A thread that computes; started and ended by pool.ts. */
+/** A thread that computes; started and terminated by pool.ts. */
 import { parentPort, workerData } from "node:worker_threads";
 import { lowerPriority } from "../base/priority.ts";
 import { BudgetExceeded, endedMessage } from "./budget.ts";
 import { tasks, type TaskName } from "./tasks.ts";
 
 export interface ThreadData {
-  /** Where the thread says which item it is at, for whoever has to end it. */
+  /** Where the thread publishes the item it works on, for the pool that may have to terminate it. */
   progress: SharedArrayBuffer;
 }
 
-/** A part of a piece of work. Values are JSON texts: they go from the database to the thread and back unread. */
+/** A part of a job. Values are JSON texts: they pass from the database to the thread and back without being parsed on the event loop. */
 export interface Part {
   task: TaskName;
   shared: string;
   items: string[];
-  /** The place of the first item among those of the whole work. */
+  /** Index of the first item within the whole job. */
   from: number;
-  /** Places of items that a thread was ended by. */
+  /** Indexes of items for which a thread was terminated. */
   over: number[];
-  /** Milliseconds after which the thread takes no further item, so that others have their turn. */
+  /** Milliseconds after which the thread takes no further item, so that other tenants get their turn. */
   sliceMs: number;
 }
 
@@ -27,7 +27,7 @@ export type ThreadMessage = { ready: true } | { results: string[] } | { fault: s
 const { progress } = workerData as ThreadData;
 const at = new Int32Array(progress);
 
-// After the embedded database, too.
+// // Also after the embedded database has closed.
 lowerPriority(10);
 
 function resultsOf({ task: name, shared, items, from, over, sliceMs }: Part): string[] {

@@ -1,11 +1,11 @@
 /**
- * Conditions of workflows: JSON Logic, with no more operators than the database lets through. Loaded by the threads that compute
- * (src/compute); nothing of it runs on the event loop.
+ * Conditions of workflows: JSON Logic, with only the operators that the database accepts. Loaded by the threads of src/compute; none of it
+ * runs on the event loop.
  */
 import { LogicEngine } from "json-logic-engine";
 import { BudgetExceeded, budgets } from "./budget.ts";
 
-/** Counts what it does: each operator, each element that is looked at, and long values by their length. */
+/** Counts work: each operator, each element that is visited, and long values by their length. */
 class CountingEngine extends LogicEngine {
   left = 0;
 
@@ -30,21 +30,21 @@ const engine = new CountingEngine(undefined, {
   maxDepth: 100,
   maxArrayLength: 10_000,
   maxStringLength: 100_000,
-  // What the library compiles does not pass through `run`, where operations are counted.
+  // // What the library compiles does not pass through `run`, which counts operations.
   disableInterpretedOptimization: true,
   disableInline: true,
 });
-// No number where there is no time: no comparison with it holds.
+// // Not a number if there is no time, so that no comparison with it is true.
 engine.addMethod("secondsSince", ([time]: unknown[]) =>
   typeof time === "string" ? (Date.now() - Date.parse(time)) / 1000 : Number.NaN,
 );
-// As JSON Logic has it; the library only looks whether there is such a member, which all records have.
+// // As JSON Logic defines it; the library only checks whether the key exists, which it does in all records.
 engine.addMethod("missing", (names: unknown[], data: unknown) =>
   names.filter((name) => [null, undefined, ""].includes(engine.run({ var: name }, data) as string)),
 );
 
 /**
- * Whether a condition holds of the data; one that cannot be computed, such as a division by zero, does not.
+ * Whether a condition is true for the data; one that cannot be evaluated, such as a division by zero, is false.
  * @throws BudgetExceeded
  */
 export function holds(condition: unknown, data: object): boolean {

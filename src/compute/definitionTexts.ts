@@ -1,4 +1,4 @@
-/** The templates of a definition, read. Loaded by the threads that compute. */
+/** Parses the templates of a definition. Loaded by the threads that compute. */
 import { BudgetExceeded, budgets } from "./budget.ts";
 import { isTemplate } from "./paths.ts";
 import { checkTemplate, type TemplateCheck } from "./templates.ts";
@@ -6,13 +6,13 @@ import { checkTemplate, type TemplateCheck } from "./templates.ts";
 /** By the path of each template. */
 export type TextChecks = Record<string, TemplateCheck>;
 
-/** More than any definition has; whoever sends more is refused by the database for its size. */
+/** More than any definition has; the database refuses larger ones for their size. */
 const most = 2000;
 
 /**
- * Reads every text in JSON values that could be a template.
+ * Parses every text in JSON values that could be a template.
  * @param configs each with its path.
- * @throws BudgetExceeded where all of them together are longer than a definition may be
+ * @throws BudgetExceeded if all of them together are longer than a definition may be
  */
 export function readTexts(configs: readonly { config: unknown; at: string }[]): TextChecks {
   const checks: TextChecks = {};

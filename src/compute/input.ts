@@ -1,13 +1,12 @@
 /**
- * What the config of a step comes to for one execution: conditions are evaluated, variables looked up, texts written. Loaded by the
- * threads that compute.
+ * The evaluated config of a step for one execution: conditions, variables and texts. Loaded by the threads that compute.
  */
 import { sanitizeMailHtml } from "../providers/mail/sanitizeHtml.ts";
 import { holds } from "./conditions.ts";
 import { lookUp } from "./paths.ts";
 import { createWriter } from "./templates.ts";
 
-/** A step of a workflow, as its definition says. */
+/** A step of a workflow, as in its definition. */
 export interface Step {
   id: string;
   type: string;
@@ -15,8 +14,8 @@ export interface Step {
 }
 
 /**
- * @throws Error with a sentence for whoever reads the execution.
- * @throws BudgetExceeded where all texts of the step together, or its condition, take more than a step may take
+ * @throws Error with a sentence for the reader of the execution.
+ * @throws BudgetExceeded if all texts of the step together, or its condition, exceed the budget of a step
  */
 export function inputOf({ type, config }: Step, data: Record<string, unknown>): Record<string, unknown> {
   if (type === "BRANCH") return { result: holds(config.condition, data) };

@@ -1,4 +1,4 @@
-/** The body of an event in the fields of another system. Loaded by the threads that compute (src/compute). */
+/** The body of an event in the fields of another system. Loaded by the threads of src/compute. */
 import { BudgetExceeded } from "./budget.ts";
 import { isTemplate, lookUp } from "./paths.ts";
 import { checkTemplate, createWriter, type Writer } from "./templates.ts";
@@ -8,7 +8,7 @@ export type Mapping = Record<string, string>;
 
 const path = /^[a-zA-Z]\w*(\.\w+){0,9}$/;
 
-/** Why a mapping cannot be, and where; null where it can. */
+/** Why a mapping is invalid, and where; null if it is valid. */
 export function checkMapping(mapping: Mapping): { at: string; message: string } | null {
   for (const [name, source] of Object.entries(mapping)) {
     const at = `config.mapping.${name}`;
@@ -26,8 +26,8 @@ export function checkMapping(mapping: Mapping): { at: string; message: string } 
 }
 
 /**
- * What an event has not is null; a template that cannot be written is null too, rather than holding all others up.
- * @throws BudgetExceeded where all templates together take more than a step may take
+ * Values that an event does not have are null, and so are templates that cannot be rendered, so that they do not block the others.
+ * @throws BudgetExceeded if all templates together exceed the budget of a step
  */
 export function mapped(mapping: Mapping, event: object): Record<string, unknown> {
   const writer = createWriter(event);

@@ -1,11 +1,11 @@
-/** What telling a template or a path needs, without the library. */
+/** Tells templates and paths apart without loading the library. */
 
-/** Whether a text is more than itself. */
+/** Whether a text is a template, and not only literal text. */
 export function isTemplate(text: string): boolean {
   return /\{[{%]/.test(text);
 }
 
-/** The value of a variable such as reservation.expiresAt; null where there is none. */
+/** The value of a variable such as reservation.expiresAt; null if there is none. */
 export function lookUp(path: string, data: unknown): unknown {
   let value = data;
   for (const name of path.split(".")) {

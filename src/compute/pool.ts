@@ -1,7 +1,7 @@
 /**
- * What organizations make the service compute (conditions, texts, mappings) runs in threads beside the event loop. A thread that does
- * not come back is ended. Each organization has a queue of its own and one thread at a time; who has used least goes first, a slice
- * of time each, so that nobody waits until somebody else's work is done.
+ * The computations of organizations (conditions, texts, mappings) run in threads beside the event loop. A thread that does not return is
+ * terminated. Each organization has its own queue and one thread at a time; the one that has used least time goes first, for one time
+ * slice, so that no tenant waits until the work of another is finished.
  */
 import { availableParallelism } from "node:os";
 import type { Logger } from "../base/log.ts";
@@ -13,19 +13,19 @@ import { Queues, type Job } from "./queues.ts";
 
 export interface ComputeOptions {
   log: Pick<Logger, "warn">;
-  /** Threads at most; they are started when they are needed. */
+  /** Maximum number of threads; they are started on demand. */
   threads?: number;
   /** See budgets.taskMs. */
   taskMs?: number;
-  /** Milliseconds that a tenant may compute at once; half a second for each second that passes comes back. */
+  /** Milliseconds that a tenant may compute in a burst; half a second is restored per second. */
   shareMs?: number;
 }
 
 export interface Compute {
   /**
    * Computes a task for each item.
-   * @param tenant whose work it is: the id of an organization or user, or a part of its work that is not to wait for the rest.
-   * @throws ComputeStopped when the service ends
+   * @param tenant the id of an organization or user, or a part of its work that must not wait for the rest.
+   * @throws ComputeStopped when the service stops
    * @throws Error for a fault of the service
    */
   run<N extends TaskName>(
@@ -34,13 +34,13 @@ export interface Compute {
     shared: Shared<N>,
     items: readonly Item<N>[],
   ): Promise<Result<N>[]>;
-  /** The same of JSON texts, for what comes from the database and goes back to it unread. */
+  /** The same with JSON texts, for values that pass from the database and back without being parsed. */
   runTexts(tenant: string, task: TaskName, shared: unknown, items: readonly string[]): Promise<string[]>;
-  /** Whether a tenant has used up its share. Whoever takes work that can wait leaves it alone meanwhile; once this stops, anybody's. */
+  /** Whether a tenant has used up its share. Work that can wait should then be deferred; after `stop`, this is true for everybody. */
   isSpent(tenant: string): boolean;
-  /** All of whom that is so. */
+  /** All tenants that have used up their share. */
   spent(): string[];
-  /** Ends the threads; what is under way is rejected. */
+  /** Terminates the threads; running work is rejected. */
   stop(): Promise<void>;
 }
 
@@ -104,7 +104,7 @@ class ThreadPool implements Compute {
     await Promise.all([...this.#threads].map((thread) => thread.end()));
   }
 
-  /** Gives what waits to threads that do nothing, and starts further ones. */
+  /** Assigns waiting work to idle threads, and starts further ones. */
   #dispatch(): void {
     if (this.#isStopping) return;
     for (let tenant = this.#queues.next(); tenant; tenant = this.#queues.next()) {
@@ -132,7 +132,7 @@ class ThreadPool implements Compute {
         this.#threads.delete(thread);
         if (this.#isStopping) return;
         if (job) this.#goOnWithout(job, item, cause);
-        // Nobody can compute anything: whoever waits is told, and tries again later.
+        // // No thread can start: reject all waiting work, to be retried later.
         else if (!thread.isReady)
           this.#queues.rejectAll(new Error("A thread could not be started.", { cause }));
         this.#dispatch();
@@ -149,10 +149,10 @@ class ThreadPool implements Compute {
     }
   }
 
-  /** What was computed of its part is computed once more, without the item that the thread was ended by. */
+  /** The completed items of its part are kept; the part is repeated without the item for which the thread was terminated. */
   #goOnWithout(job: Job, item: number, cause: Error | undefined): void {
     if (job.over.includes(item)) {
-      // It is not the item.
+      // // The item is not the cause.
       const fault = new Error("A thread ended twice at the same place.", { cause });
       this.#queues.end(job, () => job.reject(fault));
       return;

@@ -1,34 +1,34 @@
-/** A thread of the pool, seen from the event loop: what it works on, and its end where it does not come back. */
+/** A thread of the pool, seen from the event loop: what it works on, and its termination if it does not return. */
 import { setTimeout as pause } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { Part, ThreadData, ThreadMessage } from "./computeThread.ts";
 import type { Job, Queues } from "./queues.ts";
 
-/** How long a tenant computes before others have their turn. */
+/** How long a tenant computes before others get their turn. */
 const sliceMs = 50;
-/** Characters of one message to a thread, but for a single item that is longer. */
+/** Maximum characters of one message to a thread, except for a single longer item. */
 const messageLength = 1_000_000;
-/** So many times what a thread may compute may pass meanwhile. */
+/** How many times its CPU limit a thread may take in elapsed time. */
 const mostPatience = 3;
-/** A thread that has had nothing to do for so long is ended. */
+/** Idle time after which a thread is terminated. */
 const idleMs = 60_000;
-/** What has to be kept in memory is bounded by `budgets.memory` long before. */
+/** `budgets.memory` limits memory long before this. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
 
 interface PoolThreadOptions {
   queues: Queues;
   /** See budgets.taskMs. */
   taskMs: number;
-  /** Told what it has computed of its job, if it had one. */
+  /** Called with what it has computed of its job, if it had one. */
   onMessage: (message: ThreadMessage, job: Job | undefined) => void;
-  /** Told when it has ended: its job, the place of the item that it was at, and why. */
+  /** Called when it has ended: its job, the index of its item, and the reason. */
   onExit: (job: Job | undefined, item: number, cause: Error | undefined) => void;
 }
 
 export class PoolThread {
   readonly #options: PoolThreadOptions;
   readonly #worker: Worker;
-  /** The place of the item that it is at. */
+  /** The index of the current item. */
   readonly #progress: Int32Array;
   #isReady = false;
   #isEnding = false;
@@ -80,7 +80,7 @@ export class PoolThread {
     Atomics.store(this.#progress, 0, from);
     const { task, shared, over } = job;
     const part: Part = { task, shared, items: job.items.slice(from, to), from, over, sliceMs };
-    // Whoever waits for a result keeps the process, a thread without work does not.
+    // // Pending results keep the process alive, an idle thread does not.
     this.#worker.ref();
     this.#worker.postMessage(part);
     this.#watch();
@@ -91,7 +91,7 @@ export class PoolThread {
     await this.#worker.terminate();
   }
 
-  /** Ends it when it computes one item for too long; on a busy machine it may take longer until it has computed as much. */
+  /** Terminates the thread if it computes one item for too long; on a busy machine, it may take longer to use its CPU time. */
   #watch(): void {
     const { taskMs } = this.#options;
     const since = this.#since;
@@ -102,7 +102,7 @@ export class PoolThread {
       this.#timer = setTimeout(async () => {
         const used = await Promise.race([
           before.then((usage) => this.#worker.cpuUsage(usage)).catch(() => undefined),
-          // Who does not answer is in the middle of something long.
+          // // A thread that does not answer is busy with something long.
           pause(taskMs, undefined, { ref: false }),
         ]);
         if (!this.#job || this.#since !== since) return;
@@ -114,7 +114,7 @@ export class PoolThread {
     look();
   }
 
-  /** It has nothing more to do with its job. */
+  /** Detaches the thread from its job. */
   #free(): Job | undefined {
     const job = this.#job;
     clearTimeout(this.#timer);
@@ -126,7 +126,7 @@ export class PoolThread {
     return job;
   }
 
-  /** Ends it when nothing comes for a while. */
+  /** Terminates the thread when it has been idle for a while. */
   #rest(): void {
     this.#worker.unref();
     this.#timer = setTimeout(() => this.#terminate(), idleMs).unref();

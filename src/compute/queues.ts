@@ -1,7 +1,7 @@
-/** The queues of the organizations and users whose computations wait: one each, and who has computed least goes first. */
+/** The queues of organizations and users whose computations wait: one each; the tenant that has computed least goes first. */
 import type { TaskName } from "./tasks.ts";
 
-/** Some items that a task is computed for. */
+/** Items for which a task is computed. */
 export interface Job {
   tenant: Tenant;
   task: TaskName;
@@ -11,7 +11,7 @@ export interface Job {
   items: readonly string[];
   /** Of the first items. */
   results: string[];
-  /** Places of items that a thread was ended by. */
+  /** Indexes of items for which a thread was terminated. */
   over: number[];
   resolve(results: string[]): void;
   reject(error: Error): void;
@@ -20,17 +20,17 @@ export interface Job {
 export interface Tenant {
   id: string;
   jobs: Job[];
-  /** Whether a thread works for it: no more than one does. */
+  /** Whether a thread works for the tenant: at most one does. */
   isComputing: boolean;
-  /** Milliseconds computed, less what time has given back. */
+  /** Milliseconds computed, minus what time has restored. */
   spent: number;
-  /** When that was so. */
+  /** When that was updated. */
   at: number;
 }
 
-/** What a tenant gets back of its share as time passes. */
+/** The share that is restored to a tenant per millisecond. */
 const refill = 0.5;
-/** Above so many tenants, those are forgotten that neither wait nor have spent anything. */
+/** Above this number of tenants, those that neither wait nor have used time are forgotten. */
 const mostIdle = 1_000;
 
 export class Queues {
@@ -55,7 +55,7 @@ export class Queues {
     tenant.jobs.push({ ...job, tenant, results: [], over: [] });
   }
 
-  /** The tenant that has its turn. */
+  /** The tenant whose turn it is. */
   next(): Tenant | undefined {
     let chosen: Tenant | undefined;
     for (const tenant of this.#tenants.values())
@@ -64,18 +64,18 @@ export class Queues {
     return chosen;
   }
 
-  /** Adds what was computed for a tenant. */
+  /** Adds the computing time of a tenant. */
   spend(tenant: Tenant, ms: number): void {
     tenant.spent = this.#spentBy(tenant) + ms;
   }
 
-  /** Milliseconds that a tenant has computed, less what time has given back; undefined where it is unknown. */
+  /** Milliseconds that a tenant has computed, minus what time has restored; undefined if unknown. */
   spent(id: string): number | undefined {
     const tenant = this.#tenants.get(id);
     return tenant && this.#spentBy(tenant);
   }
 
-  /** Takes a job that is over out of its queue, and says so to whoever waits for it. */
+  /** Removes a finished job from the queue of its tenant, and settles its promise. */
   end(job: Job, tell: () => void): void {
     const { jobs } = job.tenant;
     jobs.splice(jobs.indexOf(job), 1);

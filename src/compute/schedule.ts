@@ -1,10 +1,10 @@
-/** When a cron line of five fields fires, in a time zone. */
+/** When a cron expression of five fields fires, in a time zone. */
 import { CronExpressionParser } from "cron-parser";
 
-/** Why a line is no schedule, as a sentence; undefined where it is one. */
+/** Why an expression is invalid, as a sentence; undefined if it is valid. */
 export function scheduleFault(line: string): string | undefined {
   const fields = line.trim().split(/\s+/);
-  // The library also reads seconds, nicknames and random values.
+  // // The library also accepts seconds, nicknames and random values.
   if (
     fields.length !== 5 ||
     fields.some((field) => !/^[A-Za-z0-9*/,\-#?]+$/.test(field) || /^H/i.test(field))
@@ -21,7 +21,7 @@ export function scheduleFault(line: string): string | undefined {
   }
 }
 
-/** The first time after `after`. An hour that the clock leaves out fires when it goes on, one that comes twice fires once. */
+/** The first time after `after`. A time skipped by a clock change fires when the clock resumes; a repeated one fires once. */
 export function nextRun(line: string, timeZone: string, after: Date): Date {
   return CronExpressionParser.parse(line.trim(), { tz: timeZone, currentDate: after }).next().toDate();
 }

@@ -1,6 +1,6 @@
 /**
- * What the threads compute: a table of functions of plain data, each about one subject of the service. A function may throw
- * BudgetExceeded; what that comes to is in the result, since whoever asked has to tell people.
+ * What the threads compute: a table of functions of plain data, one for each subject of the service. A function may throw BudgetExceeded;
+ * the error becomes part of the result, because the caller reports it to people.
  */
 import { checkDraft } from "./drafts/checkDraft.ts";
 import type { Fact } from "../providers/drafts/index.ts";
@@ -22,17 +22,17 @@ export type StepResult = { executionId: string; attempt: number } & (
   { input: Record<string, unknown> } | { error: string; code?: "LIMIT_EXCEEDED" }
 );
 
-/** What a computation came to, or why it costs too much. */
+/** The result of a computation, or why it exceeds its budget. */
 export type Computed<T> = { value: T } | { over: string };
 
-/** A function over what all items of a piece of work share, and one of them. */
+/** A function of what all items of a job share, and of one item. */
 interface Task<S, I, R> {
   run(shared: S, item: I): R;
-  /** The result where the item costs too much. */
+  /** The result if the item exceeds its budget. */
   over(message: string, item: I): R;
 }
 const task = <S, I, R>(given: Task<S, I, R>) => given;
-/** One whose result says by itself that it costs too much. */
+/** A function whose result itself reports an exceeded budget. */
 const computed = <S, I, R>(run: (shared: S, item: I) => R) =>
   task<S, I, Computed<R>>({
     run: (shared, item) => ({ value: run(shared, item) }),
@@ -57,11 +57,11 @@ export const tasks = {
       code: "LIMIT_EXCEEDED",
     }),
   }),
-  /** Whether a condition holds of the data; no condition always does. */
+  /** Whether a condition is true for the data; no condition is always true. */
   condition: computed<null, { condition?: unknown; data?: object }, boolean>(
     (_, { condition, data }) => condition === undefined || condition === null || holds(condition, data ?? {}),
   ),
-  /** The place of the first of the events of which the condition holds; -1 where there is none. */
+  /** The index of the first event for which the condition is true; -1 if there is none. */
   event: computed<
     null,
     { condition: unknown; data: object; events: Record<string, unknown>[] | null },
@@ -71,7 +71,7 @@ export const tasks = {
   ),
   /** The body of an event in the fields of another system. */
   mapping: computed<Mapping, object, Record<string, unknown>>(mapped),
-  /** Why a mapping cannot be, with its place; null where it can. */
+  /** Why a mapping is invalid, with its path; null if it is valid. */
   mappingFault: computed<null, Mapping, { at: string; message: string } | null>((_, mapping) =>
     checkMapping(mapping),
   ),

@@ -56,7 +56,7 @@ export class Positions {
     if (bytes.length !== LENGTH || bytes[0] !== VERSION || bytes.toString("base64url") !== text)
       throw refused("Not a valid position; send one from a response, or none.", field);
     if (!bytes.subarray(1, 5).equals(this.#database))
-      throw refused("The position is of another database. Read anew without it.", field);
+      throw refused("This position belongs to another database. Read again without it.", field);
     return `${bytes.readUInt32BE(5).toString(16)}/${bytes.readUInt32BE(9).toString(16)}`;
   }
 

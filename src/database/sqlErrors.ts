@@ -60,7 +60,7 @@ function takesNoChanges(error: SqlError): CodedError {
   suspectWrites();
   return new CodedError(
     "UNAVAILABLE",
-    `The service accepts no changes at the moment, and nothing was changed; try again in ${NO_CHANGES_RETRY_AFTER_S} s.`,
+    `The service accepts no changes at the moment; nothing was changed. Try again in ${NO_CHANGES_RETRY_AFTER_S} s.`,
     { retryAfterSeconds: NO_CHANGES_RETRY_AFTER_S },
     { cause: error },
   );
@@ -100,7 +100,7 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, view
     case "23503":
       return error.detail?.includes("still referenced")
         ? refuse("CONFLICT", "Other records depend on this one.")
-        : refuse("BAD_USER_INPUT", "The record that this names does not exist, or does not belong here.");
+        : refuse("BAD_USER_INPUT", "The referenced record does not exist, or cannot be used here.");
     case "23502":
       return refuse("BAD_USER_INPUT", "A required value is missing.");
     case "23514":
@@ -113,19 +113,19 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, view
       return say("FORBIDDEN", "This access token is read-only.");
     case "40001":
     case "40P01":
-      return say("CONFLICT", "Somebody else changed this at the same time. Please try again.", {
+      return say("CONFLICT", "Somebody else changed this at the same time. Try again.", {
         retryable: true,
       });
     case LOCK_NOT_AVAILABLE:
       return say(
         "CONFLICT",
-        "Somebody else is changing this and has not finished yet. Nothing was changed; try again in a moment.",
+        "Somebody else is changing this at the moment. Nothing was changed; try again in a moment.",
         { retryable: true },
       );
     case "57014":
       return new CodedError(
         "INTERNAL",
-        "This took too long and was stopped; nothing was changed. Ask for less at once, or try again.",
+        "This took too long and was stopped; nothing was changed. Request less at once, or try again.",
         {},
         { cause: error, status: 503 },
       );

@@ -1,8 +1,8 @@
-/** From a request to what becomes of it: the provider writes, the check decides. */
+/** Generates a draft: the provider writes it, and the check accepts or blocks it. */
 import type { Compute } from "../compute/pool.ts";
 import { DraftFailed, type DraftProvider, type DraftRequest } from "../providers/drafts/index.ts";
 
-/** What app_hidden.begin_lead_email and app_private.begin_lead_email_for return. */
+/** Returned by app_hidden.begin_lead_email and app_private.begin_lead_email_for. */
 export interface BegunDraft extends DraftRequest {
   id: string;
   status: string;
@@ -10,7 +10,7 @@ export interface BegunDraft extends DraftRequest {
   warnings: string[];
 }
 
-/** What app_private.complete_generation takes. */
+/** Accepted by app_private.complete_generation. */
 export interface Outcome {
   status: "COMPLETED" | "BLOCKED" | "FAILED";
   subject?: string;
@@ -25,8 +25,8 @@ export interface Outcome {
 const mostWarnings = 20;
 
 /**
- * Has a draft written and checked. No connection of the database is held meanwhile.
- * @param by what checks it, and for whom: the id of an organization or user.
+ * Generates and checks a draft, without holding a database connection.
+ * @param by the compute pool of the check, and the tenant: the id of an organization or user.
  * @throws DraftFailed
  */
 export async function composeDraft(
@@ -76,7 +76,7 @@ export async function composeDraft(
   };
 }
 
-/** What the row says of a failure. */
+/** The failure as stored in the row. */
 export function failedOutcome(error: unknown): Outcome {
   return {
     status: "FAILED",

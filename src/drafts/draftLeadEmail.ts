@@ -1,4 +1,4 @@
-/** A draft that the service itself asks for, such as a step of a workflow. */
+/** A draft that the service itself requests, such as a step of a workflow. */
 import type { DraftProvider } from "../providers/drafts/index.ts";
 import type { Compute } from "../compute/pool.ts";
 import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "./compose.ts";
@@ -15,15 +15,15 @@ export interface DraftOrder {
   tone?: string | null;
   language?: string | null;
   instructions?: string | null;
-  /** Who answers for it, such as the creator of the workflow. */
+  /** The principal, such as the creator of the workflow. */
   requestedBy?: string | null;
-  /** What it is asked for, such as an execution and its step: the same gets the same draft, also after a crash. */
+  /** What requests it, such as an execution and its step: the same reason gets the same draft, also after a crash. */
   request?: string | null;
 }
 
 /**
- * Writes a draft for a lead and keeps it as a generation. Nothing is sent.
- * @param by what checks it, and for which organization.
+ * Generates a draft for a lead and stores it as a generation. Nothing is sent.
+ * @param by the compute pool of the check, and the organization.
  * @returns the completed row: COMPLETED, or BLOCKED with warnings
  * @throws DraftFailed, once the row is FAILED; coded errors of the database, such as RATE_LIMITED and NOT_FOUND
  */

@@ -1,4 +1,4 @@
-/** An archive (ZIP) of all that an organization has: JSON lines for each kind of record, the files, and a manifest. */
+/** An archive (ZIP) of all data of an organization: JSON lines for each kind of record, the files, and a manifest. */
 import { Readable, type PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { ZipFile } from "yazl";
@@ -8,18 +8,18 @@ import type { ExportedFile, ExportSource } from "./source.ts";
 
 interface ArchiveOptions {
   store: Pick<FileStore, "get">;
-  /** Told how many further records are written. */
+  /** Called with the number of further records written. */
   wrote: (rows: number) => void;
 }
 
 const text = { compressionLevel: 6 };
-/** Pictures and PDFs are compressed already. */
+/** Images and PDFs are already compressed. */
 const content = { compress: false };
 
 /**
- * Writes one part after the other, none before the former was taken, so that no more than a batch of records is in memory. The transaction of the
- * source ends before files are copied. What the store lacks is told by the manifest.
- * @returns the archive; closing it ends the work
+ * Writes one part after the other, with back-pressure, so that only one batch of records is in memory. The transaction of the source ends
+ * before files are copied. The manifest lists files that the store does not have.
+ * @returns the archive; closing it stops the work
  */
 export function organizationArchive(source: ExportSource, { store, wrote }: ArchiveOptions): Readable {
   const archive = new ZipFile();
@@ -28,7 +28,7 @@ export function organizationArchive(source: ExportSource, { store, wrote }: Arch
   async function part(name: string, stream: Readable, options: object): Promise<void> {
     ignoreEarlyErrors(stream);
     archive.addReadStream(stream, name, options);
-    // Whoever reads no further has no more of it written.
+    // // Writing stops when the reader stops.
     const stop = () => stream.destroy();
     output.once("close", stop);
     await finished(stream).finally(() => output.off("close", stop));
@@ -65,5 +65,5 @@ export function organizationArchive(source: ExportSource, { store, wrote }: Arch
   return output;
 }
 
-/** A name of a file that stays in its folder, whatever unpacks it. */
+/** A file name that stays in its folder, whatever program unpacks it. */
 const safeName = (name: string): string => name.replace(/[/\\:\p{Cc}]/gu, "_").replace(/^\.+/, "_") || "file";

@@ -1,4 +1,4 @@
-/** A thread that writes one file of an export; started and ended by writing.ts. */
+/** A thread that writes one file of an export; started and terminated by writing.ts. */
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import type { ExportRow } from "./source.ts";
@@ -8,7 +8,7 @@ import type { DatabaseValue } from "../database/databaseValue.ts";
 const { kind, columns, timeZone, title } = workerData as WritingData;
 const port = parentPort!;
 
-// Where the system has priorities of threads, answers to requests go first; elsewhere this would hold for the whole process.
+// // If the system supports thread priorities, requests take precedence; elsewhere, this would apply to the whole process.
 if (process.platform === "linux") setPriority(5);
 
 const say = (message: FromThread) => port.postMessage(message);

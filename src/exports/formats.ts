@@ -1,4 +1,4 @@
-/** What a file of each format is, and how it is written. */
+/** The file formats of exports, and how each is written. */
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { ignoreEarlyErrors } from "../base/ignoreEarlyErrors.ts";
@@ -15,18 +15,18 @@ export interface Format {
 
 export interface Writing {
   subject: string;
-  /** Whether it holds what a report shows: a table on paper, whatever the subject. */
+  /** Whether it contains a report: a table in PDF, whatever the subject. */
   isReport: boolean;
   filename: string;
   store: FileStore;
-  /** Told how many further rows are written. */
+  /** Called with the number of further rows written. */
   wrote: (rows: number) => void;
 }
 
 export const formats: Readonly<Record<string, Format>> = {
   CSV: {
     type: "text/csv",
-    // The byte order mark is what tells spreadsheet programs that it is UTF-8.
+    // // The byte order mark tells spreadsheet programs that the file is UTF-8.
     write: async ({ header, lines }, { wrote }) => texts(lines, wrote, `\ufeff${header}\r\n`),
   },
   JSONL: {
@@ -54,7 +54,7 @@ export const formats: Readonly<Record<string, Format>> = {
   },
 };
 
-/** The lines that the database has written. */
+/** The lines that the database has formatted. */
 function texts(lines: AsyncIterable<ExportLines>, wrote: Writing["wrote"], first?: string): Readable {
   async function* written(): AsyncGenerator<string> {
     if (first !== undefined) yield first;
@@ -66,7 +66,7 @@ function texts(lines: AsyncIterable<ExportLines>, wrote: Writing["wrote"], first
   return ignoreEarlyErrors(Readable.from(written(), { objectMode: false }));
 }
 
-/** Pictures of the store, as pages take them: in a format that PDF knows, and small enough for a page. */
+/** Images of the store for pages: in a format that PDF supports, and scaled to the page. */
 async function picturesFrom(store: FileStore): Promise<Pictures> {
   const { default: sharp } = await import("sharp");
   return async (key) => {

@@ -1,15 +1,15 @@
-/** Exports on paper: a page for each floor plan with its pictures, a table for anything else. */
+/** PDF exports: a page for each floor plan with its images, a table for anything else. */
 import type { Readable } from "node:stream";
 import { margin, PdfLayout, type Face } from "../pdf/layout.ts";
 import type { ExportColumn, ExportRow, ExportSource } from "./source.ts";
 
-/** A picture as JPEG, not wider or higher than a page needs; undefined where there is none, or it cannot be read. */
+/** An image as JPEG, scaled to the page; undefined if there is none, or it cannot be read. */
 export type Pictures = (key: string) => Promise<Buffer | undefined>;
 
 export interface PagesOptions {
   /** For the properties of the file, and below each page. */
   title: string;
-  /** Told how many rows are on paper. */
+  /** Called with the number of rows written. */
   wrote: (rows: number) => void;
 }
 
@@ -43,7 +43,7 @@ export function floorPlanPages(
   const { columns, timeZone } = source;
   const paper = new PdfLayout({ ...options, foot: footOf(columns, timeZone), layout: "portrait" });
   return paper.written(async () => {
-    // They are few; the transaction must not last as long as their pictures are fetched.
+    // // There are few of them; the transaction must not last as long as their images are fetched.
     const rows: ExportRow[] = [];
     for await (const batch of source.batches) rows.push(...batch);
     const keys = await source.pictures(rows.map(([id]) => id));
@@ -66,7 +66,7 @@ export function floorPlanPages(
   });
 }
 
-/** Said by the head of the page. */
+/** In the header of the page. */
 const inHead = new Set(["id", "title", "subtitle", "code", "description", "project", "currency"]);
 
 function floorPlanPage(
@@ -91,7 +91,7 @@ function floorPlanPage(
   line(of("subtitle"), 12, 2);
   y += 6;
 
-  // Two facts beside each other.
+  // // Two facts in a row.
   const facts = columns.flatMap(({ name, type }, i) => {
     const cell = cells[i];
     return cell == null || inHead.has(name)
@@ -125,7 +125,7 @@ function floorPlanPage(
   );
 }
 
-/** How much of the width columns take, beside each other. */
+/** The widths of columns, as shares of the page. */
 const shares: Record<string, number> = {
   ID: 1.2,
   TEXT: 1.4,

@@ -1,4 +1,4 @@
-/** The rows of an export, read as whoever asked for it: with their role, their rights, and what their token allowed. */
+/** The rows of an export, read with the role, the permissions and the token scopes of its requester. */
 import type { Pool, PoolClient } from "pg";
 import type { Claims } from "../database/claims.ts";
 import { pgSettings } from "../database/claims.ts";
@@ -12,7 +12,7 @@ export interface ExportColumn {
 /** The id of the record, then its cells as text. */
 export type ExportRow = [id: string, ...cells: (string | null)[]];
 
-/** Lines of text, each with its end. */
+/** Lines of text, each with its line break. */
 export interface ExportLines {
   text: string;
   length: number;
@@ -22,7 +22,7 @@ export interface ExportLines {
 export interface ExportTable {
   name: string;
   count: number;
-  /** Its records as JSON, without the ends of lines, by batches. */
+  /** Its records as JSON, without line breaks, in batches. */
   lines(): AsyncIterable<string[]>;
 }
 
@@ -38,31 +38,31 @@ export interface ExportSource {
   columns: ExportColumn[];
   /** The first line of CSV. */
   header: string;
-  /** How many rows there are. */
+  /** The number of rows. */
   total: number;
-  /** What decides which rows and columns there are, and how far it reached. */
+  /** What determines the rows and columns, and the position of the data. */
   permissions: string[];
   rights: string[];
-  /** Of its times, where they are local. */
+  /** The time zone of local times. */
   timeZone: string;
-  /** The rows, to be read once; of CSV and JSONL there are lines. A batch is empty once the next one is asked for. */
+  /** The rows, to be read once; lines for CSV and JSONL. A batch is emptied once the next one is requested. */
   batches: AsyncIterable<ExportRow[]>;
   lines: AsyncIterable<ExportLines>;
   /** Keys of the first pictures of floor plans, by the plan's id. */
   pictures(floorPlanIds: string[]): Promise<Map<string, string[]>>;
-  /** Of an archive of an organization: its kinds of records, one after the other, each read once and before the next. */
+  /** The kinds of records of an organization archive, one after the other, each read once and before the next. */
   tables: ExportTable[];
-  /** Its files, by batches; read once the transaction has ended, so that copying them holds up nobody. */
+  /** Its files, in batches; read after the transaction has ended, so that copying them does not block anything. */
   files(): AsyncIterable<ExportedFile[]>;
   /** Ends the transaction; may be called again. */
   close(): Promise<void>;
 }
 
-/** Rows at a time: little memory, and little time in which nothing else gets its turn. */
+/** Rows per batch: little memory, and a short time on the event loop. */
 const batchSize = 250;
 const picturesOfAPlan = 3;
 
-/** What the rows are of: an export that was asked for, of one subject or of all that an organization has; or an organization. */
+/** The subject of the rows: a requested export, of one subject or of all data of an organization; or an organization. */
 export type ExportOf = { id: string; isArchive?: boolean } | { organizationId: string };
 
 type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" | "rights" | "timeZone"> & {
@@ -71,8 +71,8 @@ type Opened = Pick<ExportSource, "columns" | "header" | "total" | "permissions" 
 };
 
 /**
- * Opens one picture of the data: a cursor in a transaction that sees what was committed when it began. It takes no locks that
- * anybody waits for, and it lasts as long as the rows are written to a local file, not as long as they are brought to a store.
+ * Opens one snapshot of the data: a cursor in a transaction. It takes no locks that others wait for, and lasts while the rows are written
+ * to a local file, not while they are uploaded to a store.
  * @param viewers connections of plat_authenticator
  */
 export async function openExportSource(
@@ -119,14 +119,14 @@ export async function openExportSource(
   }
 }
 
-/** Begins a transaction that sees what its requester sees, and what was committed by now. */
+/** Begins a transaction with the rights of the requester, in which due deadlines have expired. */
 async function begin(client: PoolClient, id: string, claims: Claims): Promise<void> {
   await client.query("begin isolation level repeatable read read only");
   const settings = Object.entries(pgSettings(claims, { requestId: `export ${id}`, channel: "SYSTEM" }));
   for (const [name, value] of settings) await client.query("select set_config($1, $2, true)", [name, value]);
 }
 
-/** The records that a statement of the database's own gives. */
+/** The records that a predefined statement of the database returns. */
 async function* recordsOf(client: PoolClient, statement: string): AsyncGenerator<string[]> {
   await client.query(`declare archive_rows no scroll cursor for ${statement}`);
   for (;;) {
@@ -139,7 +139,7 @@ async function* recordsOf(client: PoolClient, statement: string): AsyncGenerator
   await client.query("close archive_rows");
 }
 
-/** Each batch in a transaction of its own: copying takes longer than one should last. */
+/** Each batch in its own transaction, because copying takes longer than a transaction should last. */
 async function* filesOf(
   viewers: Pick<Pool, "connect">,
   statement: string | undefined,
@@ -167,9 +167,7 @@ async function* filesOf(
   }
 }
 
-/**
- * PERF: promises that are over are collected late, and keep what they brought until then: half of the memory that an export takes.
- */
+/** PERF: settled promises are collected late, and retain their results until then: half of the memory of an export. */
 function letGo(rows: unknown[]): void {
   rows.length = 0;
 }

@@ -4,16 +4,16 @@ import { finished } from "node:stream/promises";
 import { ZipFile } from "yazl";
 import type { ExportColumn, ExportRow } from "./source.ts";
 
-/** What a sheet holds: rows less the one with the names, and characters, of which a part of an archive may have four billion bytes. */
+/** Limits of a sheet: rows without the header row, and characters, because a part of an archive may have four billion bytes. */
 export const mostOfSheet = { rows: 1_048_575, characters: 1_300_000_000 };
 
-/** The first day that there is: an archive is the same whenever it is made. */
+/** A fixed date, so that archives are reproducible. */
 const packing = { compressionLevel: 4, mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
 
-/** Characters of a cell; programs call a workbook with more broken. */
+/** Maximum characters of a cell; programs reject workbooks with more. */
 const mostOfCell = 32_767;
 
-/** The places of the formats in styles.xml. */
+/** Indexes of the formats in styles.xml. */
 const style = { name: 1, formulaLike: 2, whole: 3, amount: [4, 0, 5, 6], day: 7, time: 8 } as const;
 const formats = [0, 0, 0, 1, 3, 4, 164, 165, 166];
 const head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
@@ -26,7 +26,7 @@ const widths: Record<string, number> = { ID: 38, TEXT: 24, LIST: 24, JSON: 40, D
 const special = /[&<>\p{Cc}\ufffe\uffff]|_(?=x[0-9a-f]{4}_)/giu;
 const marks: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "\t": "\t", "\n": "\n" };
 
-/** What XML has no letter for is `_x001F_`, and what only looks so begins with `_x005F_`. */
+/** Characters that XML does not allow become `_x001F_`; text that looks like such an escape begins with `_x005F_`. */
 function escaped(text: string): string {
   return text.replace(
     special,
@@ -35,16 +35,16 @@ function escaped(text: string): string {
 }
 
 function textCell(at: string, text: string, kind?: number): string {
-  // Not in the middle of a letter of two units.
+  // // Not within a surrogate pair.
   const shown =
     text.length > mostOfCell ? `${text.slice(0, mostOfCell - 1).replace(/[\ud800-\udbff]$/, "")}…` : text;
-  // Text it is in any case; so it also stays when somebody edits the cell.
+  // // It is text in any case, and should remain text when a user edits the cell.
   const look = kind ?? (/^[=+\-@]/.test(shown) ? style.formulaLike : 0);
   const space = /^\s|\s$|\n/.test(shown) ? ' xml:space="preserve"' : "";
   return `<c r="${at}"${look ? ` s="${look}"` : ""} t="inlineStr"><is><t${space}>${escaped(shown)}</t></is></c>`;
 }
 
-/** Days since the beginning of 1900, as sheets count; undefined outside of what they know. */
+/** Days since the beginning of 1900, as sheets count; undefined outside of the supported range. */
 function days(time: number): number | undefined {
   const count = time / 86_400_000 + 25_569;
   return count >= 61 && count < 2_958_466 ? count : undefined;
@@ -56,7 +56,7 @@ function cell(at: string, value: string, type: string): string {
     case "DECIMAL":
     case "MONEY": {
       const [, decimals] = /^-?\d+(?:\.(\d+))?$/.exec(value) ?? [];
-      // Sheets calculate with 15 digits; what has more would become another number.
+      // // Sheets calculate with 15 digits; longer numbers would change.
       if (!/^-?\d/.test(value) || value.replace(/\D/g, "").length > 15) return textCell(at, value);
       const digits = decimals?.length ?? 0;
       const kind = type === "INTEGER" ? style.whole : type === "MONEY" ? (style.amount[digits] ?? 0) : 0;
@@ -64,7 +64,7 @@ function cell(at: string, value: string, type: string): string {
     }
     case "BOOLEAN":
       return `<c r="${at}" t="b"><v>${value === "true" ? 1 : 0}</v></c>`;
-    // Sheets know no zones: the database gives local times.
+    // // Sheets have no time zones: the database returns local times.
     case "DATE":
     case "DATETIME": {
       const count = days(Date.parse(type === "DATE" ? value : `${value}Z`));
@@ -83,12 +83,12 @@ const letters = (place: number): string =>
 export interface WorkbookOptions {
   /** Name of the sheets, at most 25 letters. */
   title: string;
-  /** Told how many further rows are written. */
+  /** Called with the number of further rows written. */
   wrote: (rows: number) => void;
   most?: typeof mostOfSheet;
 }
 
-/** One sheet, and as many more as the rows need. Texts are cells of their own kind, which no program takes for formulas. */
+/** One sheet, and further ones as needed. Texts have their own cell type, so that no program interprets them as formulas. */
 export function workbook(
   columns: readonly ExportColumn[],
   batches: AsyncIterable<ExportRow[]>,
@@ -159,7 +159,7 @@ export function workbook(
         { objectMode: false },
       );
       archive.addReadStream(content, `xl/worksheets/sheet${sheets}.xml`, packing);
-      // Whoever reads no further has no more of it written.
+      // // Writing stops when the reader stops.
       output.once("close", () => content.destroy());
       await finished(content);
     } while (!next.done);

@@ -1,6 +1,6 @@
 /**
- * Workbooks and pages are written in a thread each, beside the event loop: letters are measured, fonts taken apart and files packed there.
- * The thread asks for rows and pictures as it needs them, and gives its file in pieces, none before the former one was taken.
+ * Workbooks and PDFs are written in threads beside the event loop: measuring text, parsing fonts and compression take CPU time. The thread
+ * requests rows and images as it needs them, and returns its file in chunks with back-pressure.
  */
 import { once } from "node:events";
 import { PassThrough, type Readable } from "node:stream";
@@ -17,7 +17,7 @@ export interface WritingData {
   title: string;
 }
 
-/** What a thread asks for: rows (null: no more), keys of pictures, a picture, that the transaction ends, that a piece is taken. */
+/** Requests of a thread: rows (null: no more), keys of images, an image, the end of the transaction, an accepted chunk. */
 export interface WritingCalls {
   rows(): Promise<ExportRow[] | null>;
   pictures(floorPlanIds: string[]): Promise<Map<string, string[]>>;
@@ -36,13 +36,13 @@ export interface ToThread {
   value: unknown;
 }
 
-/** What a thread may keep, in megabytes: twice what a table of 600,000 rows takes, of which the pages stay until the end. */
+/** Memory limit of a thread in megabytes: twice that of a table of 600,000 rows, whose pages are retained until the end. */
 const heapMb = 256;
 
-/** Characters of one message of rows, but for a single row that is longer: what is handed over at once takes the event loop a moment. */
+/** Maximum characters of one message of rows, except for a single longer row: larger messages block the event loop. */
 const messageLength = 300_000;
 
-/** The rows in parts that make a message each. */
+/** Splits the rows into messages. */
 async function* inMessages(batches: AsyncIterable<ExportRow[]>): AsyncGenerator<ExportRow[]> {
   for await (const batch of batches) {
     let from = 0;
@@ -62,14 +62,14 @@ async function* inMessages(batches: AsyncIterable<ExportRow[]>): AsyncGenerator<
 
 interface WritingOptions {
   title: string;
-  /** Told how many further rows are written. */
+  /** Called with the number of further rows written. */
   wrote: (rows: number) => void;
   picture?: Pictures;
-  /** Megabytes that the thread may keep. */
+  /** Memory limit of the thread in megabytes. */
   heapMb?: number;
 }
 
-/** @returns the file; closing it ends the thread, and one that keeps too much fails */
+/** @returns the file; closing it terminates the thread; a thread that exceeds its memory fails */
 export function writtenInThread(
   kind: WritingData["kind"],
   source: ExportSource,
@@ -100,7 +100,7 @@ export function writtenInThread(
       const value = await (calls[call] as (argument: unknown) => Promise<unknown>)(argument);
       worker.postMessage({ id, value } satisfies ToThread);
     } catch (error) {
-      // Whoever reads learns why there is no more.
+      // // The reader receives the error.
       output.destroy(error as Error);
     }
   }

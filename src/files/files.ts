@@ -63,7 +63,7 @@ export function unread(error: unknown): never {
 const notAccepted = (kind: FileKindName) =>
   new CodedError(
     "UNSUPPORTED_FILE",
-    `The content of this file is not of an accepted type: ${fileKinds[kind].accepted}.`,
+    `The type of this file is not accepted; use one of these types: ${fileKinds[kind].accepted}.`,
     { field: "file" },
   );
 
@@ -121,10 +121,14 @@ async function typeOf({ path, size }: Incoming, kind: FileKindName): Promise<str
   if (type !== undefined && (types as readonly string[]).includes(type)) return type;
   const row = kind === "loadRows" && type === undefined ? await lineNotUtf8(path) : undefined;
   if (row !== undefined)
-    throw new CodedError("UNSUPPORTED_FILE", `Row ${row} is not in UTF-8; save the file as "CSV UTF-8".`, {
-      field,
-      row,
-    });
+    throw new CodedError(
+      "UNSUPPORTED_FILE",
+      `Row ${row} is not encoded in UTF-8; save the file as "CSV UTF-8".`,
+      {
+        field,
+        row,
+      },
+    );
   throw notAccepted(kind);
 }
 

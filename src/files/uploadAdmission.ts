@@ -44,10 +44,14 @@ async function requireDisk(folder: string, bytes: number): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize - bytes < KEPT_FREE)
-    throw new CodedError("PROVIDER_ERROR", "There is no space for files at the moment; try again later.", {
-      provider: "files",
-      retryable: true,
-    });
+    throw new CodedError(
+      "PROVIDER_ERROR",
+      "There is no storage space for files at the moment; try again later.",
+      {
+        provider: "files",
+        retryable: true,
+      },
+    );
 }
 
 /**

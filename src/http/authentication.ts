@@ -18,10 +18,10 @@ function refuse(message: string): CodedError {
 export function authentication(authenticate: Authenticate, production: boolean): RequestHandler {
   return async (request, _response, next) => {
     const given = request.headersDistinct.authorization ?? [];
-    if (given.length > 1) throw refuse("Send one Authorization header, not several.");
+    if (given.length > 1) throw refuse("Send only one Authorization header.");
     const [header] = given;
     if (header !== undefined && !bearer.test(header.trim()))
-      throw refuse("The Authorization header must be: Bearer, a space, and the token.");
+      throw refuse("The Authorization header must have the form: Bearer <token>.");
     const state = requestState(request);
     state.claims = await authenticate(header?.trim(), request);
     state.schemaIsOpen = !production || state.claims.userId !== null;

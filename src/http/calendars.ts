@@ -26,7 +26,7 @@ export function calendars(
       [sha256(request.params.token)],
     );
     const [feed] = rows;
-    if (!feed) throw new CodedError("NOT_FOUND", "There is no such calendar, or not any more.");
+    if (!feed) throw new CodedError("NOT_FOUND", "This calendar does not exist or no longer exists.");
     const appointments = await read(pool, feed.user_id, requestState(request).id);
     // Entity tag of the source data, so that an unchanged feed costs only this query.
     const calendar = { name: feed.name, host, appointments };

@@ -18,17 +18,17 @@ interface Question {
 const wordings = {
   NEWS: {
     ask: (organization: string) => `News from ${organization}?`,
-    explain: "They then write to you what is new. Each mail has a link that stops it.",
-    done: (organization: string) => `You get news from ${organization}`,
+    explain: "They will then send you news. Each email has an unsubscribe link.",
+    done: (organization: string) => `You will receive news from ${organization}`,
   },
   MAILBOX: {
-    ask: (organization: string) => `Take the enquiries to ${organization}?`,
-    explain: "What visitors write to them is then forwarded to your address.",
-    done: (organization: string) => `You get the enquiries to ${organization}`,
+    ask: (organization: string) => `Receive enquiries to ${organization}?`,
+    explain: "Messages from visitors will be forwarded to your address.",
+    done: (organization: string) => `You will receive enquiries to ${organization}`,
   },
   RECIPIENT: {
-    ask: (organization: string) => `Mails from ${organization}?`,
-    explain: "They can then write to your address. Each mail has a link that stops it.",
+    ask: (organization: string) => `Receive emails from ${organization}?`,
+    explain: "They can then send emails to your address. Each email has an unsubscribe link.",
     done: (organization: string) => `${organization} may write to you`,
   },
 };
@@ -44,10 +44,7 @@ export function confirmPage(pool: Pick<Pool, "query">): RequestHandler<{ token: 
     const { rows } = await pool.query<Question>("select * from app_private.consent_question($1)", [token]);
     const { purpose, organization, is_confirmed: isConfirmed } = rows[0]!;
     if (purpose === null)
-      throw new CodedError(
-        "FORBIDDEN",
-        "This link is incomplete or older than a week; ask for it once more.",
-      );
+      throw new CodedError("FORBIDDEN", "This link is incomplete or older than a week; request a new one.");
     const { ask, explain, done } = wordings[purpose];
     const reader = readerOf(request);
     if (isConfirmed)
@@ -63,7 +60,7 @@ export function confirmPage(pool: Pick<Pool, "query">): RequestHandler<{ token: 
         reader,
         reader.text(ask(organization)),
         paragraph(reader, explain),
-        paragraph(reader, "If you did not ask for it, close this page, and nothing happens."),
+        paragraph(reader, "If you did not request this, close this page; nothing will happen."),
         button(reader, "Yes, confirm"),
       );
   };

@@ -13,7 +13,7 @@ const found = <T>(value: T | undefined): T => {
   if (value === undefined)
     throw new CodedError(
       "FORBIDDEN",
-      "This link was used already, or is too old; refresh the integration for another one.",
+      "This link has been used or has expired; refresh the integration to get a new one.",
     );
   return value;
 };
@@ -33,16 +33,16 @@ export function consentPage(integrations: Integrations): RequestHandler {
         reader,
         reader.text("Connect your account?"),
         organization === null
-          ? paragraph(reader, `Your account is going to be connected with ${who}, as ${integration}.`, person)
+          ? paragraph(reader, `Your account will be connected with ${who}, as ${integration}.`, person)
           : paragraph(
               reader,
-              `Your account is going to be connected with the organization ${organization}, as ${integration}. ${who} asked for it.`,
+              `Your account will be connected with the organization ${organization}, as ${integration}. ${who} requested it.`,
               organization,
               person,
             ),
         paragraph(
           reader,
-          "Go on only if you began this yourself: they can then use your account for what you consented to. Otherwise close this page, and nothing is connected.",
+          "Continue only if you started this yourself: they can then use your account for what you consented to. Otherwise close this page; nothing will be connected.",
         ),
         button(reader, "Connect"),
       );

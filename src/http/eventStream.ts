@@ -34,12 +34,9 @@ function parametersOf(request: Request): Parameters {
   const found: Parameters = {};
   for (const [name, value] of Object.entries(request.query)) {
     if (!parameters.includes(name as never))
-      throw badInput(
-        `A stream takes ${parameters.join(", ")}; there is another parameter.`,
-        name.slice(0, 100),
-      );
+      throw badInput(`A stream only accepts the parameters ${parameters.join(", ")}.`, name.slice(0, 100));
     if (typeof value !== "string" || value.length > MOST_CHARACTERS)
-      throw badInput("Give each parameter once, several names with commas between them.", name);
+      throw badInput("Send each parameter only once, with commas between several names.", name);
     if (value !== "") found[name as keyof Parameters] = value;
   }
   return found;
@@ -62,13 +59,13 @@ function filterOf({ names, subjectType, subjectId }: Parameters, projectId: stri
 async function bearerOf(live: Live, request: Request, ticket: string | undefined): Promise<Bearer> {
   const header = request.get("authorization");
   if (header !== undefined && ticket !== undefined)
-    throw badInput("Give a token in the Authorization header, or a ticket, not both.", "ticket");
+    throw badInput("Send either a token in the Authorization header or a ticket, not both.", "ticket");
   const bearer =
     ticket === undefined ? await live.bearer(header, request.ip) : await live.redeem(ticket, request.ip);
   if (!bearer)
     throw new CodedError(
       "UNAUTHENTICATED",
-      "Event streams take a token in the Authorization header, or a ticket of POST /events/tickets in the address.",
+      "Event streams require a token in the Authorization header, or a ticket from POST /events/tickets in the URL.",
     );
   requestState(request).claims = bearer.claims;
   return bearer;
@@ -78,11 +75,16 @@ export function eventStream(live: Live, languageOfUser?: LanguageOfUser): Reques
   return async (request, response) => {
     const { accept = "*/*" } = request.headers;
     if (!/text\/event-stream|text\/\*|\*\/\*/i.test(accept))
-      throw new CodedError("BAD_USER_INPUT", "Events come as text/event-stream.", {}, { status: 406 });
+      throw new CodedError(
+        "BAD_USER_INPUT",
+        "Events are sent as text/event-stream; accept this type.",
+        {},
+        { status: 406 },
+      );
     const given = parametersOf(request);
     const { organizationId: organization, ticket } = given;
     if (organization === undefined)
-      throw badInput("A stream is of one organization: give its id or slug.", "organizationId");
+      throw badInput("A stream belongs to one organization: specify its id or slug.", "organizationId");
     const bearer = await bearerOf(live, request, ticket);
     const { organizationId, projectId, head } = await live.begin(
       bearer.claims,

@@ -52,7 +52,7 @@ function parseRange(header: string | undefined, size: number): ByteRange | "unsa
 }
 
 const refused = () =>
-  new CodedError("FORBIDDEN", "This address is wrong or no longer valid; ask the API for a new one.");
+  new CodedError("FORBIDDEN", "This URL is wrong or no longer valid; request a new one from the API.");
 
 /**
  * @returns the value of Cache-Control; undefined if the client has disconnected
@@ -111,7 +111,7 @@ export function filePage(deps: FilePageDeps): RequestHandler {
       response.setHeader("Content-Range", `bytes */${size}`);
       throw new CodedError(
         "BAD_USER_INPUT",
-        "The requested byte range is outside of the file.",
+        "The requested byte range is outside the file.",
         {},
         { status: 416 },
       );

@@ -55,7 +55,7 @@ export function getOfDocument(documents: TrustedDocuments = noTrustedDocuments):
       response.setHeader("Allow", "POST");
       throw new CodedError(
         "BAD_USER_INPUT",
-        "Only queries can be sent by GET; send this by POST.",
+        "Only queries can be sent by GET; use POST.",
         {},
         { status: 405 },
       );

@@ -70,7 +70,7 @@ function withAllowedValues(error: CodedError, schema: GraphQLSchema | undefined)
   const message = error.message.replace(/ Did you mean [\s\S]*$/, "");
   return new CodedError(
     error.code,
-    `${message} Give one of ${allowed.join(", ")}.`,
+    `${message} Use one of ${allowed.join(", ")}.`,
     { ...error.extensions, allowed },
     { cause: error.cause },
   );
@@ -79,7 +79,7 @@ function withAllowedValues(error: CodedError, schema: GraphQLSchema | undefined)
 /** graphql-js gives up comparing fields that share a name when they are many; nothing in the document is wrong then. */
 const ABORTED = "Validation aborted.";
 const tooManyAlike = () =>
-  new CodedError("LIMIT_EXCEEDED", "The operation selects the same fields too often.", {
+  new CodedError("LIMIT_EXCEEDED", "The operation selects the same fields too many times.", {
     limit: queryLimits.selections,
   });
 

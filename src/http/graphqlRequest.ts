@@ -37,20 +37,19 @@ export function parseGraphQLRequest(bytes: Uint8Array): AskedRequest {
   const { value: body, mayHoldNul } = parseJson(bytes, "The body");
   if (Array.isArray(body))
     throw refuse("Send one operation per request; arrays of operations are not accepted.");
-  if (!isObject(body)) throw refuse("The body must be a JSON object with a member named query.");
+  if (!isObject(body)) throw refuse("The body must be a JSON object with the field query.");
   const { query, documentId, variables, operationName, extensions } = body;
   if (documentId != null && typeof documentId !== "string")
-    throw refuse("The member documentId must be a string.", "documentId");
+    throw refuse("documentId must be a string.", "documentId");
   if (documentId != null && query != null)
     throw refuse("Send either query or documentId, not both.", "documentId");
   if (documentId == null && typeof query !== "string")
-    throw refuse("The member query must be a string, the GraphQL document.", "query");
-  if (variables != null && !isObject(variables))
-    throw refuse("The member variables must be an object.", "variables");
+    throw refuse("query must be a string, the GraphQL document.", "query");
+  if (variables != null && !isObject(variables)) throw refuse("variables must be an object.", "variables");
   if (operationName != null && typeof operationName !== "string")
-    throw refuse("The member operationName must be a string.", "operationName");
+    throw refuse("operationName must be a string.", "operationName");
   if (extensions != null && !isObject(extensions))
-    throw refuse("The member extensions must be an object.", "extensions");
+    throw refuse("extensions must be an object.", "extensions");
   if (mayHoldNul)
     for (const [member, value] of Object.entries({ query, operationName, variables, extensions }))
       refuseNul(value, member);

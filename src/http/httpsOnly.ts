@@ -9,9 +9,6 @@ export const httpsOnly: RequestHandler = (request, response, next) => {
   if (request.secure) return next();
   response.setHeader("Connection", "close");
   next(
-    new CodedError(
-      "FORBIDDEN",
-      "Plain HTTP is not accepted. Send the request to the https:// address instead.",
-    ),
+    new CodedError("FORBIDDEN", "Plain HTTP is not accepted. Send the request to the https:// URL instead."),
   );
 };

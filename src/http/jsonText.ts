@@ -89,11 +89,11 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 export function parseJson(bytes: Uint8Array, what: string): { value: unknown; mayHoldNul: boolean } {
   const { values, depth, mayHoldNul } = measureJson(bytes);
   if (depth > jsonLimits.depth)
-    throw new CodedError("BAD_USER_INPUT", `Values may be nested ${jsonLimits.depth} levels deep at most.`);
+    throw new CodedError("BAD_USER_INPUT", `Values can be nested at most ${jsonLimits.depth} levels deep.`);
   if (values > jsonLimits.values)
     throw new CodedError(
       "LIMIT_EXCEEDED",
-      `${what} may hold ${jsonLimits.values} values at most; send fewer at a time.`,
+      `${what} can have at most ${jsonLimits.values} values; send fewer at a time.`,
       { limit: jsonLimits.values },
     );
   try {

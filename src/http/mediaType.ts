@@ -15,7 +15,7 @@ export const jsonOnly: RequestHandler = (request, _response, next) => {
   const { type, parameters } = parse(request.headers["content-type"] ?? "");
   if (type !== "application/json")
     return next(refuse("Send the operation as JSON, with the header Content-Type: application/json."));
-  if (!isUtf8(parameters)) return next(refuse("The body must be in UTF-8."));
+  if (!isUtf8(parameters)) return next(refuse("The body must be encoded in UTF-8."));
   // The spelling that the GraphQL server recognizes.
   request.headers["content-type"] = "application/json";
   next();

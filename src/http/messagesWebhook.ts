@@ -19,7 +19,10 @@ export function messagesWebhook(
       signature: request.get("x-twilio-signature"),
     });
     if (notice === undefined)
-      throw new CodedError("BAD_USER_INPUT", "The signature is missing, or not the provider's.");
+      throw new CodedError(
+        "BAD_USER_INPUT",
+        "The signature is missing, or is not the signature of the provider.",
+      );
     if (notice)
       await pool.query("select app_private.take_message_notice($1, $2)", [
         JSON.stringify(notice),

@@ -30,7 +30,7 @@ const refuse = (message: string, field?: string) =>
   new CodedError("BAD_USER_INPUT", message, field === undefined ? {} : { field });
 
 const cutOff = (cause?: unknown) =>
-  new CodedError("BAD_USER_INPUT", "The upload was cut off before its end; send it again.", {}, { cause });
+  new CodedError("BAD_USER_INPUT", "The upload was interrupted; send it again.", {}, { cause });
 
 export const requestTooLarge = () =>
   new CodedError(
@@ -53,7 +53,7 @@ function parseMap(text: string): Map<string, string[]> {
         paths.length > 0 &&
         paths.length <= multipartLimits.files &&
         paths.every((path) => typeof path === "string" && /^variables(\.\w+)+$/.test(path));
-      if (!fine) throw refuse("Each member of map lists paths such as variables.file.", "map");
+      if (!fine) throw refuse("Each entry of map must list paths such as variables.file.", "map");
       return [part, paths as string[]];
     }),
   );
@@ -66,7 +66,7 @@ function place(operations: AskedRequest, path: string, file: unknown): void {
   let at: DatabaseValue = operations;
   for (const step of steps) at = Object.hasOwn(at ?? {}, step) ? at[step] : undefined;
   if (typeof at !== "object" || at === null || !Object.hasOwn(at, last) || at[last] !== null)
-    throw refuse(`The variables need null at ${path}, where the file goes.`, "map");
+    throw refuse(`The variables must be null at ${path}, where the file is inserted.`, "map");
   at[last] = file;
 }
 
@@ -102,7 +102,7 @@ export async function readMultipart(request: IncomingMessage, take: TakeFile): P
     if (value.length > multipartLimits.field) throw requestTooLarge();
     if (name === "operations" && !operations) operations = parseGraphQLRequest(Buffer.from(value));
     else if (name === "map" && operations && !map) map = parseMap(value);
-    else throw refuse("Send the parts operations, map, and then the files that map names.", name);
+    else throw refuse("Send the parts operations and map first, and then the files that map lists.", name);
   };
   const onFile = (name: string, file: Readable, given: string | undefined) => {
     streams.add(file);
@@ -110,7 +110,7 @@ export async function readMultipart(request: IncomingMessage, take: TakeFile): P
     file.on("error", () => {});
     const path = map?.get(name)?.[0];
     if (!operations || path === undefined || files.has(name))
-      throw refuse("Send the parts operations, map, and then the files that map names.", name);
+      throw refuse("Send the parts operations and map first, and then the files that map lists.", name);
     if (files.size === multipartLimits.files) throw requestTooLarge();
     // With a single file, the remaining bytes belong to it; with several, that is unknown.
     const announced = Number(request.headers["content-length"] ?? 0);
@@ -146,9 +146,9 @@ export async function readMultipart(request: IncomingMessage, take: TakeFile): P
     await done.promise;
     const taken = new Map<string, unknown>();
     for (const [name, file] of files) taken.set(name, await file);
-    if (!operations || !map) throw refuse("The request needs the parts operations and map.");
+    if (!operations || !map) throw refuse("The request requires the parts operations and map.");
     for (const [name, paths] of map) {
-      if (!taken.has(name)) throw refuse(`The file ${name} that map names was not sent.`, name);
+      if (!taken.has(name)) throw refuse(`The file ${name} listed in map was not sent.`, name);
       for (const path of paths) place(operations, path, taken.get(name));
     }
     return operations;

@@ -12,7 +12,10 @@ export function paymentsWebhook(processor: PaymentProcessor, pool: Pick<Pool, "q
   return async (request, response) => {
     const event = processor.readEvent(request.body, request.get("stripe-signature"));
     if (!event)
-      throw new CodedError("BAD_USER_INPUT", "The signature is missing, too old, or not the processor's.");
+      throw new CodedError(
+        "BAD_USER_INPUT",
+        "The signature is missing, too old, or is not the signature of the payment processor.",
+      );
     const isOurs = event.objectId !== null || event.accountId !== null;
     if (isOurs) await pool.query("select app_private.take_processor_event($1)", [JSON.stringify(event)]);
     response.status(200).json({ received: true });

@@ -19,12 +19,7 @@ function transportError(error: unknown): CodedError | undefined {
   const status = (error as { status?: unknown } | null)?.status;
   if (error instanceof CodedError || typeof status !== "number" || status < 400 || status > 499)
     return undefined;
-  return new CodedError(
-    "BAD_USER_INPUT",
-    "The request could not be understood.",
-    {},
-    { status, cause: error },
-  );
+  return new CodedError("BAD_USER_INPUT", "The request is malformed.", {}, { status, cause: error });
 }
 
 /** Headers set for a content before it was refused. For 416, the length of the content is kept. */

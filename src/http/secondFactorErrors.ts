@@ -12,7 +12,7 @@ import type { Claims } from "./requestState.ts";
 const elsewhere = new Set(["viewer", "nearestCity", "publicProjects", "user", "__schema", "__type"]);
 
 const message =
-  "An organization of yours requires a second factor, and shows you nothing until you have one: get it by enrollSecondFactor and confirmSecondFactor.";
+  "Your organization requires a second factor; set one up with enrollSecondFactor and confirmSecondFactor to see its data.";
 
 const details = { reason: "ORGANIZATION_REQUIRES_SECOND_FACTOR" } as const;
 

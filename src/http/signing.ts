@@ -57,7 +57,7 @@ export const signingForm: RequestHandler<DatabaseValue> = (request, response, ne
     next(
       error.type === "entity.too.large"
         ? new CodedError("PAYLOAD_TOO_LARGE", "The form exceeds 16 KB.", { limit })
-        : new CodedError("BAD_USER_INPUT", "The form could not be read."),
+        : new CodedError("BAD_USER_INPUT", "The form is malformed."),
     );
   });
 
@@ -133,9 +133,9 @@ async function act(ask: Ask, token: string, sent: Record<string, unknown>): Prom
 }
 
 const ends: Record<string, string> = {
-  DECLINED: "It was declined by one of its signers: there is nothing to sign any more.",
-  VOIDED: "It was withdrawn: there is nothing to sign any more.",
-  EXPIRED: "It was not signed in time: there is nothing to sign any more.",
+  DECLINED: "It was declined by a signer: you no longer need to sign it.",
+  VOIDED: "It was withdrawn: you no longer need to sign it.",
+  EXPIRED: "It was not signed in time: you no longer need to sign it.",
 };
 
 function show(
@@ -153,11 +153,11 @@ function show(
     ends[asked.status] ??
     (status === "SIGNED"
       ? ["SIGNED", "EXECUTED"].includes(asked.status) && asked.certificate_url
-        ? "You have signed it, and so have all others."
-        : "You have signed it. A mail tells when all have."
+        ? "You and all other signers have signed it."
+        : "You have signed it. You will receive an email when everybody has."
       : asked.can_sign
         ? `Read it first. It can be signed${asked.expires_at ? ` until ${asked.expires_at.slice(0, 10)}` : ""}.`
-        : "It cannot be signed now.");
+        : "It cannot be signed at the moment.");
   sendPage(
     response,
     reader,
@@ -185,9 +185,9 @@ function forms(
   return [
     `<form method="post">${hidden("action", "code")}<button>${text(sentTo ? "Send another code" : "Send me a code")}</button></form>`,
     ...(sentTo === null
-      ? [paragraph(reader, "To sign, or to decline, you need a code that is sent to you.")]
+      ? [paragraph(reader, "To sign or decline, you need a code that we send to you.")]
       : [
-          paragraph(reader, `A code was sent to ${sentTo}. It works for ten minutes.`),
+          paragraph(reader, `A code was sent to ${sentTo}. It is valid for ten minutes.`),
           `<h2>${text("Sign")}</h2><form method="post">${hidden("action", "sign")}${hidden("file", file!)}${codeField}`,
           `<p><label><input type="checkbox" name="consent" value="yes" required> ${escapeHtml(consent)}</label></p><button>${text("Sign")}</button></form>`,
           `<h2>${text("Decline")}</h2><form method="post">${hidden("action", "decline")}${codeField}`,

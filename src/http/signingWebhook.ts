@@ -17,7 +17,10 @@ export function signingWebhook(
 ): RequestHandler<DatabaseValue> {
   return async (request, response) => {
     const { id } = request.params as { id: string };
-    const refused = new CodedError("BAD_USER_INPUT", "The signature is missing, or not the provider's.");
+    const refused = new CodedError(
+      "BAD_USER_INPUT",
+      "The signature is missing, or is not the signature of the provider.",
+    );
     if (!uuid.test(id)) throw refused;
     const signatures = Object.entries(request.headers)
       .filter(([name]) => /^x-docusign-signature-\d{1,2}$/.test(name))

@@ -23,7 +23,7 @@ export function stopEmailChangePage(pool: Pick<Pool, "query">): RequestHandler<{
     if (!found)
       throw new CodedError(
         "FORBIDDEN",
-        "This link is incomplete or older than a day, or the change was stopped or made already.",
+        "This link is incomplete or older than a day, or the change has already been stopped or made.",
       );
     const reader = readerOf(request);
     if (isStopping)
@@ -31,10 +31,13 @@ export function stopEmailChangePage(pool: Pick<Pool, "query">): RequestHandler<{
         response,
         reader,
         reader.text("The change was stopped"),
-        paragraph(reader, "Your account keeps its email address, and all its sign-ins have ended."),
         paragraph(
           reader,
-          "Whoever asked for the change knows your password: reset it before you sign in again.",
+          "The email address of your account remains unchanged, and all its sessions have ended.",
+        ),
+        paragraph(
+          reader,
+          "The person who requested the change knows your password: reset it before you sign in again.",
         ),
       );
     else
@@ -42,10 +45,10 @@ export function stopEmailChangePage(pool: Pick<Pool, "query">): RequestHandler<{
         response,
         reader,
         reader.text("Stop the change?"),
-        paragraph(reader, `Your account is to get the email address ${found}.`, String(found)),
+        paragraph(reader, `The email address of your account will be changed to ${found}.`, String(found)),
         paragraph(
           reader,
-          "Stop it if it was not you who asked for it. That ends all sign-ins of the account, too.",
+          "If you did not request this, stop it. That also ends all sessions of the account.",
         ),
         button(reader, "Stop the change"),
       );

@@ -57,7 +57,7 @@ export function createTrustedDocuments(options: {
         if (!options.only) return { ...asked, query };
         throw new CodedError(
           "FORBIDDEN",
-          "This service only accepts registered documents: send the id of one as documentId, instead of query.",
+          "This service only accepts registered documents: send the id of a registered document as documentId instead of query.",
           { field: "query" },
         );
       }

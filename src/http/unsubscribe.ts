@@ -19,7 +19,7 @@ interface Found {
 type Said = [title: string, body: string];
 type Database = Pick<Pool, "query">;
 
-const question = (reader: Reader) => button(reader, "Stop these mails");
+const question = (reader: Reader) => button(reader, "Stop these emails");
 
 /** @param pool connections of plat_authenticator */
 export function unsubscribePage(pool: Database): RequestHandler<{ token: string }> {
@@ -52,15 +52,15 @@ async function ofNotifications(
   } = rows[0] ?? { organization: null, kind_name: "", wanted: false };
   // A former member gets no mails any more, which is the desired result.
   if (organization === null)
-    return ["You get no such mails", paragraph(reader, "You are no member there any more.")];
+    return ["You do not receive these emails", paragraph(reader, "You are no longer a member there.")];
   const what = `about ${kindName} from ${organization}`;
   return wanted
-    ? [`Mails ${what}`, question(reader)]
+    ? [`Emails ${what}`, question(reader)]
     : [
-        `No more mails ${what}`,
+        `No more emails ${what}`,
         paragraph(
           reader,
-          "They are switched off. Other mails go on. Switch them on again in the notification settings of your account.",
+          "They are turned off. You still receive other emails. Turn them on again in the notification settings of your account.",
         ),
       ];
 }
@@ -81,13 +81,13 @@ async function ofMarketing(
     "select app_private.marketing_sender($1) as sender",
     [readerId],
   );
-  const what = `marketing mails from ${rows[0]?.sender ?? "this sender"}`;
+  const what = `marketing emails from ${rows[0]?.sender ?? "this sender"}`;
   return stops
     ? [
         `No more ${what}`,
         paragraph(
           reader,
-          "You are unsubscribed. What concerns an appointment, a reservation or a purchase of yours is still written to you.",
+          "You are unsubscribed. You still receive emails about your appointments, reservations and purchases.",
         ),
       ]
     : [`Stop ${what}?`, question(reader)];

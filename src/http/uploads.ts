@@ -30,7 +30,7 @@ function check(request: Request): void {
   if (!unforgeable.some((name) => request.headers[name]))
     throw new CodedError(
       "FORBIDDEN",
-      "A multipart request needs the header GraphQL-Preflight: 1, which a form of another site cannot send.",
+      "A multipart request requires the header GraphQL-Preflight: 1, which a form on another site cannot send.",
     );
   if (!requestState(request).claims?.userId) throw signInFirst();
   if (Number(request.headers["content-length"] ?? 0) > multipartLimits.request) throw requestTooLarge();
@@ -80,7 +80,7 @@ async function takeFile(
 ): Promise<unknown> {
   try {
     const place = (await places(await documents.resolve(operations, partyOfRequest(request)))).get(path);
-    if (!place) throw new CodedError("BAD_USER_INPUT", `The operation accepts no file at ${path}.`);
+    if (!place) throw new CodedError("BAD_USER_INPUT", `The operation does not accept a file at ${path}.`);
     const { claims, sentFiles: sent } = requestState(request);
     const atMost = Number(request.headers["content-length"] ?? Infinity);
     const admission = await files.admit({

@@ -29,7 +29,7 @@ function refusal(error: unknown, row: number): unknown {
     error.code === "CSV_QUOTE_NOT_CLOSED" || error.code === "CSV_MAX_RECORD_SIZE"
       ? "a quote begins there that has no end"
       : "a quote stands where none can be; a cell with quotes is quoted, and each quote in it doubled";
-  return new CodedError("BAD_USER_INPUT", `Row ${row} is no CSV: ${reason}.`, { field: "file", row });
+  return new CodedError("BAD_USER_INPUT", `Row ${row} is not valid CSV: ${reason}.`, { field: "file", row });
 }
 
 /**

@@ -1,9 +1,9 @@
-/** What a file of src/integrations/apps does for its application: see docs/integrations.md. */
+/** The interface of a file in src/integrations/apps; see docs/integrations.md. */
 import type { Compute } from "../compute/pool.ts";
 import type { AddressPolicy } from "../network/publicAddress.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
-/** An integration as its application's file sees it. */
+/** An integration, as passed to its application's file. */
 export interface Connection {
   id: string;
   scope: "ORGANIZATION" | "USER";
@@ -11,7 +11,7 @@ export interface Connection {
   status: string;
   /** By the schema of the application. */
   config: Record<string, DatabaseValue>;
-  /** By the schema of the application, or what `connect` gave; undefined where there are none. */
+  /** By the schema of the application, or as returned by `connect`; undefined if there are none. */
   credentials: Record<string, DatabaseValue> | undefined;
   app: AppFacts;
 }
@@ -21,55 +21,55 @@ export interface AppFacts {
   name: string;
   authType: string;
   oauthScopes: string[];
-  /** JSON Schema; null where there is nothing to say. */
+  /** JSON Schema; null if there are no settings. */
   configSchema: object | null;
   credentialsSchema: object | null;
 }
 
-/** What came of connecting. */
+/** The result of connecting. */
 export interface Connected {
   /** What is still missing, in a sentence: the integration is not connected yet. */
   pending?: string;
-  /** To be kept; those of before where omitted. */
+  /** To be stored; the previous ones by default. */
   credentials?: Record<string, unknown>;
-  /** When they end: they are refreshed before. */
+  /** When they expire: they are refreshed before. */
   expiresAt?: Date;
-  /** What it is connected with, as the application calls it. */
+  /** The account that it is connected with, as the application names it. */
   externalAccount?: string;
-  /** What a caller names it by, of which a SHA-256 is kept. */
+  /** A token by which callers identify it; its SHA-256 is stored. */
   lookup?: string;
-  /** Members of config in the answer of the operation, and never again. */
+  /** Fields of config that are only returned in the answer of the operation. */
   shown?: Record<string, unknown>;
-  /** For the function in the database that the catalogue names. */
+  /** For the database function that the catalogue names. */
   extra?: Record<string, unknown>;
 }
 
 export interface Tools {
-  /** Seals the secret that signs what the integration's own webhook sends. */
+  /** Seals the signing secret of the integration's webhook. */
   sealWebhookSecret(secret: string): string;
   policy: AddressPolicy;
-  /** Computes what users wrote. */
+  /** Evaluates user-written texts. */
   compute: Compute;
-  /** Whose computation it is: the integration's owner, or whoever asks. */
+  /** The tenant of the computation: the integration's owner, or the viewer. */
   tenant: string;
-  /** The service's own address, without a trailing slash. */
+  /** The URL of the service, without a trailing slash. */
   baseUrl: string;
-  /** Which of these no event has. */
+  /** Those of the names that are not events. */
   unknownEvent(names: string[]): Promise<string | undefined>;
-  /** Where consent is given. */
+  /** The URL where the user gives consent. */
   consentUrl(connection: Connection): Promise<string>;
-  /** Fresh tokens for those that end. */
+  /** New tokens for expiring ones. */
   freshTokens(credentials: Record<string, DatabaseValue>): Promise<Connected>;
 }
 
 export interface Adapter {
-  /** Refuses a config that the schema allows, but that cannot be. @throws Misconfigured */
+  /** Refuses a config that matches the schema but is invalid. @throws Misconfigured */
   check?(config: Record<string, DatabaseValue>, tools: Tools): Promise<void>;
-  /** Asks the application whether it lets the integration in. @throws ConnectionFailed */
+  /** Checks with the application whether it accepts the credentials. @throws ConnectionFailed */
   connect(connection: Connection, tools: Tools): Promise<Connected>;
 }
 
-/** A value of config or credentials that cannot be; `path` is such as config.mapping.email. */
+/** An invalid value of config or credentials; `path` is such as config.mapping.email. */
 export class Misconfigured extends Error {
   readonly path: string;
 
@@ -80,11 +80,11 @@ export class Misconfigured extends Error {
   }
 }
 
-/** The application did not let the integration in. The message is for people, and has nothing secret in it. */
+/** The application did not accept the integration. The message is for people, and contains no secrets. */
 export class ConnectionFailed extends Error {
-  /** Whether it may do so later, without anybody changing anything. */
+  /** Whether it may succeed later without any change. */
   readonly retryable: boolean;
-  /** Whether what it was let in by is worth nothing any more. */
+  /** Whether the credentials have become invalid. */
   readonly dropCredentials: boolean;
 
   constructor(

@@ -1,6 +1,6 @@
 /**
- * Connecting: ask the application while no transaction is open, then write down what came of it. Operations do so for whoever
- * asks (transforms.ts), the way back from a provider for whoever gave consent, jobs before credentials end.
+ * Connecting: the application is called while no transaction is open, and then the result is stored. Operations do so for the viewer
+ * (transforms.ts), the redirect of a provider for the user who gave consent, jobs before credentials expire.
  */
 import { createHash, randomUUID } from "node:crypto";
 import type { Compute } from "../compute/pool.ts";
@@ -18,15 +18,15 @@ export interface IntegrationsOptions {
   seal: Seal;
   policy: AddressPolicy;
   compute: Compute;
-  /** The service's own address, without a trailing slash. */
+  /** The URL of the service, without a trailing slash. */
   baseUrl: string;
   /** Undefined: no application with OAuth 2 is available. */
   oauth: OauthClientOptions | undefined;
-  /** A connection of plat_authenticator for what people ask for, of plat_worker for what jobs do. */
+  /** A connection of plat_authenticator for users, of plat_worker for jobs. */
   query(text: string, values: unknown[]): Promise<{ rows: DatabaseValue[] }>;
 }
 
-/** What app_private.integration_facts gives. */
+/** Returned by app_private.integration_facts. */
 export interface Facts {
   id: string;
   scope: Connection["scope"];
@@ -34,21 +34,21 @@ export interface Facts {
   status: string;
   config: Record<string, DatabaseValue>;
   sealed: string | null;
-  /** The webhook that it goes out by, also before there is one. */
+  /** Its webhook, also before it exists. */
   webhookId: string;
   ownerId: string;
   app: AppFacts;
-  /** Who is asked for consent. */
+  /** The user who is asked for consent. */
   userId?: string;
 }
 
-/** A config and credentials that take the place of the present ones. */
+/** A new config and credentials. */
 export interface Change {
   config?: Record<string, DatabaseValue>;
   credentials?: Record<string, DatabaseValue>;
 }
 
-/** What app_private.consent_facts gives: who asked for a consent, and for which organization where it is not for themselves. */
+/** Returned by app_private.consent_facts: who requested the consent, and for which organization, if any. */
 export interface Waiting {
   integration: string;
   person: string;
@@ -57,46 +57,46 @@ export interface Waiting {
 }
 
 export interface Integrations {
-  /** Refuses what cannot be of a config or credentials. @param tenant who asks @throws Misconfigured */
+  /** Refuses an invalid config or credentials. @param tenant the viewer @throws Misconfigured */
   check(app: AppFacts, change: Change, tenant: string): Promise<void>;
-  /** Asks the application, and writes down what it says. @throws ConnectionFailed once that is written down */
+  /** Calls the application, and stores the result. @throws ConnectionFailed once that is stored */
   connect(facts: Facts, how: { change?: Change; byService?: boolean }): Promise<Connected>;
-  /** With whom the consent that the provider led back with connects. Undefined where nobody waits for it. */
+  /** The account that the redirected consent connects with. Undefined if the consent is unknown. */
   waiting(parameters: URLSearchParams): Promise<Waiting | undefined>;
-  /** What the provider of consent led back with. Undefined where nobody waits for it. @throws ConnectionFailed */
+  /** Completes a consent with the parameters of the redirect. Undefined if the consent is unknown. @throws ConnectionFailed */
   takeConsent(parameters: URLSearchParams): Promise<Connected | undefined>;
-  /** Refreshes by itself. @returns why it could not; undefined where it could */
+  /** Refreshes in the background. @returns why it failed; undefined on success */
   retry(scope: Connection["scope"], id: string): Promise<string | undefined>;
   /**
-   * Refreshes what expires soon, and seals with the present key what a former one sealed.
-   * @throws AggregateError with what went wrong on our side, after all were tried
+   * Refreshes what expires soon, and reseals with the current key.
+   * @throws AggregateError with our own failures, after all were tried
    */
   keep(): Promise<void>;
-  /** Sends a mail from the user's own account. @returns undefined where they have none, or it did not take the mail */
+  /** Sends a mail from the user's own account. @returns undefined if they have none, or it did not accept the mail */
   sendAs(userId: string, message: MailMessage): Promise<SentAs | undefined>;
-  /** What an organization's integration lets the service in by; undefined where it does not work. @throws ConnectionFailed */
+  /** The credentials of an organization's integration; undefined if it does not work. @throws ConnectionFailed */
   account(id: string): Promise<Account | undefined>;
-  /** Something went wrong with an organization's integration: five times in a row, or for good, make it ERROR. */
+  /** Records a failure of an organization's integration: five in a row, or a permanent one, set its status to ERROR. */
   noteFailure(id: string, failure: ConnectionFailed): Promise<void>;
-  /** Something went through an organization's integration. */
+  /** Records a success of an organization's integration. */
   noteSynced(id: string): Promise<void>;
   sealCredentials(integrationId: string, credentials: object): string;
 }
 
-/** How an organization's account at an application is reached. */
+/** How an organization's account at an application is accessed. */
 export interface Account {
   config: Record<string, DatabaseValue>;
   credentials: Record<string, DatabaseValue>;
   policy: AddressPolicy;
 }
 
-/** At most so many at a time, so that one run of the job ends. */
+/** Maximum per run, so that one run of the job ends. */
 const batch = 50;
 
-/** The schema of credentials where an application takes none. */
+/** The schema of credentials if an application requires none. */
 const nothing = { type: "object", additionalProperties: false };
 
-/** What comes back from the provider: kept by nobody. */
+/** The redirect of the provider; nobody stores it. */
 const consentState: SealedPlace = { column: "state of a consent", row: "" };
 const verifierOf = (attemptId: string): SealedPlace => ({
   column: "app_private.oauth_attempts.sealed_verifier",
@@ -125,7 +125,7 @@ class ConnectedApplications implements Integrations {
   }
 
   async check(app: AppFacts, { config, credentials }: Change, tenant: string): Promise<void> {
-    // PERF: the library is large, and not every service connects something.
+    // // PERF: the library is large, and not every service has integrations.
     const { checkAgainst } = await import("./jsonSchema.ts");
     if (config) checkAgainst(app.configSchema, config, "config");
     if (credentials) checkAgainst(app.credentialsSchema ?? nothing, credentials, "credentials");
@@ -140,10 +140,10 @@ class ConnectedApplications implements Integrations {
     try {
       const adapter = adapters[app.key];
       if (!adapter)
-        throw new ConnectionFailed("This version of the service does not know the application.", {
+        throw new ConnectionFailed("This version of the service does not support the application.", {
           retryable: false,
         });
-      // What was let in by a former key still is.
+      // // Credentials sealed with a former key remain valid.
       const sealed = change.credentials ? this.sealCredentials(id, change.credentials) : facts.sealed;
       const credentials =
         change.credentials ?? (sealed === null ? undefined : this.#openCredentials(id, sealed));
@@ -159,7 +159,7 @@ class ConnectedApplications implements Integrations {
       return result;
     } catch (error) {
       if (!(error instanceof ConnectionFailed)) throw error;
-      // What does not work is not taken over, so nothing failed of what is there.
+      // // A failed change is not applied, so it is not a failure of the existing integration.
       if (Object.keys(change).length === 0) await this.#noteFailure(scope, id, error, byService);
       throw error;
     }
@@ -206,7 +206,7 @@ class ConnectedApplications implements Integrations {
     const { rows: due } = await this.#query("select * from app_private.due_integrations($1)", [batch]);
     const faults: unknown[] = [];
     for (const { scope, id } of due as { scope: Connection["scope"]; id: string }[])
-      // Each by itself: what is wrong with one keeps no other one from being refreshed in time.
+      // // Separately: a failure of one must not keep others from being refreshed in time.
       await this.retry(scope, id).catch((error: unknown) => {
         faults.push(new Error(`Integration ${id} could not be refreshed.`, { cause: error }));
       });
@@ -243,16 +243,16 @@ class ConnectedApplications implements Integrations {
     });
   }
 
-  /** @throws ConnectionFailed where there is none */
+  /** @throws ConnectionFailed if there is none */
   #theClient(): ReturnType<typeof createOauthClient> {
     if (!this.#client)
-      throw new ConnectionFailed("The operator has not registered the service at a provider.", {
+      throw new ConnectionFailed("The operator has not registered the service with a provider.", {
         retryable: false,
       });
     return this.#client;
   }
 
-  /** What an adapter may do for somebody. */
+  /** The tools that an adapter may use for a user or organization. */
   #tools(userId: string | undefined, tenant: string, webhookId?: string): Tools {
     const { seal, policy, compute, baseUrl } = this.#options;
     return {
@@ -279,10 +279,10 @@ class ConnectedApplications implements Integrations {
     { scope, id, app }: Parameters<Tools["consentUrl"]>[0],
   ): Promise<string> {
     if (!userId)
-      throw new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
+      throw new ConnectionFailed("The consent has ended; refresh the integration and consent again.", {
         retryable: false,
       });
-    // The state can be read by nobody, is of this user, and names an attempt that is taken once.
+    // // The state is opaque, bound to this user, and its attempt can be used once.
     const { url, verifier } = await this.#theClient().authorizationUrl("state", app.oauthScopes);
     const attempt = randomUUID();
     await this.#query("select app_private.begin_consent($1, $2, $3, $4, $5)", [
@@ -300,7 +300,7 @@ class ConnectedApplications implements Integrations {
     return address.href;
   }
 
-  /** The id of the attempt and of whoever began it, as the state has them; undefined for a state that is none of ours. */
+  /** The ids of the attempt and of its user from the state; undefined if the state is not valid. */
   #attemptOf(parameters: URLSearchParams): [id: string, userId: string] | undefined {
     try {
       const { id, userId } = JSON.parse(
@@ -319,7 +319,7 @@ class ConnectedApplications implements Integrations {
         DatabaseValue
       >;
     } catch (error) {
-      throw new ConnectionFailed("The credentials cannot be opened any more; give them again.", {
+      throw new ConnectionFailed("The credentials can no longer be decrypted; enter them again.", {
         retryable: false,
         cause: error,
       });

@@ -1,6 +1,5 @@
 /**
- * The schemas that the catalogue says its configurations and credentials in: JSON Schema, draft 2020-12. What does not fit is told
- * in a sentence, with its place.
+ * The JSON Schemas (draft 2020-12) of configurations and credentials in the catalogue. Validation errors are sentences with a path.
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import { Misconfigured } from "./adapter.ts";
@@ -16,10 +15,10 @@ const kinds: Record<string, string> = {
   null: "null",
 };
 
-// PERF: the schemas themselves are checked by `checkCatalogue`, when they are written.
+// // PERF: `checkCatalogue` validates the schemas themselves, at development time.
 const ajv = new Ajv2020({ ownProperties: true, verbose: true, meta: false, validateSchema: false });
 
-/** By the schema's text, each of the catalogue once. */
+/** By the text of the schema, each compiled once. */
 const compiled = new Map<string, ValidateFunction>();
 
 function validatorOf(schema: object): ValidateFunction {
@@ -30,13 +29,13 @@ function validatorOf(schema: object): ValidateFunction {
 }
 
 /**
- * @param name what the value is called
- * @throws Misconfigured with the place of the first fault
+ * @param name the name of the value in messages
+ * @throws Misconfigured with the path of the first error
  */
 export function checkAgainst(schema: object | null, value: unknown, name: string): void {
   const validator = validatorOf(schema ?? {});
   if (validator(value)) return;
-  // Of alternatives, that none fits comes after what was wrong with each.
+  // // The error that no alternative matches follows those of each alternative.
   const fault = validator.errors!.at(-1)!;
   const { missingProperty, additionalProperty } = fault.params as Record<string, string | undefined>;
   const member = missingProperty ?? additionalProperty;
@@ -58,7 +57,7 @@ function placeOf(pointer: string, root: unknown, name: string): string {
   return place;
 }
 
-/** What is wrong, and so what to do. */
+/** A message that says what is wrong and what to do. */
 function sentence({ keyword, params, parentSchema, message }: ErrorObject): string {
   const rule = parentSchema as Record<string, DatabaseValue>;
   switch (keyword) {
@@ -101,7 +100,7 @@ const range = (least: number | undefined, most: number | undefined, what: string
       : `from ${least} to ${most}${what}`;
 
 /**
- * Refuses schemas that cannot be, or that say what nobody knows.
+ * Refuses invalid schemas, and those with unknown keywords.
  * @throws Error which names the application
  */
 export function checkCatalogue(

@@ -1,4 +1,4 @@
-/** Sends mail in the name of a user who has connected a mail account. */
+/** Sends mail from the connected mail account of a user. */
 import type { AddressPolicy } from "../network/publicAddress.ts";
 import { compose } from "../providers/mail/compose.ts";
 import type { MailMessage } from "../providers/mail/index.ts";
@@ -6,7 +6,7 @@ import { ConnectionFailed } from "./adapter.ts";
 import { openMailAccount, toFailure } from "./apps/mail_account.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
-/** The id under which the server took it, or why it never will. */
+/** The id under which the server accepted it, or why it never will. */
 export type SentAs = { id: string } | { refused: string };
 
 interface Account {
@@ -22,7 +22,7 @@ interface Needs {
   noteFailure(id: string, failure: ConnectionFailed): Promise<void>;
 }
 
-/** @returns undefined where the user has no account, or it did not take the mail, which its integration then says */
+/** @returns undefined if the user has no account, or it did not accept the mail, which is recorded in its integration */
 export async function sendAs(
   userId: string,
   message: MailMessage,
@@ -52,13 +52,13 @@ export async function sendAs(
     const failure = toFailure(error);
     await noteFailure(
       account.id,
-      new ConnectionFailed(`${failure.message} The mail went out from the address of the service instead.`, {
+      new ConnectionFailed(`${failure.message} The mail was sent from the address of the service instead.`, {
         retryable: failure.retryable,
       }),
     );
     return undefined;
   }
-  // Sent is sent, whatever becomes of the note.
+  // // The mail has been sent, even if recording it fails.
   await query("select app_private.note_synced('USER', $1)", [account.id]).catch(() => {});
   return { id };
 }

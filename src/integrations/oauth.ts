@@ -5,9 +5,9 @@ import type { OauthClientOptions } from "../base/providerOptions.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
 export interface OauthClient {
-  /** Where the user gives consent, and what has to be kept for `redeem`. */
+  /** The URL for consent, and what must be stored for `redeem`. */
   authorizationUrl(state: string, scopes: readonly string[]): Promise<{ url: string; verifier: string }>;
-  /** @param parameters what the provider led back with @throws ConnectionFailed */
+  /** @param parameters those of the redirect @throws ConnectionFailed */
   redeem(parameters: URLSearchParams, state: string, verifier: string): Promise<Connected>;
   /** @throws ConnectionFailed */
   refresh(credentials: Record<string, DatabaseValue>): Promise<Connected>;
@@ -23,7 +23,7 @@ export function createOauthClient(
   const authentication = clientSecret === undefined ? oauth.None() : oauth.ClientSecretPost(clientSecret);
   const options = () => ({
     signal: AbortSignal.timeout(timeoutMs),
-    // The operator's own choice, such as a provider on this machine.
+    // // Configured by the operator, so it may be a provider on this machine.
     [oauth.allowInsecureRequests]: issuer.startsWith("http:"),
   });
   let known: Promise<oauth.AuthorizationServer> | undefined;
@@ -32,7 +32,7 @@ export function createOauthClient(
     const found = (known ??= oauth
       .discoveryRequest(new URL(issuer), options())
       .then((response) => oauth.processDiscoveryResponse(new URL(issuer), response)));
-    // A provider that is down is asked again the next time.
+    // // The discovery of a provider that is down is retried at the next call.
     found.catch(() => (known = undefined));
     return found;
   }
@@ -46,7 +46,7 @@ export function createOauthClient(
     return {
       credentials: {
         accessToken: tokens.access_token,
-        // Not every provider gives a new one each time.
+        // // Not every provider returns a new refresh token.
         refreshToken: tokens.refresh_token ?? former?.["refreshToken"],
         scope: tokens.scope,
       },
@@ -60,8 +60,7 @@ export function createOauthClient(
   return {
     async authorizationUrl(state, scopes) {
       const { authorization_endpoint: endpoint } = await server().catch(fail);
-      if (!endpoint)
-        throw new ConnectionFailed("The provider has no page for consent.", { retryable: false });
+      if (!endpoint) throw new ConnectionFailed("The provider has no consent page.", { retryable: false });
       const verifier = oauth.generateRandomCodeVerifier();
       const url = new URL(endpoint);
       for (const [name, value] of Object.entries({
@@ -115,13 +114,13 @@ export function createOauthClient(
 }
 
 const consentEnded = (cause?: unknown) =>
-  new ConnectionFailed("The consent has ended; refresh the integration and give it again.", {
+  new ConnectionFailed("The consent has ended; refresh the integration and consent again.", {
     retryable: false,
     dropCredentials: true,
     cause,
   });
 
-/** What went wrong, for people: codes of the provider, never what it was sent. */
+/** The error for people: error codes of the provider, never what was sent to it. */
 function fail(error: unknown): never {
   if (error instanceof ConnectionFailed) throw error;
   const { error: code, status } = error as { error?: unknown; status?: number };
@@ -129,10 +128,13 @@ function fail(error: unknown): never {
     throw new ConnectionFailed("The consent was not given.", { retryable: false, cause: error });
   if (code === "invalid_grant") throw consentEnded(error);
   if (typeof code === "string" && (status ?? 400) < 500)
-    throw new ConnectionFailed(`The provider refused (${code.slice(0, 60).replace(/[^\w .-]/g, "")}).`, {
-      retryable: false,
-      cause: error,
-    });
+    throw new ConnectionFailed(
+      `The provider rejected the request (${code.slice(0, 60).replace(/[^\w .-]/g, "")}).`,
+      {
+        retryable: false,
+        cause: error,
+      },
+    );
   throw new ConnectionFailed("The provider returned an unexpected response.", {
     retryable: true,
     cause: error,

@@ -1,4 +1,4 @@
-/** Lists that end at their default size although the caller set none: what is cut off is told, not left to be missed. */
+/** Reports lists that were cut at their default size because the request did not specify one. */
 import {
   type DocumentNode,
   type GraphQLNamedType,
@@ -13,17 +13,17 @@ import {
 } from "postgraphile/graphql";
 import { type SelectedField, SelectedFields } from "./selectedFields.ts";
 
-/** A list of an operation whose `first` the document leaves out, or leaves to a variable. */
+/** A list of an operation whose `first` is omitted in the document or left to a variable. */
 export interface DefaultPage {
-  /** The names in the answer that lead to it; objects of lists on the way are omitted. */
+  /** The response names that lead to it, without the lists on the way. */
   readonly keys: readonly string[];
-  /** How many records it has at most then. */
+  /** The maximum number of records in that case. */
   readonly first: number;
-  /** The variable that may say how many. */
+  /** The variable that may specify the number. */
   readonly variable?: string;
 }
 
-/** A list of an answer with as many records as it has at most without `first`. */
+/** A list of an answer with as many records as it can have without `first`. */
 export interface FullPage {
   path: (string | number)[];
   first: number;
@@ -42,7 +42,7 @@ function pageOf({ node, definition }: SelectedField, keys: readonly string[]): D
 /** By document, then by operation. */
 const known = new WeakMap<DocumentNode, Map<string, DefaultPage[]>>();
 
-/** The lists of an operation that may be answered at their default size; connections tell themselves whether there is more. */
+/** The lists of an operation that may be cut at their default size; connections report themselves whether there is more. */
 export function defaultPages(
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -89,10 +89,10 @@ function findPages(
   return found;
 }
 
-/** More are not named: who gets so many knows what to do. */
+/** More lists are not listed: the message is clear by then. */
 const MOST_NAMED = 20;
 
-/** Those of the lists that were asked for without `first` and are full in the answer, so that there may be more records. */
+/** Those lists without `first` that are full in the answer, so that there may be more records. */
 export function fullPages(
   data: unknown,
   pages: readonly DefaultPage[],

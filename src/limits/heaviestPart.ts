@@ -1,7 +1,7 @@
-/** A figure of a selection, and the field below it that most of it is for. */
+/** The total of a selection, and the field below it that accounts for most of it. */
 export interface Weighed {
   readonly total: number;
-  /** Dotted names of fields; empty where no single one is dominant. */
+  /** Dotted names of fields; empty if no single one is dominant. */
   readonly part: readonly string[];
 }
 

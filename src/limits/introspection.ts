@@ -1,4 +1,4 @@
-/** Answers to questions about the schema, made a few types at a time: in one piece, they hold the event loop for 100 ms and more. */
+/** Answers introspection queries, a few types at a time: in one piece, they block the event loop for 100 ms and more. */
 import { performance } from "node:perf_hooks";
 import {
   __Schema,
@@ -16,12 +16,12 @@ import {
 import { eventLoop } from "../admission/eventLoop.ts";
 import type { Party } from "../admission/party.ts";
 
-/** Milliseconds of the event loop at a time. */
+/** Milliseconds of the event loop per slice. */
 const SLICE_MS = 8;
-/** Lists up to so many items are not looked at one by one: most types have fewer fields. */
+/** Lists up to this length are processed without yielding: most types have fewer fields. */
 const SHORT = 32;
 
-/** The context of an execution that lets others in between. */
+/** The context of an execution that yields to others. */
 class Pieces {
   readonly #party: Party;
   #until = 0;
@@ -30,7 +30,7 @@ class Pieces {
     this.#party = party;
   }
 
-  /** The items, each as soon as there is time for it. */
+  /** Yields the items, each as soon as there is time for it. */
   of(items: readonly unknown[]): readonly unknown[] {
     const waiting = items.map((item) => ({ item, ...Promise.withResolvers<unknown>() }));
     const handOut = async (): Promise<void> => {
@@ -40,7 +40,7 @@ class Pieces {
           this.#until = performance.now() + SLICE_MS;
         }
         resolve(item);
-        // What it becomes is made before the next one is looked at.
+        // // The item is completed before the next one is taken.
         await undefined;
       }
     };
@@ -51,7 +51,7 @@ class Pieces {
   }
 }
 
-/** graphql-js waits for items that are promises; those of long lists of the schema are such in our executions, and in no others. */
+/** graphql-js awaits items that are promises; only in these executions do long lists of the schema contain them. */
 function giveInPieces(type: GraphQLObjectType, name: string): void {
   const field = type.getFields()[name]!;
   const whole = field.resolve!;
@@ -64,7 +64,7 @@ function giveInPieces(type: GraphQLObjectType, name: string): void {
 giveInPieces(__Schema, "types");
 giveInPieces(__Type, "fields");
 
-/** Names of the fields that a selection has at its root. */
+/** Names of the root fields of a selection. */
 function rootNames(
   document: DocumentNode,
   { selections }: SelectionSetNode,
@@ -83,7 +83,7 @@ function rootNames(
   });
 }
 
-/** Whether a valid operation asks for the schema, and for nothing else or for data too. */
+/** Whether a valid operation queries the schema, and whether it also queries data. */
 export function asksForSchema(
   document: DocumentNode,
   operationName: string | null | undefined,
@@ -94,7 +94,7 @@ export function asksForSchema(
   return names.every((name) => name.startsWith("__")) ? "alone" : "with data";
 }
 
-/** The answer to an operation that asks for the schema alone. */
+/** The answer to an operation that only queries the schema. */
 export async function introspect(
   { schema, document, operationName, variableValues }: ExecutionArgs,
   party: Party,

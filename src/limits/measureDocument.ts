@@ -35,8 +35,8 @@ function add(sum: Measure, part: Readonly<Measure>, below: number): void {
 }
 
 /**
- * Measures every fragment once and multiplies, so that a chain of fragments which spread each other twice, whose
- * expansion has millions of fields, costs as little as its text. A cycle counts as nothing: validation refuses it.
+ * Measures every fragment once and multiplies, so that a chain of fragments which spread each other twice, whose expansion has millions of
+ * fields, is as cheap as its text. A cycle counts as zero: validation refuses it.
  */
 class Measurer {
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
@@ -82,7 +82,7 @@ class Measurer {
   }
 }
 
-/** Whether a fragment leads back to itself, which validation refuses, and whoever expands fragments has to know before. */
+/** Whether a fragment refers to itself, which validation refuses, and which code that expands fragments must check first. */
 export function hasFragmentCycle(document: DocumentNode): boolean {
   const spreads = new Map<string, Set<string>>();
   for (const definition of document.definitions) {
@@ -91,7 +91,7 @@ export function hasFragmentCycle(document: DocumentNode): boolean {
     visit(definition, { FragmentSpread: ({ name }) => void names.add(name.value) });
     spreads.set(definition.name.value, names);
   }
-  // Fragments that spread no other are taken away until nothing changes; those on a cycle stay.
+  // // Removes fragments that spread no others until nothing changes; those on a cycle remain.
   for (let before = -1; before !== spreads.size;) {
     before = spreads.size;
     for (const [name, names] of spreads)
@@ -113,7 +113,7 @@ export function measureDocument(document: DocumentNode): Measure {
   return largest;
 }
 
-/** The first limit that a measured document is over. */
+/** The first limit that a measured document exceeds. */
 export function limitExceeded(measure: Measure): (QueryLimit & keyof Measure) | undefined {
   return (Object.keys(measure) as (keyof Measure)[]).find((key) => measure[key] > queryLimits[key]);
 }

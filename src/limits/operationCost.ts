@@ -29,17 +29,17 @@ import { type SelectedField, SelectedFields } from "./selectedFields.ts";
  */
 const DEFAULT_SIZE = 100;
 const SHORT_SIZE = 10;
-/** Lists refuse more than this themselves, with a message that says so. */
+/** Lists refuse more than this themselves, with a message that explains it. */
 const LARGEST_SIZE = 1_000;
 const leafCosts: Readonly<Record<string, number>> = { String: 2, URL: 2, JSON: 20 };
 
 type Variables = Readonly<Record<string, unknown>>;
 
-/** Where a selection stands. */
+/** The position of a selection. */
 interface Place {
   /** Of the connection that the selection belongs to. */
   readonly pageSize?: number | undefined;
-  /** How long the lists are that do not say: in full, or short inside the records of a list. */
+  /** The assumed length of lists without `first`: the full default, or short inside the records of a list. */
   readonly lists: "full" | "short";
   /** Whether it is inside a list. */
   readonly repeated: boolean;
@@ -110,12 +110,12 @@ class Coster {
   }
 }
 
-/** Costs that are remembered of one operation: one for each set of page sizes that its variables had. */
+/** Remembered costs of one operation: one for each set of page sizes of its variables. */
 const MOST_REMEMBERED = 32;
 
-/** What the cost of an operation depends on, and what it was. */
+/** What the cost of an operation depends on, and the cost. */
 interface Costs {
-  /** Variables that say how long lists are. */
+  /** Variables that specify the length of lists. */
   readonly variables: readonly string[];
   /** By the values of these variables. */
   readonly known: Map<string, Weighed>;
@@ -124,7 +124,7 @@ interface Costs {
 /** By document, then by operation. */
 const costs = new WeakMap<DocumentNode, Map<string, Costs>>();
 
-/** The variables of a document that stand where a field takes the length of a list. */
+/** The variables of a document that a field uses as the length of a list. */
 function sizeVariables(document: DocumentNode): string[] {
   const found = new Set<string>();
   visit(document, {

@@ -33,17 +33,19 @@ const steps = {
 export interface PlanMeasure {
   readonly steps: Weighed;
   /**
-   * How often the answer can repeat the same field of the same record under other names, all levels multiplied: it is read
-   * once, however often it is written.
+   * How often the answer can repeat the same field of the same record under other aliases, all levels multiplied: it is read once, however
+   * often it is selected.
    */
   readonly copies: number;
-  /** How often it asks for the schema, in fragments that it need not use too. */
+  /** How often the schema is queried, including fragments that are not used. */
   readonly introspections: number;
 }
 
 const isIntrospection = (name: string) => name === "__schema" || name === "__type";
 
-/** How often a selection asks for the schema, without what fragments that it spreads hold. PERF: to visit all nodes takes several times as long. */
+/**
+ * How often a selection queries the schema, without the fragments that it spreads. PERF: visiting all nodes takes several times as long.
+ */
 export function introspectionsIn({ selections }: SelectionSetNode): number {
   let count = 0;
   for (const selection of selections) {
@@ -61,7 +63,7 @@ function countIntrospections(document: DocumentNode, operation: OperationDefinit
   return count;
 }
 
-/** Measures one operation of a document that is within the limit on selections; what its schema does not have counts nothing. */
+/** Measures one operation of a document that is within the limit on selections; unknown fields count as zero. */
 export function planningSteps(
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -79,7 +81,7 @@ export function planningSteps(
     const sum = new Weighing();
     const same = new Map<string, { times: number; copies: number }>();
     for (const { name, node, definition, selections: inner } of fields.of(type, selections)) {
-      // PERF: most fields have no arguments, and one name is not put together for each of them.
+      // // PERF: most fields have no arguments, so that no name is built for them.
       const key = node.arguments?.length ? `${name} ${node.arguments.map(print).join()}` : name;
       let alike = same.get(key);
       if (!alike) same.set(key, (alike = { times: 0, copies: 1 }));

@@ -5,11 +5,11 @@ const opening = new Set<string>([TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKi
 const closing = new Set<string>([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R]);
 
 /**
- * Reads a document's tokens, before the recursive parser does, as far as the limits go.
- * @returns the limit it is over, undefined when it is within; a text that has no tokens is left to the parser's message
+ * Reads the tokens of a document, before the recursive parser does, up to the limits.
+ * @returns the limit that it exceeds, undefined if none; a text without valid tokens is left to the parser
  */
 export function scanTokens(query: string): "tokens" | "characters" | "nesting" | undefined {
-  // A token has at least one character, so a short document cannot be over either limit.
+  // // A token has at least one character, so a short document cannot exceed either limit.
   if (query.length <= queryLimits.nesting) return undefined;
   if (query.length > queryLimits.characters) return "characters";
   const lexer = new Lexer(new Source(query));

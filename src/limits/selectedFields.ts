@@ -11,7 +11,7 @@ import {
   type SelectionSetNode,
 } from "postgraphile/graphql";
 
-/** A field of a selection with what the schema says of it; the fields of a merged one are all of its selections. */
+/** A field of a selection with its definition in the schema; a merged field has all of its selections. */
 export interface SelectedField {
   readonly name: string;
   readonly node: FieldNode;
@@ -22,8 +22,8 @@ export interface SelectedField {
 const none: readonly SelectionSetNode[] = [];
 
 /**
- * The fields of selections with fragments expanded and merged, as execution sees them. Only for documents within the limit on
- * selections, which counts after expansion.
+ * The fields of selections with fragments expanded and merged, as in execution. Only for documents within the limit on selections, which is
+ * counted after expansion.
  */
 export class SelectedFields {
   readonly #schema: GraphQLSchema;
@@ -35,7 +35,7 @@ export class SelectedFields {
     this.#fragments = new Map(fragments.map((node) => [node.name.value, node]));
   }
 
-  /** Without `__schema` and the like, which are no fields of a type. */
+  /** Without `__schema` and other meta fields, which belong to no type. */
   of(type: GraphQLNamedType, selections: readonly SelectionSetNode[]): SelectedField[] {
     const found = new Map<string, SelectedField>();
     for (const selection of selections) this.#collect(type, type, selection, found);
@@ -60,7 +60,7 @@ export class SelectedFields {
     }
   }
 
-  /** @param own the type of the selection; in a fragment, `type` can be another one */
+  /** @param own the type of the selection; `type` can be another one in a fragment */
   #add(
     own: GraphQLNamedType,
     type: GraphQLNamedType,
@@ -71,7 +71,7 @@ export class SelectedFields {
     const definition = type.getFields()[node.name.value];
     if (!definition) return;
     const answered = (node.alias ?? node.name).value;
-    // PERF: documents have thousands of fields, most of them of the type of the selection.
+    // // PERF: documents have thousands of fields, most of them of the type of the selection.
     const key = type === own ? answered : `${type.name}.${answered}`;
     const known = found.get(key);
     if (!known) {

@@ -262,9 +262,13 @@ function combinators(build: GraphileBuild.Build, codec: PgCodec, members: Filter
   const filterType = () => build.getInputTypeByName(filterTypeName(build, codec));
   const all = (name: string, filter: Record<string, unknown>, alias: SQL, within: Within): SQL => {
     if (filter.includeDeleted != null)
-      throw new CodedError("BAD_USER_INPUT", "Give includeDeleted in the outermost filter.", {
-        field: name,
-      });
+      throw new CodedError(
+        "BAD_USER_INPUT",
+        "includeDeleted is only allowed at the top level of the filter.",
+        {
+          field: name,
+        },
+      );
     const parts = conditions(members, filter, alias, within);
     return parts.length === 0 ? sql`true` : sql`(${sql.join(parts, " and ")})`;
   };

@@ -72,12 +72,12 @@ export interface Subscription {
 const LOOK_MS = 500;
 
 const noPart = () =>
-  new CodedError("FORBIDDEN", "You have no part in this organization any more, so the stream has ended.");
+  new CodedError("FORBIDDEN", "You no longer have access to this organization, so the stream has ended.");
 const unreachable = (error: unknown): never => {
   throw fromSqlError(new DatabaseConnectionError("08001", error), new Map(), { signedIn: true });
 };
 const stopping = () =>
-  new CodedError("UNAVAILABLE", "The service is stopping; connect again.", { retryAfterSeconds: 1 });
+  new CodedError("UNAVAILABLE", "The service is shutting down; connect again.", { retryAfterSeconds: 1 });
 
 export const createHub = (options: HubOptions): Hub => new LiveHub(options);
 
@@ -115,7 +115,7 @@ class LiveHub implements Hub {
     if (!beginning)
       throw new CodedError(
         "NOT_FOUND",
-        "There is no such organization, or you have no part in it that this token gives.",
+        "There is no such organization, or this token does not give access to it.",
         { field: "organizationId" },
       );
     return beginning;

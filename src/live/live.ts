@@ -63,7 +63,7 @@ export function createLive({ authenticator, pool, limits, ...options }: LiveOpti
         stream.end(
           new CodedError(
             "LIMIT_EXCEEDED",
-            "The stream was not read fast enough; connect again, and it goes on behind the last event that was read.",
+            "The stream was read too slowly; connect again to continue after the last event that was read.",
           ),
         );
   };
@@ -106,7 +106,7 @@ export function createLive({ authenticator, pool, limits, ...options }: LiveOpti
       if (!row)
         throw new CodedError(
           "UNAUTHENTICATED",
-          "The ticket is unknown, was used, or has expired; ask for another one.",
+          "The ticket is unknown, used or expired; request another one.",
         );
       const facts = { userId: row.user_id, sessionId: row.session_id, tokenSha256: row.token_sha256 };
       const expiresAt = row.token_expires_at ? row.token_expires_at.getTime() / 1000 : undefined;

@@ -61,7 +61,7 @@ export function subscriptions(
         after = sequenceOf(topic.afterSequence ?? undefined, head, "afterSequence");
       } else {
         if (topic.ids.length > MOST_IDS)
-          throw new CodedError("LIMIT_EXCEEDED", `Subscribe to at most ${MOST_IDS} records.`, {
+          throw new CodedError("LIMIT_EXCEEDED", `At most ${MOST_IDS} records can be subscribed to.`, {
             field: "ids",
             limit: MOST_IDS,
           });

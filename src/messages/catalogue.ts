@@ -1,12 +1,12 @@
 /**
- * The one place of what the service says, in each language: src/messages/catalogue/<language>.json. `errors` are sentences for
- * callers, `terms` the words that are put into them, `mails` the parts of mails, of the pages
- * behind their links, of text messages and of certificates. A key stays when its sentence is written anew.
+ * The texts of the service in each language: src/messages/catalogue/<language>.json. `errors` are messages for clients, `terms` the words
+ * that are inserted into them, `mails` the parts of mails, of the pages behind their links, of text messages and of certificates. A key
+ * does not change when its sentence is reworded.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** English comes first: it is what functions, constraints and the code themselves say. */
+/** English comes first: functions, constraints and the code use it. */
 export const languages = ["en", "fr", "de", "es"] as const;
 
 export type Language = (typeof languages)[number];
@@ -22,7 +22,7 @@ export const catalogues = Object.fromEntries(
   languages.map((language) => [language, read(language)]),
 ) as Record<Language, Catalogue>;
 
-/** Puts values in the places of a text that name them: `{0}`, `{name}`. */
+/** Fills the placeholders of a text: `{0}`, `{name}`. */
 export function filled(text: string, values: Readonly<Record<string, string>> | readonly string[]): string {
   return text.replace(
     /\{(\w+)\}/g,
@@ -30,5 +30,5 @@ export function filled(text: string, values: Readonly<Record<string, string>> | 
   );
 }
 
-/** The places of a text, each once, in alphabetical order. */
+/** The placeholders of a text, each once, in alphabetical order. */
 export const placesOf = (text: string): string[] => [...new Set(text.match(/\{\w+\}/g))].toSorted();

@@ -1,15 +1,15 @@
 import { languages, type Language } from "./catalogue.ts";
 
-/** The language of a tag such as `fr-CA`, where there is a catalogue of it. */
+/** The language of a tag such as `fr-CA`, if there is a catalogue for it. */
 export function languageOf(tag: string | null | undefined): Language | undefined {
   const primary = tag?.trim().split("-")[0]?.toLowerCase();
   return languages.find((language) => language === primary);
 }
 
-/** Longer headers are not read: no browser sends them. */
+/** Longer headers are ignored: no browser sends them. */
 const longest = 500;
 
-/** The language that a header `Accept-Language` likes best among those that have a catalogue. */
+/** The preferred language of an `Accept-Language` header among those that have a catalogue. */
 export function acceptedLanguage(header: string | undefined): Language | undefined {
   if (header === undefined || header.length > longest) return undefined;
   const ranges = header.split(",").map((range, place) => {

@@ -1,23 +1,23 @@
 import type { Language } from "./catalogue.ts";
 import { tell } from "./recognize.ts";
 
-/** An error on its way out. */
+/** An error of a response. */
 interface Outgoing {
   message: string;
   readonly path?: readonly (string | number)[] | undefined;
   extensions?: Record<string, unknown>;
 }
 
-/** One bad field of an input. */
+/** An invalid field of an input. */
 export interface BadField {
-  /** Its path in the input, such as `agent.email`, as `field` has it. */
+  /** Its path in the input, such as `agent.email`, like `field`. */
   path: string;
   key?: string;
   parameters?: string[];
   message: string;
 }
 
-/** A message with what a client translates it by. */
+/** A message with its key and parameters, for clients that translate it themselves. */
 function told(message: string, language: Language): Omit<BadField, "path"> {
   const { key, parameters, message: said } = tell(message, language);
   return {
@@ -28,8 +28,8 @@ function told(message: string, language: Language): Omit<BadField, "path"> {
 }
 
 /**
- * Says the errors of an answer in a language and gives each its `key` and `parameters`. `fields` are all bad fields that are known, the
- * one of the error first: those that the database found, or those of all variables that could not be read.
+ * Localizes the errors of an answer and adds `key` and `parameters` to each. `fields` lists all known invalid fields, the one of the error
+ * first: those that the database found, or those of all variables that could not be coerced.
  */
 export function localizeErrors(errors: Outgoing[], language: Language): void {
   for (const error of errors) {
@@ -47,7 +47,7 @@ export function localizeErrors(errors: Outgoing[], language: Language): void {
     if (fields.length > 0)
       extensions.fields = fields.map(({ path, message: text }) => ({ path, ...told(text, language) }));
   }
-  // What is refused before anything runs is refused as one: its first error tells all of it.
+  // // A request that is refused before execution has one error: the first one lists everything.
   const [first, ...others] = errors;
   const ofRequest = others.filter(({ path }) => path === undefined);
   if (first?.extensions?.fields && first.path === undefined && ofRequest.length > 0)

@@ -1,28 +1,28 @@
 /**
- * Finds the key of a sentence and what was put into it. Functions, constraints and the code say their sentences in English; which
- * sentence of the catalogue one is, is known by its words.
+ * Finds the key of a message and its parameters. Functions, constraints and the code produce messages in English; the catalogue entry is
+ * identified by the text.
  */
 import { catalogues, filled, type Language } from "./catalogue.ts";
 
-/** A sentence for a caller. */
+/** A localized message. */
 export interface Told {
-  /** Stays when the sentence is written anew; what a client translates by. */
+  /** Does not change when the message is reworded; clients translate by it. */
   key: string | undefined;
-  /** What stands in the places {0}, {1} … of the sentence. */
+  /** The values of the placeholders {0}, {1} … */
   parameters: string[];
-  /** In the language that was asked for. */
+  /** In the requested language. */
   message: string;
 }
 
 interface Template {
   key: string;
-  /** What stands between the places. */
+  /** The text between the placeholders. */
   parts: string[];
 }
 
 interface Known {
   exact: ReadonlyMap<string, string>;
-  /** The one that says most comes first. */
+  /** Longest text first. */
   templates: readonly Template[];
 }
 
@@ -42,7 +42,7 @@ function known(section: "errors" | "mails"): Known {
 const sections = { errors: known("errors"), mails: known("mails") };
 const terms = new Map(Object.entries(catalogues.en.terms).map(([key, text]) => [text, key]));
 
-/** What stands in the places of a template, where the text is one of it. Takes time in proportion to the text. */
+/** The values of the placeholders, if the text matches the template. Takes time linear in the text. */
 function valuesIn(text: string, { parts }: Template): string[] | undefined {
   const first = parts[0]!;
   const last = parts.at(-1)!;
@@ -60,12 +60,12 @@ function valuesIn(text: string, { parts }: Template): string[] | undefined {
   return [...values, text.slice(at, end)];
 }
 
-/** Sentences within sentences: why a value is refused, in what says where it stands. */
+/** Maximum depth of messages within messages: why a value is refused, inside where it is. */
 const deepest = 2;
 
 /**
- * A sentence in a language, with its key and parameters. What no catalogue has stays English, without a key.
- * @param english as a function, a constraint, a mail or the code says it
+ * A message in a language, with its key and parameters. A message that is not in the catalogue remains English, without a key.
+ * @param english as produced by a function, a constraint, a mail or the code
  */
 export function tell(
   english: string,

@@ -1,19 +1,19 @@
 /**
- * The sentences for callers where they are written: in the functions of the database, beside its constraints, among its declared
- * rows, and in the code. Each comes with `{}` for what is put into it.
+ * Collects the messages from where they are written: in functions of the database, comments of constraints, declared rows, and the code.
+ * Each has `{}` for a value that is inserted.
  */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ClientBase } from "pg";
 
 export interface SourceMessage {
-  /** The sentence in English, `{}` for each value that is put into it, in their order. */
+  /** The message in English, with `{}` for each inserted value, in order. */
   text: string;
-  /** Where it stands: a function, a constraint, a file. */
+  /** Its source: a function, a constraint or a file. */
   place: string;
 }
 
-/** From behind an opening parenthesis: the arguments up to its end, divided at the commas of this level. */
+/** The arguments after an opening parenthesis up to the closing one, split at the commas of this level. */
 function argumentsAt(text: string, begin: number): string[] {
   const found: string[] = [];
   let from = begin;
@@ -33,7 +33,7 @@ function argumentsAt(text: string, begin: number): string[] {
   return found;
 }
 
-/** Behind the end of the literal that begins at `at`; a doubled or escaped quote does not end it. */
+/** The end of the literal that begins at `at`; doubled or escaped quotes do not end it. */
 function endOfLiteral(text: string, at: number): number {
   const quote = text[at]!;
   for (let end = at + 1; end < text.length; end++) {
@@ -47,7 +47,7 @@ function endOfLiteral(text: string, at: number): number {
   return text.length;
 }
 
-/** The place of the brace that ends an expression in a template literal; literals in it are passed over. */
+/** The position of the brace that ends an expression in a template literal; nested literals are skipped. */
 function endOfNested(text: string, begin: number): number {
   let depth = 0;
   for (let at = begin; at < text.length; at++) {
@@ -58,11 +58,11 @@ function endOfNested(text: string, begin: number): number {
   return text.length;
 }
 
-/** What ends in a blank is a part that is joined to another. */
+/** A text that ends with a blank is part of a concatenation. */
 const isSentence = (text: string) =>
   /^(?:[A-Z"]|\{\})[^]*\S$/.test(text) && /[a-z] [a-z{]|\{\} [a-z]/.test(text);
 
-/** The sentences among the literals of an expression in SQL; literals that follow each other are one. */
+/** The sentences among the literals of a SQL expression; consecutive literals are joined. */
 function sqlSentences(expression: string): string[] {
   const literals = expression.matchAll(/'(?:[^']|'')*'(?:\s+'(?:[^']|'')*')*/g);
   return [...literals]
@@ -72,21 +72,21 @@ function sqlSentences(expression: string): string[] {
     .filter(isSentence);
 }
 
-/** What app_hidden.fail is called with, anywhere in the source of a function. */
+/** The messages of app_hidden.fail calls in the source of a function. */
 function failuresOf(source: string): string[] {
   return [...source.matchAll(/\bfail\(/g)].flatMap(({ index }) =>
     sqlSentences(argumentsAt(source, index + "fail(".length)[1] ?? ""),
   );
 }
 
-/** All sentences in the source of a function, but for those of its comments. */
+/** All sentences in the source of a function, without those of its comments. */
 const sentencesOf = (source: string): string[] =>
   sqlSentences(source.replace(/--[^\n]*$/gm, "")).filter((text) => text.endsWith("."));
 
-/** Functions whose sentences stand in the answer beside its data: why a row is refused, or a record stays as it is. */
+/** Functions whose sentences are part of the data of an answer: why a row is refused, or a record remains unchanged. */
 const telling = ["import_errors", "cancellation_effect", "lead_row_result", "input_message"];
 
-/** Sentences of the database: of functions that refuse, of those that tell of rows, of constraints, of what a state requires. */
+/** Messages of the database: of functions that refuse or report rows, of constraints, and of the requirements of states. */
 export async function databaseMessages(client: ClientBase): Promise<SourceMessage[]> {
   const tellers = await client.query<{ place: string; source: string }>(
     `select p.oid::regprocedure::text as place, p.prosrc as source from pg_proc p
@@ -144,24 +144,24 @@ function withPlaceholders(template: string): string {
   return text;
 }
 
-/** Calls that make an error for the caller, by the name of what is called. */
+/** Calls that create an error for the client, by the name of the called function. */
 const refusing =
   /\b(?:CodedError|AddressRefused|AddressUnknown|ConnectionFailed|badInput|badPassword|refusal|refuse|say|storeFailed)\(/g;
 
-/** Folders whose refusals no caller of the API reads. */
+/** Folders whose errors do not reach clients of the API. */
 const inside = /^(?:checks|cli|compute|dev|demo|docs|drafts|messages|providers|workflows)\//;
 
-/** Sentences of the code: of what is thrown for the caller. */
+/** Messages in the code that are thrown for clients. */
 export const codeMessages = (): SourceMessage[] =>
   messagesOf(
     globSync("**/*.ts", { cwd: sources }).filter((file) => !inside.test(file)),
     refusing,
   );
 
-/** Calls that say a sentence on a page, or on the paper of a certificate. */
+/** Calls that put a text on a page or a certificate. */
 const showing = /\b(?:text|told|paragraph|button|link|heading)\(/g;
 
-/** Sentences of pages behind links of mails, and of certificates. */
+/** Texts of pages behind links in mails, and of certificates. */
 export const pageMessages = (): SourceMessage[] =>
   messagesOf([...globSync("http/*.ts", { cwd: sources }), "pdf/certificatePages.ts"], showing);
 

@@ -1,15 +1,15 @@
-/** What background work of this process counts: jobs, deliveries of webhooks, mails. */
+/** Metrics of the background work of this process: jobs, webhook deliveries, mails. */
 import { type Job, type WorkerEvents } from "graphile-worker";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { MailRefused, type MailProvider } from "../providers/mail/index.ts";
 
-/** Seconds, up to what an export may take. */
+/** Seconds, up to the duration of an export. */
 const buckets = [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10, 30, 120, 600];
 
 export interface JobMetrics {
   /** Counts what a job runner does. */
   listen(events: WorkerEvents): void;
-  /** An attempt at a delivery is over; `status` is that of the answer, undefined where there was none. */
+  /** A delivery attempt has ended; `status` is that of the response, undefined if there was none. */
   delivered(status: number | undefined, seconds: number): void;
   /** The provider, whose mails are counted. */
   countMails(provider: MailProvider): MailProvider;

@@ -1,22 +1,22 @@
-/** Names of operations as labels of metrics: callers choose them, so that there have to be few. */
+/** Operation names as metric labels: clients choose them, so their number is limited. */
 
-/** Names of registered documents that become labels, and of other documents. */
+/** Maximum number of labels for registered documents, and for other documents. */
 const MOST_REGISTERED = 200;
 const MOST_OTHERS = 100;
 
 /** An operation that was answered. */
 export interface AnsweredOperation {
-  /** Undefined where its document gives it none. */
+  /** Undefined if its document has no name for it. */
   readonly name: string | undefined;
-  /** Whether its document is a registered one. */
+  /** Whether its document is registered. */
   readonly isRegistered: boolean;
   /** Whether a signed-in viewer sent it, and it had no errors. */
   readonly isTrusted: boolean;
 }
 
 /**
- * Gives an operation its label: its name where that belongs to a registered document, or is one of the first that signed-in viewers
- * sent without an error; "anonymous" without a name, "other" for the rest. Strangers and mistakes take no place.
+ * Assigns a label to an operation: its name if it belongs to a registered document, or is one of the first that signed-in viewers sent
+ * without an error; "anonymous" without a name, "other" for the rest. Visitors and failed operations create no labels.
  */
 export function operationLabels(): (operation: AnsweredOperation) => string {
   const registered = new Set<string>();

@@ -2,13 +2,12 @@ import { makePool } from "../database/pool.ts";
 import type { Logger } from "../base/log.ts";
 import type { WorkNumber } from "./workGauges.ts";
 
-/** Milliseconds after which a question that has become a load is cancelled. */
+/** Milliseconds after which a slow query is cancelled. */
 const STATEMENT_MS = 2_000;
 
 /**
- * Asks the database for the numbers of the work that waits, on a connection of its own: a scrape waits for no request, and no request for
- * a scrape.
- * @param connectionString that of the API, which every process knows.
+ * Reads the numbers of pending work on a separate connection, so that scrapes and requests do not wait for each other.
+ * @param connectionString that of the API, which every process has.
  */
 export function readWork(
   connectionString: string,

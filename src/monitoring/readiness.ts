@@ -1,14 +1,14 @@
-/** Answers whether one part works; throwing counts as no. */
+/** Checks whether one part works; throwing means it does not. */
 export type Check = () => boolean | Promise<boolean>;
 
 export interface Report {
   ready: boolean;
   checks: Record<string, boolean>;
-  /** What an operator has to look at although the process does its work; absent where there is nothing. */
+  /** A warning for the operator although the process is ready; absent if there is none. */
   warnings?: string[];
 }
 
-/** Whether the process can do its work: each part adds its own check, and a shutdown turns all of it off. */
+/** Whether the process is ready: each part adds a check, and a shutdown makes all of it unready. */
 export class Readiness {
   #checks = new Map<string, Check>();
   #warnings = new Map<string, () => boolean>();
@@ -19,19 +19,19 @@ export class Readiness {
     this.#checks.set(name, check);
   }
 
-  /** Adds what is told beside the checks while it is so, and makes nothing unready. */
+  /** Adds a warning that is reported with the checks and does not make the process unready. */
   warn(name: string, isSo: () => boolean): void {
     this.#warnings.set(name, isSo);
   }
 
-  /** From now on not ready, so that load balancers send nobody here any more. */
+  /** Not ready from now on, so that load balancers send no more requests. */
   stop(): void {
     this.#stopping = true;
   }
 
   /**
-   * Those who ask while it is looked get the same answer: the database is asked once, by however many.
-   * @param withinMs after which a check that has not answered counts as failed.
+   * Concurrent calls share one check, so that the database is queried once.
+   * @param withinMs milliseconds after which a pending check counts as failed.
    */
   async report(withinMs = 2000): Promise<Report> {
     this.#looking ??= this.#look(withinMs).finally(() => (this.#looking = undefined));

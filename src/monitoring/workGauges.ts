@@ -1,4 +1,4 @@
-/** Numbers of the work that waits in all processes together, as app_private.work_numbers gives them. */
+/** Gauges of pending work in all processes together, from app_private.work_numbers. */
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Logger } from "../base/log.ts";
 
@@ -9,7 +9,7 @@ export interface WorkNumber {
   readonly value: number | null;
 }
 
-/** By the name of the function's row: what it says, and what its label is called. */
+/** By the name in the function's row: the description, and the name of the label. */
 const gauges: Readonly<Record<string, { help: string; label?: string }>> = {
   jobs_due: { help: "Jobs whose time has come and that nobody runs yet, by task", label: "task" },
   jobs_scheduled: { help: "Jobs whose time has not come yet, retries included, by task", label: "task" },
@@ -41,23 +41,23 @@ const gauges: Readonly<Record<string, { help: string; label?: string }>> = {
   database_connections: { help: "Connections of all clients of the server" },
   database_connections_limit: { help: "Connections that the server takes at most" },
 };
-/** The same for what the server itself counts up. */
+/** The same for counters of the database server. */
 const counters: Readonly<Record<string, string>> = {
   archived_segments: "Segments of the log that were archived",
   archive_failures: "Failed attempts to archive a segment of the log",
 };
 
-/** Milliseconds for which numbers are told again without asking for them. */
+/** Milliseconds for which numbers are cached. */
 const FRESH_MS = 5_000;
-/** Milliseconds that a scrape waits for them; the next one finds what came later. */
+/** Milliseconds that a scrape waits for them; later numbers appear in the next scrape. */
 const WAIT_MS = 2_500;
-/** Milliseconds after which numbers that could not be renewed are not told any more. */
+/** Milliseconds after which numbers that could not be updated are no longer reported. */
 const STALE_MS = 60_000;
 
 /**
  * Registers the gauges.
- * @param read asks the database.
- * @returns what renews them before a scrape; it never throws.
+ * @param read queries the database.
+ * @returns a function that updates them before a scrape; it never throws.
  */
 export function workGauges(
   registers: Registry[],
@@ -91,7 +91,7 @@ export function workGauges(
     help: "When the numbers of waiting work were read last",
     registers,
   });
-  // A gauge without a label is 0 from its beginning, which nobody has found out.
+  // // A gauge without a label starts at 0, which would be wrong before the first query.
   const clear = () => {
     for (const [name, gauge] of byName) {
       gauge.reset();

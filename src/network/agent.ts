@@ -1,6 +1,6 @@
 /**
- * Connections to addresses that users gave, kept for the next request. Each belongs to the addresses that were checked when it was made:
- * a request whose name leads elsewhere by now gets another connection, and none at all where that is not allowed any more.
+ * Keep-alive connections to user-provided addresses. Each is bound to the addresses that were checked when it was opened: a request whose
+ * name now resolves differently gets another connection, or none if the new addresses are not allowed.
  */
 import { Agent, type RequestOptions } from "node:https";
 import type { Duplex } from "node:stream";
@@ -8,19 +8,19 @@ import type { CheckedAddress } from "./publicAddress.ts";
 
 declare module "node:https" {
   interface RequestOptions {
-    /** What the connection may lead to; set by requestPublicly. */
+    /** The checked addresses; set by requestPublicly. */
     checkedAddresses?: readonly CheckedAddress[];
   }
 }
 
-/** Milliseconds that a connection waits for its next request: less than servers usually wait before they close it. */
+/** Idle milliseconds after which a connection is closed: less than servers usually wait. */
 const IDLE_MS = 4_000;
-/** Idle connections that are kept to one receiver. */
+/** Maximum idle connections to one receiver. */
 const IDLE_EACH = 256;
-/** Connections to all receivers beyond which none is kept. */
+/** Maximum connections to all receivers; above it, none is kept alive. */
 const MOST = 512;
 
-/** Keeps connections apart by what was checked for them; to be destroyed when it is not needed any more. */
+/** Keeps connections separate by their checked addresses; must be destroyed after use. */
 export class PublicAgent extends Agent {
   constructor() {
     super({ keepAlive: true, timeout: IDLE_MS, maxFreeSockets: IDLE_EACH });
@@ -31,7 +31,7 @@ export class PublicAgent extends Agent {
     return `${super.getName(options)}:${addresses.join(",")}`;
   }
 
-  // NOTE: It answers whether the connection is kept, which its type does not say.
+  // // NOTE: It returns whether the connection is kept, which its type does not declare.
   override keepSocketAlive(socket: Duplex): boolean {
     const { totalSocketCount } = this as unknown as { totalSocketCount: number };
     return totalSocketCount <= MOST && (super.keepSocketAlive(socket) as unknown as boolean);

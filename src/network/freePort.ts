@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 
 /**
- * Below the ports that systems give to outgoing connections (from 32768 on Linux, 49152 elsewhere): one of those could be given
- * away between the moment when it is found free and the moment when somebody listens on it.
+ * Below the ephemeral ports of operating systems (from 32768 on Linux, 49152 elsewhere), one of which could be assigned between the check
+ * and the listen call.
  */
 const LOWEST = 10_000;
 const HIGHEST = 32_767;
 const ATTEMPTS = 100;
 
-/** @returns a port that was free on that address a moment ago, and that no outgoing connection gets. */
+/** @returns a port that was free on that address a moment ago, and that is not used for outgoing connections. */
 export async function freePort(host = "127.0.0.1"): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
     const port = randomInt(LOWEST, HIGHEST + 1);

@@ -1,7 +1,7 @@
 /**
- * The guard before every address that a user can make the service call. An address is an https URL without credentials on
- * port 443 or 8443; its name is resolved, and unless each of the answers is public, it is refused. The connection then goes to
- * exactly these answers: a name that resolves differently a moment later leads nowhere else.
+ * The SSRF guard before every user-provided URL that the service calls. It must be an https URL without credentials on port 443 or 8443;
+ * its name is resolved, and refused unless all addresses are public. The connection then goes to exactly these addresses, so that DNS
+ * rebinding has no effect.
  */
 import { Resolver } from "node:dns/promises";
 import { BlockList, isIP, isIPv4 } from "node:net";
@@ -12,31 +12,31 @@ export interface CheckedAddress {
   family: 4 | 6;
 }
 
-/** Where to connect to. */
+/** The target of the connection. */
 export interface Destination {
   url: URL;
-  /** At least one; all of them are as public as the policy wants. */
+  /** At least one; all of them comply with the policy. */
   addresses: CheckedAddress[];
   isLoopback: boolean;
 }
 
-/** What is allowed beside public addresses. */
+/** What is allowed besides public addresses. */
 export interface AddressPolicy {
   /** This machine, on any port: for development. */
   loopback: boolean;
-  /** Which name servers are asked, as 127.0.0.1:53; those of the system where omitted. */
+  /** The name servers, such as 127.0.0.1:53; those of the system by default. */
   nameServers?: string[];
 }
 
-/** An address that is refused; its message is a sentence for the caller. */
+/** A refused address; its message is a sentence for the client. */
 export class AddressRefused extends Error {}
 
-/** A name that could not be resolved now; a later try may find it. */
+/** A name that could not be resolved now; a retry may succeed. */
 export class AddressUnknown extends Error {}
 
 const ports = ["", "443", "8443"];
 
-/** IANA's registry of special-purpose addresses; what a network may use for itself is not public. */
+/** IANA's registry of special-purpose addresses; addresses for private use are not public. */
 const special4 = blockList("ipv4", [
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -55,10 +55,10 @@ const special4 = blockList("ipv4", [
   "198.51.100.0/24",
   "203.0.113.0/24",
   "224.0.0.0/3",
-  // The metadata service of a large cloud, though of a public range.
+  // // The metadata service of a large cloud, although in a public range.
   "168.63.129.16/32",
 ]);
-/** All of 2000::/3 is public but these; outside of it nothing is: mapped, NAT64, unique local, link-local, multicast. */
+/** All of 2000::/3 is public except for these; nothing outside of it is: mapped, NAT64, unique local, link-local, multicast. */
 const global6 = blockList("ipv6", ["2000::/3"]);
 const special6 = blockList("ipv6", [
   "2001::/23",
@@ -78,7 +78,7 @@ function blockList(family: "ipv4" | "ipv6", networks: string[]): BlockList {
   return list;
 }
 
-/** Whether an IP address is one that anybody can reach, and no special one. */
+/** Whether an IP address is publicly routable and not special. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !special4.check(address, "ipv4");
   return isIP(address) === 6 && global6.check(address, "ipv6") && !special6.check(address, "ipv6");
@@ -90,15 +90,15 @@ const isLoopback = (address: string): boolean =>
 const localName = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/;
 
 /**
- * Parses and resolves an address.
+ * Parses and resolves a URL.
  * @throws AddressRefused, AddressUnknown
  */
 export async function resolvePublicAddress(text: string, policy: AddressPolicy): Promise<Destination> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== "https:") throw new AddressRefused("Give an address that starts with https://.");
+  if (url?.protocol !== "https:") throw new AddressRefused("The URL must start with https://.");
   if (url.username || url.password)
     throw new AddressRefused("The URL must not contain a user name or password.");
-  // The parser has made 127.1, 0x7f000001 and 2130706433 the same already.
+  // // The parser has already normalized 127.1, 0x7f000001 and 2130706433.
   const { addresses, isLoopback: loopback } = await resolvePublicHost(
     url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, ""),
     policy,
@@ -109,7 +109,7 @@ export async function resolvePublicAddress(text: string, policy: AddressPolicy):
 }
 
 /**
- * Resolves the name of a host that is called otherwise than by an https address, such as a mail server.
+ * Resolves the name of a host that is not called by an https URL, such as a mail server.
  * @throws AddressRefused, AddressUnknown
  */
 export async function resolvePublicHost(
@@ -129,7 +129,7 @@ async function resolveHost(host: string, policy: AddressPolicy): Promise<Checked
   if (localName.test(host) && !(policy.loopback && host === "localhost"))
     throw new AddressRefused("This host is not on a public network.");
   if (policy.loopback && host === "localhost") return [{ address: "127.0.0.1", family: 4 }];
-  // NOTE: Not `lookup`, which occupies one of the process's few threads for as long as a slow name server likes.
+  // // NOTE: Not `lookup`, which blocks one of the few threads of the process for as long as a slow name server takes.
   const resolver = new Resolver({ timeout: 2000, tries: 2 });
   if (policy.nameServers) resolver.setServers(policy.nameServers);
   const [found4, found6] = await Promise.all([

@@ -1,4 +1,4 @@
-/** One POST to an address that a user gave: to what was checked, without redirects, for a limited time and answer. */
+/** One POST to a user-provided URL: to the checked addresses, without redirects, with limits on time and response size. */
 import { performance } from "node:perf_hooks";
 import type { PublicAgent } from "./agent.ts";
 import type { AddressPolicy } from "./publicAddress.ts";
@@ -8,12 +8,12 @@ export interface PostAnswer {
   status: number;
   /** The first part of the body. */
   text: string;
-  /** Seconds that the receiver asks to wait, by the header Retry-After. */
+  /** Seconds of the header Retry-After. */
   retryAfter: number | undefined;
 }
 
 export interface PostResult {
-  /** Undefined where there was no complete one. */
+  /** Undefined if there was no complete response. */
   answer: PostAnswer | undefined;
   /** Why there was none, in a sentence. */
   failure: string | undefined;
@@ -24,15 +24,15 @@ export interface PostOptions extends AddressPolicy {
   headers: Record<string, string>;
   body: string;
   timeoutMs: number;
-  /** Bytes of the answer that are read at most; the rest is cut off. */
+  /** Maximum bytes of the response that are read; the rest is discarded. */
   answerLimit: number;
-  /** Characters of it that are given back at most; 2,000 where omitted. */
+  /** Maximum characters of it that are returned; default: 2,000. */
   textLimit?: number;
-  /** Whose connections are used again; a connection of its own where omitted. */
+  /** The agent whose connections are reused; by default, a separate connection is opened. */
   agent?: PublicAgent;
 }
 
-/** Never throws: whatever goes wrong on the way is the result. */
+/** Never throws: failures are part of the result. */
 export async function postPublicly(url: string, options: PostOptions): Promise<PostResult> {
   const start = performance.now();
   const signal = AbortSignal.timeout(options.timeoutMs);
@@ -59,7 +59,7 @@ async function send(address: string, options: PostOptions, signal: AbortSignal):
   return { status, text: firstPart(body, options.textLimit ?? 2000), retryAfter };
 }
 
-/** Text as PostgreSQL takes it. */
+/** Text that PostgreSQL accepts. */
 function firstPart(bytes: Buffer, length: number): string {
   return new TextDecoder()
     .decode(bytes.subarray(0, 2 * length))

@@ -1,4 +1,4 @@
-/** One request to an address that a user gave: to what was checked, without redirects, for a limited time and answer. */
+/** One request to a user-provided URL: to the checked addresses, without redirects, with limits on time and response size. */
 import { request } from "node:https";
 import { inSpan, traceparent } from "../tracing/spans.ts";
 import { workContext } from "../base/workContext.ts";
@@ -7,11 +7,11 @@ import { resolvePublicAddress, type AddressPolicy, type Destination } from "./pu
 
 export interface Received {
   status: number;
-  /** As much of the body as was asked for. */
+  /** As much of the body as was requested. */
   body: Buffer;
-  /** Whether there was more of it. */
+  /** Whether the body was longer. */
   isCut: boolean;
-  /** Seconds that the receiver asks to wait, by the header Retry-After. */
+  /** Seconds of the header Retry-After. */
   retryAfter: number | undefined;
 }
 
@@ -19,24 +19,24 @@ export interface RequestOptions extends AddressPolicy {
   method: "GET" | "POST" | "PUT";
   headers: Record<string, string>;
   body?: string | Buffer;
-  /** Until the answer is complete. */
+  /** Timeout for the complete response. */
   signal: AbortSignal;
-  /** Bytes of the answer that are read at most; the rest is cut off. */
+  /** Maximum bytes of the response that are read; the rest is discarded. */
   answerLimit: number;
-  /** Whose connections are used again; a connection of its own where omitted. */
+  /** The agent whose connections are reused; by default, a separate connection is opened. */
   agent?: PublicAgent;
 }
 
-/** For whom it is sent: the id of the request that has led to it, and the trace that is recorded. */
+/** The id of the request that caused it, and the trace, if recorded. */
 function contextHeaders(): Record<string, string> {
   const { requestId } = workContext.getStore() ?? {};
   const parent = traceparent();
   return { ...(requestId && { "x-request-id": requestId }), ...(parent && { traceparent: parent }) };
 }
 
-/** @throws AddressRefused, AddressUnknown, or what broke the connection; the reason of the signal */
+/** @throws AddressRefused, AddressUnknown, the connection error, or the reason of the signal */
 export function requestPublicly(address: string, options: RequestOptions): Promise<Received> {
-  // Not the address: it may have secrets in it.
+  // // Not the URL: it may contain secrets.
   const attributes = { "http.request.method": options.method };
   return inSpan({ name: options.method, kind: "client", attributes }, () => send(address, options));
 }
@@ -46,13 +46,13 @@ async function send(address: string, options: RequestOptions): Promise<Received>
   try {
     return await requestOnce(destination, options);
   } catch (error) {
-    // The receiver closed the kept connection in the moment in which it was used: that says nothing about the receiver.
+    // // The receiver closed the idle connection while it was being reused, which is not a failure of the receiver.
     if (!(error instanceof StaleConnection)) throw error;
     return await requestOnce(destination, { ...options, agent: undefined });
   }
 }
 
-/** A connection that was kept turned out to be closed before anything was answered. */
+/** A reused connection was closed before a response began. */
 class StaleConnection extends Error {}
 
 function requestOnce(
@@ -82,7 +82,7 @@ function requestOnce(
         checkedAddresses: addresses,
         signal,
         rejectUnauthorized: !isLoopback,
-        // The name is not asked for again: the connection goes to what was checked.
+        // // No second resolution: the connection goes to the checked addresses.
         lookup: (_host, { all }, found) => {
           if (all) found(null, addresses);
           else found(null, addresses[0]!.address, addresses[0]!.family);
@@ -98,7 +98,7 @@ function requestOnce(
             isCut,
             retryAfter: secondsOf(response.headers["retry-after"]),
           });
-          // One that is answered in full goes back to its agent by itself.
+          // // After a complete response, the socket returns to its agent.
           if (isCut || !agent) outgoing.destroy();
         };
         response.on("data", (part: Buffer) => {
@@ -124,7 +124,7 @@ function rejectOn(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** What a header Retry-After says, in seconds: seconds or a date, as HTTP allows. */
+/** Seconds of a header Retry-After, which is a number of seconds or a date. */
 export function secondsOf(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d{1,9}$/.test(header)) return Number(header);

@@ -1,8 +1,8 @@
-/** What a notification says of one thing: the templates of app_private.notification_rules over the record. */
+/** The text of one notification: the templates of app_private.notification_rules over the record. */
 import { Liquid } from "liquidjs";
 import { money, when } from "../messages/values.ts";
 
-/** As app_private.close_notification_mail gives it. */
+/** Returned by app_private.close_notification_mail. */
 export interface Item {
   line: string;
   details: string | null;
@@ -16,7 +16,7 @@ export interface Item {
   subjectId: string;
 }
 
-// Plain text: whatever it stands in afterwards is escaped there.
+// // Plain text, which is escaped where it is inserted.
 const engine = new Liquid({ cache: true, strictFilters: true, ownPropertyOnly: true, renderLimit: 1000 });
 engine.registerFilter("words", (value: unknown) =>
   String(value ?? "")
@@ -31,7 +31,7 @@ engine.registerFilter("money", (value: unknown, currency: unknown) =>
   money(String(value), String(currency ?? "USD")),
 );
 
-/** What these are about is found with their lead or buyer. */
+/** Records that are found through their lead or buyer. */
 const partsOfPeople = ["contact_message", "lead_note"];
 
 function linkOf({ data, subjectType, subjectId }: Item, webUrl: string): string {
@@ -43,7 +43,7 @@ function linkOf({ data, subjectType, subjectId }: Item, webUrl: string): string 
   return `${webUrl}/#${subjectType}=${subjectId}`;
 }
 
-/** @param webUrl where people use the service, without a trailing slash */
+/** @param webUrl the URL of the web application, without a trailing slash */
 export function renderItem(item: Item, webUrl: string) {
   const fill = (template: string | null): string =>
     template === null ? "" : String(engine.parseAndRenderSync(template, item)).trim();

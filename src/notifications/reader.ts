@@ -1,11 +1,11 @@
 /**
- * Reads the stream of events for notifications. Looking costs one statement, and mails wait for a minute anyway, so it polls
- * now and then rather than being called at each commit. Any number of processes may; the database lets one at a time.
+ * Reads the event stream for notifications. A poll costs one statement, and mails are delayed by a minute anyway, so it polls periodically
+ * instead of being notified of each commit. Any number of processes may run it; the database admits one at a time.
  */
 import { Engine, type EngineConnections } from "../engines/engine.ts";
 
 export interface NotificationReader {
-  /** Looks no more, waits for the look on its way. */
+  /** Stops polling, after the running poll. */
   stop(): Promise<void>;
 }
 
@@ -13,7 +13,7 @@ export interface NotificationReader {
 const batch = 1000;
 const lookEveryMs = 2000;
 
-/** Starts to read, once the database can be reached. */
+/** Starts polling once the database is reachable. */
 export async function startNotificationReader(connections: EngineConnections): Promise<NotificationReader> {
   const engine = new Engine({
     ...connections,

@@ -1,20 +1,20 @@
-/** The links that stop one kind of mails for one reader: good for that alone, without signing in. The database signs them. */
+/** Links that stop one kind of mails for one reader, and authorize nothing else, without signing in. The database signs them. */
 import { hkdfSync } from "node:crypto";
 import type { JobHelpers } from "graphile-worker";
 import type { Pool } from "pg";
 import { DatabaseClient } from "../database/client.ts";
 
-/** The kind of mails that an organization writes to the leads of its workflows and drafts. */
+/** The kind of mails that workflows and drafts of an organization send to leads. */
 export const marketing = "marketing";
 
 export interface Choice {
   /** `marketing`, or a kind of notifications (a column of app_public.notification_settings). */
   kind: string;
-  /** Who gets them: a lead, or a purchase without one; of notifications, a membership. */
+  /** The recipient: a lead, or a purchase without one; for notifications, a membership. */
   readerId: string;
 }
 
-/** The address where a POST stops such mails. */
+/** The URL at which a POST stops such mails. */
 export async function unsubscribeLink(
   { query, serviceUrl }: Pick<JobHelpers, "query" | "serviceUrl">,
   { kind, readerId }: Choice,
@@ -26,7 +26,7 @@ export async function unsubscribeLink(
   return `${serviceUrl}/unsubscribe/${rows[0]!.token}`;
 }
 
-/** @returns undefined for a token that is forged or incomplete */
+/** @returns undefined if a token is forged or incomplete */
 export async function openUnsubscribeLink(
   pool: Pick<Pool, "query">,
   token: string,
@@ -40,8 +40,8 @@ export async function openUnsubscribeLink(
 }
 
 /**
- * Former versions derived the keys of these links from those of login tokens. What they signed lies in mailboxes for years, while
- * login keys come and go: the database keeps those that are there now.
+ * Former versions derived the keys of these links from those of login tokens. The links remain in mailboxes for years, while login keys are
+ * rotated: the database stores the keys that exist now.
  */
 export async function keepFormerLinkKeys(
   ownerUrl: string,

@@ -52,7 +52,7 @@ export function dryRunKind(transforms: readonly string[], hasOwn: boolean): DryR
 const refusal = (): CodedError =>
   new CodedError(
     "BAD_USER_INPUT",
-    "This operation has no dry run: it acts outside of the database before anything is stored.",
+    "This mutation does not support dry runs, because it affects other systems before anything is stored.",
     { field: dryRunField.name, reason: "NO_DRY_RUN" },
   );
 
@@ -110,7 +110,7 @@ export function isDryRun(
   if (dry.includes(true) && dry.includes(false))
     throw new CodedError(
       "BAD_USER_INPUT",
-      "All mutations of a request are dry runs, or none is: give dryRun in each input.",
+      "Either all mutations of a request are dry runs or none: set dryRun in each input.",
       { field: dryRunField.name },
     );
   return dry.includes(true);

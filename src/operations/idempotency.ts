@@ -58,9 +58,13 @@ function keyOf(
     typeof member === "string" ? [member, idempotencyField.name] : [facts.header, "Idempotency-Key"];
   if (key === undefined) return undefined;
   if (KEY.test(key)) return key;
-  throw new CodedError("BAD_USER_INPUT", "An idempotency key has 1 to 255 printable ASCII characters.", {
-    field,
-  });
+  throw new CodedError(
+    "BAD_USER_INPUT",
+    "An idempotency key must have 1 to 255 printable ASCII characters.",
+    {
+      field,
+    },
+  );
 }
 
 /** Key and body of a request with a key; undefined without one. */

@@ -12,13 +12,13 @@ function isLuhn(number: string): boolean {
   return sum % 10 === 0;
 }
 
-/** Whether there is a number in the text that may be that of a card. */
+/** Whether the text may contain a card number. */
 export function hasCardNumber(text: string): boolean {
   return (text.match(digits) ?? []).some((found) => isLuhn(found.replace(/\D/g, "")));
 }
 
 /**
- * Refuses what looks like the number of a card, wherever it was written, before anything is done with it.
+ * Refuses anything that looks like a card number, in any field, before it is processed.
  * @throws CodedError which does not repeat it
  */
 export function refuseCardNumbers(input: Record<string, unknown>): void {
@@ -26,7 +26,7 @@ export function refuseCardNumbers(input: Record<string, unknown>): void {
     if (typeof value === "string" && !field.endsWith("Id") && hasCardNumber(value))
       throw new CodedError(
         "BAD_USER_INPUT",
-        "This looks like the number of a card, which must not be sent here. Give the token that the payment processor's client library makes of it.",
+        "This looks like a card number, which must not be sent here. Send the token that the client library of the payment processor creates.",
         { field },
       );
 }

@@ -1,6 +1,6 @@
 /**
- * What is done at the processor, and written down: money is moved between two transactions, never within one. Everything here may
- * be done again, by whoever finds it undone: the processor is asked under the same key, and the database keeps the newest state.
+ * Calls the payment processor and stores the results: money is moved between two transactions, never within one. All actions are
+ * idempotent: the processor is called with the same key, and the database keeps the latest state.
  */
 import {
   ProcessorRefusal,
@@ -11,21 +11,21 @@ import {
   type RepresentativeFacts,
 } from "../providers/payments/index.ts";
 
-/** A statement outside of any transaction of the caller's. */
+/** A statement outside of any transaction of the caller. */
 export type Query = <Row>(text: string, values: unknown[]) => Promise<{ rows: Row[] }>;
 
 export interface PaymentActions {
-  /** Makes a payment that was begun, and confirms it where it has a card. */
+  /** Creates a payment, and confirms it if it has a card. */
   pay(payment: PaymentFacts): Promise<void>;
-  /** Finds out what became of a payment. */
+  /** Updates the state of a payment. */
   look(payment: Pick<PaymentFacts, "id"> & { processorId: string }): Promise<void>;
-  /** Ends a payment that nobody confirmed; one that was confirmed after all is what it is. */
+  /** Cancels an unconfirmed payment; a confirmed one remains as it is. */
   abandon(payment: PaymentFacts): Promise<void>;
-  /** Makes a refund that was begun, or finds out what became of it. */
+  /** Creates a refund, or updates its state. */
   refund(refund: RefundFacts): Promise<void>;
-  /** Tells the processor of a representative, and opens the account where it is the first. */
+  /** Submits a representative to the processor, and opens the account for the first one. */
   tell(representative: RepresentativeFacts, ip?: string): Promise<void>;
-  /** Finds out how the account of an organization stands. */
+  /** Updates the state of an organization's account. */
   lookAtAccount(account: {
     organizationId: string;
     accountId: string;
@@ -71,7 +71,7 @@ export function paymentActions(processor: PaymentProcessor, query: Query): Payme
   return {
     async pay(payment) {
       if (!payment.open) return;
-      // Its id is written down before it is confirmed, so that nothing that was charged is unknown.
+      // // The id is stored before the confirmation, so that every charge is known.
       const { processorId, ...made } = payment.processorId ? payment : await make(payment);
       if (processorId && made.open && made.confirm && made.status === "REQUIRES_CONFIRMATION")
         await confirm({ ...made, processorId });
@@ -96,7 +96,7 @@ export function paymentActions(processor: PaymentProcessor, query: Query): Payme
       try {
         await noteRefund(refund.id, await processor.refund(refund));
       } catch (error) {
-        // What it refused for good gives the charge its rest back.
+        // // A permanently refused refund is refundable again.
         if (error instanceof ProcessorRefusal && !refund.processorId)
           await noteRefund(refund.id, { failureMessage: error.message });
         throw error;

@@ -1,7 +1,7 @@
 import { CodedError } from "../base/errors.ts";
 import { ProcessorFailure, ProcessorRefusal } from "../providers/payments/index.ts";
 
-/** Members of the API that parameters of the processor stand for. */
+/** Fields of the API that correspond to parameters of the processor. */
 const fields: Record<string, string> = {
   amount: "amount",
   currency: "currency",
@@ -15,8 +15,8 @@ const fieldOf = (param: string | undefined): string | undefined =>
   param === undefined ? undefined : (fields[param] ?? /^(dob|address)\b/.exec(param)?.[1]);
 
 /**
- * What the caller is told of a failure at the processor. One that nobody knows the outcome of says that it is found out.
- * @param subject the member that a refused card was named by
+ * The error for the client after a failure at the processor. If the outcome is unknown, it says how to find out.
+ * @param subject the field that contained a refused card
  */
 export function toCoded(error: unknown, provider: string, subject: string): unknown {
   if (error instanceof ProcessorRefusal) {
@@ -25,7 +25,7 @@ export function toCoded(error: unknown, provider: string, subject: string): unkn
       return new CodedError("BAD_USER_INPUT", error.message, { field, reason: error.code }, { cause: error });
     return new CodedError(
       "PROVIDER_ERROR",
-      `The payment processor refused: ${error.message}`,
+      `The payment processor rejected the request: ${error.message}`,
       { provider, retryable: false, reason: error.code },
       { cause: error },
     );
@@ -34,7 +34,7 @@ export function toCoded(error: unknown, provider: string, subject: string): unkn
     return new CodedError(
       "PROVIDER_ERROR",
       error.retryable
-        ? "The payment processor does not respond. Retry with the same idempotency key, which is safe, or check again in a few minutes."
+        ? "The payment processor does not respond. Retry with the same idempotency key, or check again in a few minutes."
         : "The payment processor does not accept requests from this service at the moment.",
       { provider, retryable: error.retryable },
       { cause: error },

@@ -2,12 +2,12 @@ import type { JobHelpers } from "graphile-worker";
 import { paymentActions, type PaymentActions, type Query } from "./paymentActions.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
-/** The moves for a job, whose statements are those of plat_worker. */
+/** The actions for a job, whose statements run as plat_worker. */
 export function actionsOf({ payments, query }: Pick<JobHelpers, "payments" | "query">): PaymentActions {
   return paymentActions(payments, query as Query);
 }
 
-/** Writes down the present state of what an event is about, whatever the event itself said. */
+/** Stores the current state of the object of an event, whatever the event itself contained. */
 export async function lookAt(helpers: JobHelpers, eventId: string): Promise<void> {
   const { rows } = await helpers.query<{ payment: DatabaseValue; account: DatabaseValue }>(
     "select payment, account from app_private.subject_of_processor_event($1)",

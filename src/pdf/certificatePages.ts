@@ -1,11 +1,11 @@
-/** The certificate of an agreement on paper: what was signed, by whom, when and from where. Runs in a thread; see certificate.ts. */
+/** The certificate of an agreement as PDF: what was signed, by whom, when and from where. Runs in a thread; see writeCertificate.ts. */
 import { buffer } from "node:stream/consumers";
 import { languageOf } from "../messages/language.ts";
 import { tell } from "../messages/recognize.ts";
 import { localeOf } from "../messages/values.ts";
 import { margin, PdfLayout, type Face } from "./layout.ts";
 
-/** What app_private.signing_certificate gives. */
+/** Returned by app_private.signing_certificate. */
 export interface CertificateFacts {
   title: string;
   agreementId: string;
@@ -13,7 +13,7 @@ export interface CertificateFacts {
   organization: string;
   project: string;
   timeZone: string;
-  /** That of the organization, as the certificate is one for all who signed. */
+  /** The language of the organization, because all signers get the same certificate. */
   language: string;
   filename: string;
   filesize: number;
@@ -39,7 +39,7 @@ export interface CertificateFacts {
   }[];
 }
 
-/** The PDF. Times are those of the project, with the offset from UTC. */
+/** Times are in the time zone of the project, with the offset from UTC. */
 export async function certificatePages(facts: CertificateFacts): Promise<Buffer> {
   const language = languageOf(facts.language) ?? "en";
   const told = (english: string): string => tell(english, language, "mails").message;
@@ -90,7 +90,7 @@ export async function certificatePages(facts: CertificateFacts): Promise<Buffer>
         line(told(`Signed ${when(signedAt)}`), 9, "regular", 2, 12);
         line(
           told(
-            sentTo ? `Address: ${email}; proved by a one-time code sent to ${sentTo}` : `Address: ${email}`,
+            sentTo ? `Address: ${email}; verified by a one-time code sent to ${sentTo}` : `Address: ${email}`,
           ),
           9,
           "regular",

@@ -1,9 +1,9 @@
-/** A thread that writes one certificate; started and ended by certificate.ts. */
+/** A thread that writes one certificate; started and terminated by writeCertificate.ts. */
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Certified } from "./writeCertificate.ts";
 
-// Where the system has priorities of threads, answers to requests go first; elsewhere this would hold for the whole process.
+// // If the system supports thread priorities, requests take precedence; elsewhere, this would apply to the whole process.
 if (process.platform === "linux") setPriority(5);
 
 const certified = workerData as Certified;

@@ -1,11 +1,11 @@
-/** The certificate of an erasure on paper: what was removed, what stays and why. Runs in a thread; see certificate.ts. */
+/** The certificate of an erasure as PDF: what was removed, what remains and why. Runs in a thread; see writeCertificate.ts. */
 import { buffer } from "node:stream/consumers";
 import { languageOf } from "../messages/language.ts";
 import { localeOf } from "../messages/values.ts";
 import { margin, PdfLayout, type Face } from "./layout.ts";
 
 interface Part {
-  /** A kind of record by its name in the API, or what else was removed, such as events. */
+  /** A kind of record by its name in the API, or something else that was removed, such as events. */
   record: string;
   count: number;
   fields?: string[];
@@ -14,10 +14,10 @@ interface Part {
   until?: string;
 }
 
-/** What app_private.erasure_certificate gives, and app_private.deletion_certificate. */
+/** Returned by app_private.erasure_certificate and app_private.deletion_certificate. */
 export interface ErasureFacts {
   id: string;
-  /** Of what it is the certificate, where not of the erasure of a person. */
+  /** The subject of the certificate, unless it is the erasure of a person. */
   title?: string;
   organization: string;
   language: string;
@@ -27,12 +27,12 @@ export interface ErasureFacts {
   removed: Part[];
   kept: Part[];
   keptUntil: string | null;
-  /** How many the person was; nothing where an organization was deleted. */
+  /** The number of records of the person; nothing if an organization was deleted. */
   leads?: number;
   buyers?: number;
 }
 
-/** The PDF; in English, since it names fields of the API. Times are those of the organization. */
+/** In English, because it contains names of API fields. Times are in the time zone of the organization. */
 export async function erasurePages(facts: ErasureFacts): Promise<Buffer> {
   const locale = localeOf(languageOf(facts.language) ?? "en");
   const { title = "Certificate of erasure" } = facts;

@@ -1,4 +1,4 @@
-/** Pages and the letters on them: lines of text that fit where they stand, in a font that knows more than Western Europe's. */
+/** Pages and text layout: lines that fit their width, in a font with more than Western European characters. */
 import PdfDocument from "pdfkit";
 import { createRequire } from "node:module";
 import type { Readable } from "node:stream";
@@ -6,20 +6,20 @@ import type { Readable } from "node:stream";
 type Document = InstanceType<typeof PdfDocument>;
 export type Face = "regular" | "bold";
 
-/** Only the letters in use go into a file. */
+/** Only glyphs in use are embedded in the file. */
 const font = (face: string) =>
   createRequire(import.meta.url).resolve(`dejavu-fonts-ttf/ttf/DejaVuSansCondensed${face}.ttf`);
 
 export const margin = 40;
 
-/** What stands for a letter that the font does not have. */
+/** Replaces characters that the font does not have. */
 const unknown = "\ufffd";
 const ellipsis = "…";
 
 const clusters = new Intl.Segmenter("und", { granularity: "grapheme" });
 const rightToLeft = /\S*[\u0590-\u08ff]\S*(?: \S*[\u0590-\u08ff]\S*)+/g;
 
-/** What pdfkit knows of the font in use. */
+/** What pdfkit exposes of the current font. */
 interface Letters {
   unitsPerEm: number;
   hasGlyphForCodePoint(letter: number): boolean;
@@ -28,14 +28,14 @@ interface Letters {
 
 interface OpenFont {
   font: Letters;
-  /** How each word that was written is laid out. */
+  /** Cached layouts of words. */
   layoutCache: Record<string, unknown>;
 }
 
-/** Pages after which layouts of words are forgotten: some kilobytes each, which a long table would keep until its end. */
+/** Pages after which cached layouts are discarded: some kilobytes each, which a long table would keep until its end. */
 const rememberedPages = 20;
 
-/** How wide letters are, in parts of the size of the font; those that it does not have are undefined. */
+/** Widths of characters, relative to the font size; undefined if the font does not have them. */
 class Widths {
   readonly #letters: Letters;
   readonly #known = new Map<number, number | undefined>();
@@ -66,7 +66,7 @@ class Widths {
     return sum;
   }
 
-  /** How much of the text has room. */
+  /** The length of the text that fits. */
   fitting(text: string, width: number): number {
     let end = 0;
     let sum = 0;
@@ -78,7 +78,7 @@ class Widths {
     return end;
   }
 
-  /** The text in letters that there are. */
+  /** The text with unsupported characters replaced. */
   printable(text: string): string {
     if (/^[\x20-\x7e]*$/.test(text)) return text;
     const plain = text
@@ -93,7 +93,7 @@ class Widths {
     return shown;
   }
 
-  /** In lines of that width, `most` at most; where something is omitted, the last one says so. */
+  /** Lines of that width, at most `most`; if text is omitted, the last line is marked. */
   lines(text: string, width: number, most: number): string[] {
     const lines: string[] = [];
     let rest = this.printable(text).trim();
@@ -119,12 +119,12 @@ export interface Place {
   width: number;
   size: number;
   face?: Face;
-  /** As many lines as may be. */
+  /** As many lines as necessary. */
   lines?: number;
   align?: "left" | "right";
 }
 
-/** A document that is written while it is read; what goes wrong is the error of the stream. */
+/** A document that is written while it is read; failures are errors of the stream. */
 export class PdfLayout {
   readonly document: Document;
   readonly #fonts: Record<Face, OpenFont>;
@@ -132,7 +132,7 @@ export class PdfLayout {
   readonly #foot: string;
   #pages = 0;
 
-  /** @param foot stands below each page, beside its number */
+  /** @param foot is below each page, next to its number */
   constructor(of: { title: string; foot?: string; layout: "portrait" | "landscape" }) {
     this.document = new PdfDocument({
       size: "A4",
@@ -184,7 +184,7 @@ export class PdfLayout {
     shown.forEach((line, i) => {
       const textWidth = widths.sum(line) * size;
       this.document.text(
-        // Words of scripts from right to left are turned round together with their letters, as one.
+        // // Words of right-to-left scripts are reversed together with their letters, as one.
         line.replace(rightToLeft, (words) => words.replaceAll(" ", "\u00a0")),
         align === "right" ? x + width - textWidth : x,
         y + i * size * 1.25,
@@ -194,7 +194,7 @@ export class PdfLayout {
     return y + shown.length * size * 1.25;
   }
 
-  /** Runs the work that fills the pages, and gives the file. */
+  /** Runs the work that fills the pages, and returns the file. */
   written(work: () => Promise<void>): Readable {
     const file = this.document as unknown as Readable;
     work().then(

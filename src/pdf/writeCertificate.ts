@@ -1,4 +1,4 @@
-/** Writes certificates, each in a thread beside the event loop: letters are measured and fonts taken apart there. */
+/** Writes certificates in threads beside the event loop, because measuring text and parsing fonts take CPU time. */
 import { Worker } from "node:worker_threads";
 import type { CertificateFacts } from "./certificatePages.ts";
 import type { ErasureFacts } from "./erasurePages.ts";
@@ -13,14 +13,14 @@ const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 
 const longestMs = 30_000;
 
 /**
- * The certificate of an agreement as a PDF.
- * @throws Error when the thread fails, or takes over 30 seconds.
+ * The certificate of an agreement as PDF.
+ * @throws Error if the thread fails, or takes over 30 seconds.
  */
 export const writeCertificate = (signatures: CertificateFacts): Promise<Buffer> => write({ signatures });
 
 /**
- * The certificate of an erasure as a PDF.
- * @throws Error when the thread fails, or takes over 30 seconds.
+ * The certificate of an erasure as PDF.
+ * @throws Error if the thread fails, or takes over 30 seconds.
  */
 export const writeErasureCertificate = (erasure: ErasureFacts): Promise<Buffer> => write({ erasure });
 

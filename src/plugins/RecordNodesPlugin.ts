@@ -148,6 +148,6 @@ export const RecordNodesPlugin: GraphileConfig.Plugin = {
 
 function checkedIds(ids: unknown): unknown {
   if ((ids as unknown[]).length > MOST_IDS)
-    throw new CodedError("BAD_USER_INPUT", `Give at most ${MOST_IDS} ids.`, { field: "ids" });
+    throw new CodedError("BAD_USER_INPUT", `At most ${MOST_IDS} ids can be given.`, { field: "ids" });
   return ids;
 }

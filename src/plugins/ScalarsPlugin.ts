@@ -70,7 +70,7 @@ const scalars: Record<
       const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : "";
       return DECIMAL.test(text)
         ? text
-        : refuse('Not a valid decimal number; use one such as "425000.00".', node);
+        : refuse('Not a valid decimal number; use a string such as "425000.00".', node);
     },
     serialize: String,
   },
@@ -83,7 +83,7 @@ const scalars: Record<
       (typeof value === "string" && /^data:/i.test(value))
         ? value
         : refuse(
-            "Give a file as a part of a multipart request, or as a data URI such as data:image/png;base64,….",
+            "Send the file as a part of a multipart request, or as a data URI such as data:image/png;base64,….",
           ),
   },
 };

@@ -1,10 +1,10 @@
-/** The folder of what would have been sent: mails and text messages. */
+/** The outbox folder: mails and text messages that would have been sent. */
 import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Writes a file into the folder, which is made when it is missing; it appears complete or not at all. Files are readable for the
- * service's own user only, since codes and links stand in them.
+ * Writes a file atomically into the folder, which is created if it is missing. Files are only readable for the user of the service, because
+ * they contain codes and links.
  */
 export async function writeToOutbox(folder: string, name: string, content: string | Buffer): Promise<void> {
   const unfinished = join(folder, `.${name}.part`);

@@ -1,21 +1,21 @@
-/** What several plugins ask of PostgreSQL types: their GraphQL input type, and the names of their members. */
+/** What several plugins need of PostgreSQL types: their GraphQL input type, and the names of their attributes. */
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
 import { CodedError } from "../base/errors.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** A domain says what its base type is; look through it. */
+/** Domains are resolved to their base type. */
 export function baseCodec(codec: PgCodec): PgCodec {
   return codec.domainOfCodec ? baseCodec(codec.domainOfCodec) : codec;
 }
 
-/** The codec of the elements of an array type, also behind a domain; null for anything else. */
+/** The codec of the elements of an array type, also of a domain over one; null for other types. */
 export function elementCodec(codec: PgCodec): PgCodec | null {
   return codec.arrayOfCodec ?? (codec.domainOfCodec ? elementCodec(codec.domainOfCodec) : null);
 }
 
-/** The GraphQL type that takes values of the codec; elements of lists are never null. Throws when there is none. */
+/** The GraphQL input type of the codec; elements of lists are non-null. Throws if there is none. */
 export function inputTypeOf(build: GraphileBuild.Build, codec: PgCodec): GraphQLInputType {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const element = elementCodec(codec);
@@ -36,8 +36,8 @@ export function snake(name: string): string {
 }
 
 /**
- * A GraphQL input value with the member names of the database: those of composite types become column names. An id in
- * there that is none is refused, naming its place below `at`, since PostgreSQL would not say which.
+ * A GraphQL input value with names of the database: fields of composite types become column names. Invalid ids are refused with their path
+ * below `at`, because PostgreSQL would not report it.
  */
 export function toDatabaseNames(codec: PgCodec | undefined, value: unknown, at = ""): unknown {
   if (value === null || value === undefined || !codec) return value;
@@ -59,14 +59,14 @@ export function toDatabaseNames(codec: PgCodec | undefined, value: unknown, at =
   return result;
 }
 
-/** The text of a smart tag that may stand once or several times in a comment. */
+/** The text of a smart tag that may occur several times in a comment. */
 export function tagTexts(tags: Record<string, unknown> | undefined, name: string): string[] {
   const value = tags?.[name];
   if (value === undefined || value === null) return [];
   return (Array.isArray(value) ? value : [value]).map((text) => (text === true ? "" : String(text)));
 }
 
-/** What `@arg name …` in a function's comment says of its arguments, by their names in GraphQL. */
+/** The descriptions of `@arg name …` in a function's comment, by GraphQL argument name. */
 export function argumentDescriptions(tags: Record<string, unknown> | undefined): Map<string, string> {
   return new Map(
     tagTexts(tags, "arg").map((text) => [camel(text.split(/\s/, 1)[0]!), text.replace(/^\S+\s*/, "")]),

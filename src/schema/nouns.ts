@@ -1,4 +1,4 @@
-/** Words that several plugins make of a type's name. */
+/** Words that several plugins derive from type names. */
 
 /** `LeadSource` → `lead source`. */
 export const nounOf = (typeName: string): string =>
@@ -10,7 +10,7 @@ export const aNoun = (typeName: string): string => {
   return `${/^(?:[aeio]|u(?!ser|ni))/.test(noun) ? "an" : "a"} ${noun}`;
 };
 
-/** The first sentence of a comment, to go on with after a colon: `A home for sale.` → `a home for sale`. */
+/** The first sentence of a comment, to continue after a colon: `A home for sale.` → `a home for sale`. */
 export function clauseOf(comment: string | undefined): string | undefined {
   const sentence = /^[^.]*/.exec(comment ?? "")?.[0];
   return sentence ? sentence[0]!.toLowerCase() + sentence.slice(1) : undefined;
@@ -20,8 +20,8 @@ const stem = (word: string): string => word.replace(/s$/, "");
 const wordsOf = (text: string): string[] => (text.match(/\w+/g) ?? []).map(stem);
 
 /**
- * A record with what it is: `a lot: a piece of land`. A clause that only repeats the words of the noun is omitted (`a document of a project`), and
- * one that begins with the noun takes its place (`an appointment with a lead or buyer`).
+ * A record with its description: `a lot: a piece of land`. A clause that only repeats the noun is omitted (`a document of a project`), and
+ * one that begins with the noun replaces it (`an appointment with a lead or buyer`).
  */
 export function introduced(noun: string, clause: string | undefined): string {
   const known = new Set([...wordsOf(noun), ...wordsOf("a an of the")]);

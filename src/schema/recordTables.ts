@@ -1,9 +1,9 @@
-/** The tables that hold records, as several plugins look at them. */
+/** The tables of records, for several plugins. */
 import type { AnyResource } from "./stackTypes.ts";
 
 export type { AnyResource } from "./stackTypes.ts";
 
-/** PERF: asked once per field of the schema, and behaviours are slow to match. */
+/** PERF: called once per field of the schema, and matching behaviors is slow. */
 const known = new WeakMap<object, AnyResource[]>();
 
 /** Tables of app_public with a primary key `id` that the API may read. */
@@ -24,7 +24,7 @@ function findRecordTables(build: GraphileBuild.Build): AnyResource[] {
   );
 }
 
-/** Where the rows of a table are read: the table, or the view that masks (see MaskedTablesPlugin). */
+/** Where the rows of a table are read: the table, or its masking view (see MaskedTablesPlugin). */
 export function sourceName(resource: AnyResource): [string, string] {
   return (
     (resource.extensions as { readFrom?: [string, string] } | undefined)?.readFrom ?? tableName(resource)

@@ -1,24 +1,24 @@
-/** A field of a type that leads to records of several kinds, and the union that they are of. */
+/** A field that returns records of several types, and their union. */
 import { get, object, type ExecutableStep } from "postgraphile/grafast";
 import type { AnyResource } from "./recordTables.ts";
 import type { AnyStep, AnyType } from "./stackTypes.ts";
 
 interface RecordUnion {
-  /** The name of the union, and its sentence in the documentation. */
+  /** The name and description of the union. */
   name: string;
   description: string;
   /** The field `name` of the type `of`. */
   field: { of: string; name: string; description: string };
-  /** The tables of the records, by the names of their types; asked when the tables are known. */
+  /** The tables of the records, by type name; called when the tables are known. */
   tables(build: GraphileBuild.Build): ReadonlyMap<string, AnyResource>;
-  /** From a row of the type `of`: the name of the record's type, null where there is none, and its id. */
+  /** From a row of the type `of`: the type name of the record, null if there is none, and its id. */
   record(
     $row: AnyStep,
     tables: ReadonlyMap<string, AnyResource>,
   ): { type: ExecutableStep; id: ExecutableStep };
 }
 
-/** The hooks of the schema that make both. A record that is deleted, or that the viewer may not see, is null. */
+/** The schema hooks that create both. A deleted record, or one that the viewer cannot see, is null. */
 export function recordUnion(plugin: string, { name, description, field, tables, record }: RecordUnion) {
   return {
     init: {

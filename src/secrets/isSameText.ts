@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
 
 /**
- * Whether two texts are the same, in a time that does not tell where they differ. For signatures: compared as bytes, the
- * last character of Base64 may be another one for the same bytes, and an address would hold in several spellings.
+ * Compares two texts in constant time. For signatures: compared as bytes, the last character of Base64 can differ for the same bytes, so
+ * that several spellings of a URL would be valid.
  */
 export function isSameText(given: string, wanted: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(wanted)];

@@ -2,13 +2,13 @@ import { randomBytes } from "node:crypto";
 import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Characters of what is taken for a secret. */
+/** Minimum characters of a secret. */
 const SHORTEST = 32;
 
 /**
- * A random secret that is made on first use and then kept, readable by its owner only.
+ * A random secret that is created on first use and then kept, readable by its owner only.
  * @returns 43 URL-safe characters (256 bits).
- * @throws Error with a sentence for the user where the file holds no secret: an empty one would be everybody's
+ * @throws Error with a sentence for the user if the file contains no secret: an empty one would be known to everybody
  */
 export async function loadOrCreateSecret(folder: string, name: string): Promise<string> {
   const file = join(folder, name);
@@ -16,7 +16,7 @@ export async function loadOrCreateSecret(folder: string, name: string): Promise<
   const known = await readFile(file, "utf8").catch(ignoreMissing);
   if (known !== undefined) return checked(known, file);
   try {
-    // A link appears whole or not at all, so that a crash leaves no empty secret and two starters agree on one.
+    // // Creating a link is atomic, so that a crash leaves no empty secret and two processes use the same one.
     await writeFile(fresh, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx" });
     await link(fresh, file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;

@@ -1,11 +1,10 @@
 /**
- * Secrets that have to be read again, at rest: AES-256-GCM with a key that the database never sees. Each is bound to the column and
- * the row that it is kept in, as associated data, so that whoever can write in the database cannot have the secret of one row used
- * as that of another.
+ * Secrets that must be read again, encrypted at rest: AES-256-GCM with a key that the database never sees. Each is bound to its column and
+ * row as associated data, so that write access to the database does not allow using the secret of one row as that of another.
  *
- * The text is `v2:<name of the key>.<base64url of fingerprint, nonce, tag and ciphertext>`. The fingerprint tells a key that
- * was changed under its name from a text that was. Earlier versions wrote `<name of the key>.<base64url of nonce, tag and
- * ciphertext>`, bound to nothing: opened only of columns that may still have them, which the job secrets__seal brings to an end.
+ * The format is `v2:<name of the key>.<base64url of fingerprint, nonce, tag and ciphertext>`. The fingerprint distinguishes a key that was
+ * replaced under the same name from a modified text. Earlier versions wrote `<name of the key>.<base64url of nonce, tag and ciphertext>`
+ * without a binding: these are only opened for columns that may still have them, which the job secrets__seal ends.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 
@@ -15,26 +14,26 @@ export interface SealingKey {
   secret: string;
 }
 
-/** Where a sealed text is kept; it opens nowhere else. */
+/** Where a sealed text is stored; it opens nowhere else. */
 export interface SealedPlace {
-  /** With its table, such as `app_private.webhook_secrets.sealed`; or what it is, where it is kept in no table. */
+  /** With its table, such as `app_private.webhook_secrets.sealed`; or its purpose, if it is not in a table. */
   column: string;
-  /** What the row is known by, such as a uuid in its canonical form. */
+  /** The key of the row, such as a uuid in its canonical form. */
   row: string;
 }
 
 export interface Seal {
-  /** What stands before the last dot of whatever is sealed now. */
+  /** The prefix of sealed texts up to the last dot. */
   readonly mark: string;
-  /** @returns another text each time */
+  /** @returns a different text each time */
   seal(text: string, place: SealedPlace): string;
   /** @throws SealFault */
   open(sealed: string, place: SealedPlace): string;
 }
 
-/** A text that does not open. Its message has nothing secret in it. */
+/** A text that cannot be opened. Its message contains no secrets. */
 export class SealFault extends Error {
-  /** KEY: its key is missing or another one; the operator's affair. PLACE: it was changed, or is that of another row. */
+  /** KEY: its key is missing or was replaced; a matter for the operator. PLACE: it was modified, or belongs to another row. */
   readonly reason: "KEY" | "PLACE";
 
   constructor(reason: "KEY" | "PLACE", message: string) {
@@ -45,25 +44,25 @@ export class SealFault extends Error {
 }
 
 export interface SealOptions {
-  /** Columns that may have texts of earlier versions, which are bound to no row; none unless given. */
+  /** Columns that may have texts of earlier versions without a binding; none by default. */
   unbound?: ReadonlySet<string>;
-  /** Is told of every text that is not that of its row. */
+  /** Called for every text that does not belong to its row. */
   log?: { error(facts: object, message: string): void };
 }
 
-/** The secrets that sign what is sent to a webhook. */
+/** The signing secrets of webhooks. */
 export const secretOfWebhook = (webhookId: string): SealedPlace => ({
   column: "app_private.webhook_secrets.sealed",
   row: webhookId,
 });
 
-/** What an application lets an integration in by. */
+/** The credentials of integrations. */
 export const credentialsOf = (integrationId: string): SealedPlace => ({
   column: "app_private.integration_secrets.sealed",
   row: integrationId,
 });
 
-/** What the authenticator app of a user has. */
+/** The secrets of authenticator apps. */
 export const secretOfSecondFactor = (userId: string): SealedPlace => ({
   column: "app_private.second_factors.sealed",
   row: userId,
@@ -138,7 +137,7 @@ export function createSeal(
 const derive = (secret: string, purpose: string, bytes: number) =>
   Buffer.from(hkdfSync("sha256", secret, "", purpose, bytes));
 
-/** A former value, as in `previous_sealed`, is bound as the value that it was: SQL moves it, and has no key. */
+/** A former value, as in `previous_sealed`, keeps the binding of the current value: SQL moves it, and has no key. */
 function associatedData(mark: string, { column, row }: SealedPlace): Buffer {
   return Buffer.from(JSON.stringify([mark, column.replace(".previous_", "."), row]));
 }

@@ -1,4 +1,4 @@
-/** The connections to the database that background work of a process has; docs/operating.md has their numbers. */
+/** The database connections for the background work of a process; docs/operating.md has their numbers. */
 import { organizationParty } from "../admission/party.ts";
 import type { Config } from "../base/config.ts";
 import type { Logger } from "../base/log.ts";
@@ -7,25 +7,25 @@ import type { Database } from "../database/open.ts";
 import { makeWorkPool } from "../database/pool.ts";
 import { sharesOf, type WorkPool } from "../database/workConnections.ts";
 
-/** Connections that the engines share; each has at most as many as leave one to the others. */
+/** Connections that the engines share; each engine leaves at least one to the others. */
 const OF_ENGINES = 4;
-/** Connections of the job runner at least: it listens on one of them by itself. */
+/** Minimum connections of the job runner: it listens on one of them. */
 const LEAST_OF_JOBS = 3;
 const LEAST_OF_VIEWERS = 2;
 
 export interface Background {
-  /** On which the process listens, and by which others see that it lives. */
+  /** On which the process listens, and which shows others that it is alive. */
   listenConnection: ListenConnection;
-  /** Those of webhooks, workflows, triggers, notifications and integrations, and of the sandbox of payments. */
+  /** Those of webhooks, workflows, triggers, notifications and integrations, and of the payment sandbox. */
   engines: WorkPool;
-  /** How many connections jobs have, of a pool of their own: jobs mostly wait for others, so they are fewer than jobs. */
+  /** Connections for jobs, from their own pool: jobs mostly wait for other services, so that fewer connections than jobs suffice. */
   ofJobs: number;
   /** Connections of plat_authenticator, to read as a member of an organization. */
   viewersOf: (organizationId: string) => WorkPool;
   end(): Promise<void>;
 }
 
-/** @throws where the database cannot be reached */
+/** @throws if the database is unreachable */
 export async function openBackground(
   { workerUrl: connectionString, authenticatorUrl }: Pick<Database, "workerUrl" | "authenticatorUrl">,
   { workerConcurrency }: Pick<Config, "workerConcurrency">,

@@ -2,9 +2,9 @@ import type { ServiceConfig } from "../http/address.ts";
 import type { Logger } from "../base/log.ts";
 
 /**
- * Says that the service is up: a line of the log for machines, and for people what to do next. That goes to stderr, so
- * that the log on stdout stays one JSON object per line.
- * @param demoUser whoever can sign in to the demo organization, where it is loaded.
+ * Reports that the service is up: one log line for machines, and next steps for people. The latter go to stderr, so that the log on stdout
+ * remains one JSON object per line.
+ * @param demoUser a user of the demo organization, if it is loaded.
  */
 export function announce(
   config: ServiceConfig,
@@ -18,7 +18,7 @@ export function announce(
   if (config.mode === "all") console.error(banner(config, demoUser));
 }
 
-/** The banner: the address, who can sign in, and commands that work as they are pasted. */
+/** The banner: the address, the demo user, and commands that work when pasted. */
 export function banner(
   config: Pick<
     ServiceConfig,
@@ -27,7 +27,7 @@ export function banner(
   demoUser?: { email: string; password: string },
 ): string {
   const url = `${config.baseUrl}/graphql`;
-  // The certificate that was made on first start is known to nobody else.
+  // // A certificate created on first start is not trusted by anything else.
   const curl = config.tls ? "curl -s" : "curl -sk";
   const ask = (query: string, header = "") =>
     `${curl} ${url} ${header}-H 'Content-Type: application/json' -d '${JSON.stringify({ query })}'`;

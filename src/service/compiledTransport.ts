@@ -1,4 +1,4 @@
-/** Compiled queries as the transport answers them, and the tags of their answers. */
+/** Answers compiled queries over HTTP, with their entity tags. */
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { answerCompiled as compiledAnswer } from "../compiled/answerCompiled.ts";
 import type { EntityTags } from "../compiled/entityTags.ts";
@@ -30,7 +30,7 @@ export function compiledTransport({
       const state = requestState(request);
       const { query, operationName, variables } = request.body as GraphQLRequest;
       const { userId, secondFactorWithholds } = state.claims ?? anonymous;
-      // What is withheld from them is told by the plan's answer.
+      // // The regular plan reports fields that are withheld.
       if (secondFactorWithholds) return undefined;
       const found = findCompiled(schema, { query, operationName, variables }, userId !== null);
       if (!found) return undefined;
@@ -42,7 +42,7 @@ export function compiledTransport({
       const answer = await inSpan({ name: "query", attributes }, () =>
         compiledAnswer(found, variables ?? {}, settingsOf(request), work, withPgClient, positions),
       );
-      // Its token may have been looked up meanwhile, and stand for less.
+      // // The token may have been looked up again and have fewer rights.
       return state.claims?.secondFactorWithholds ? undefined : answer;
     },
     tagOf: async (request) => {

@@ -1,4 +1,4 @@
-/** The database and the store of files as a process needs them: migrated, with the demo where it is wanted, and watched. */
+/** The database and the file store of a process: migrated, with the demo data if requested, and monitored. */
 import { setTimeout as pause } from "node:timers/promises";
 import { exitCodes } from "../base/exitCodes.ts";
 import { migrate } from "../database/migrate.ts";
@@ -16,7 +16,7 @@ import { incomingFolder } from "../providers/files/incoming.ts";
 import { removeLeftoversOfDead } from "../providers/files/leftovers.ts";
 import type { Start } from "./start.ts";
 
-/** Of what a look at the readiness may take: a database that takes longer to answer says nothing new. */
+/** Timeout of a readiness check: a database that answers later adds no information. */
 const answerWithinMs = 1_500;
 
 export interface Data {
@@ -25,7 +25,7 @@ export interface Data {
   demo: Awaited<ReturnType<typeof loadDemo>>;
 }
 
-/** Starts the database, or connects to it; ends with the process where that ends. */
+/** Starts the database, or connects to it; the process ends with it. */
 export async function startDatabase({ config, part, log, shutdown, fail }: Start): Promise<Database> {
   const database = await openDatabase(config, log);
   shutdown.add("database", () => database.end());
@@ -35,8 +35,8 @@ export async function startDatabase({ config, part, log, shutdown, fail }: Start
 }
 
 /**
- * Brings the database to this version where that is for this process to do, and opens the store of files.
- * @param current whether the migration that is being written is applied as well
+ * Migrates the database if this process is responsible for that, and opens the file store.
+ * @param current whether the uncommitted migration is applied as well
  */
 export async function prepareData(
   { config, log, shutdown }: Start,
@@ -74,7 +74,7 @@ export async function prepareData(
   return { database, fileStore, demo };
 }
 
-/** @throws Error with a sentence for the user where the database lacks something, or a login may do too much */
+/** @throws Error with a sentence for the user if the database is incomplete, or a login has too many rights */
 export async function requireUsable({ config, part }: Start, database: Database): Promise<void> {
   await requireMigrated(database);
   if (config.authenticatorUrl) await requireLimited("AUTHENTICATOR_URL", config.authenticatorUrl);
@@ -87,11 +87,11 @@ export async function requireUsable({ config, part }: Start, database: Database)
   await requireOwnSessions("WORKER_URL", config.workerUrl);
 }
 
-/** Has the readiness and the metrics of the process tell of the database. */
+/** Adds the database to the readiness and the metrics of the process. */
 export function watchDatabase({ part, log, shutdown, readiness, metrics }: Start, database: Database): void {
   let isMigrated = true;
   readiness.add("migrated", async () => {
-    // A database that cannot be asked is not one that lacks something: the checks beside this one tell.
+    // // An unreachable database is not an incomplete one: the other checks report it.
     const asked = database.missing().then(
       (missing) => (isMigrated = missing.length === 0),
       () => isMigrated,
@@ -102,6 +102,6 @@ export function watchDatabase({ part, log, shutdown, readiness, metrics }: Start
   readiness.add("writes", () => database.takesChanges());
   const work = readWork(database.authenticatorUrl, log);
   shutdown.add("numbers of work", work.end);
-  // Once for all processes of the API.
+  // // Once for all processes of the API.
   if (!part) metrics.watchWork(work.read, log);
 }

@@ -1,4 +1,4 @@
-/** The whole GraphQL policy on one page: base preset, companions, transport, our plugins, what is shown. */
+/** The GraphQL configuration: base preset, companions, transport, our plugins, what is exposed. */
 import { PgAggregatesPreset } from "@graphile/pg-aggregates";
 import { PgSimplifyInflectionPreset } from "@graphile/simplify-inflection";
 import type { IncomingMessage } from "node:http";
@@ -70,18 +70,18 @@ declare global {
   namespace Grafast {
     interface Context {
       claims: Claims;
-      /** Whether there is a token. Plans that read no more of the viewer are compiled; see src/compiled. */
+      /** Whether there is a token. Plans that read nothing else about the viewer are compiled; see src/compiled. */
       isSignedIn: boolean;
       ip: string | undefined;
       /** The header `User-Agent`. */
       userAgent?: string | undefined;
       /** Implementations of the tag @transform. */
       argumentTransforms: Record<string, ArgumentTransform>;
-      /** Finds the place of a viewer; without it, nobody's is known. */
+      /** Locates a viewer; if omitted, locations are unknown. */
       viewerPlace?: ViewerPlace | undefined;
-      /** Takes the checksums of files that the request has sent. */
+      /** Reads the checksums of files that the request has sent. */
       sentFiles?: string[];
-      /** Finds the language of what the answer says; without it, that is English. */
+      /** The language of messages in the answer; English if omitted. */
       language?: RequestState["language"];
     }
   }
@@ -93,30 +93,30 @@ export interface PresetOptions {
   signLoginToken: LoginTokens["sign"];
   signFileAddress: FileAddresses["sign"];
   files: Files;
-  /** What secrets are sealed with. */
+  /** Seals secrets. */
   seal: Seal;
   webhookTransforms: WebhookTransforms;
-  /** Reads what SQL cannot of the definition of a workflow. */
+  /** Checks the parts of a workflow definition that SQL cannot parse. */
   workflowChecks: ArgumentTransform;
   paymentTransforms: PaymentTransforms;
   draftTransforms: Record<"composeLeadEmail", ArgumentTransform>;
   integrationTransforms: IntegrationTransforms;
-  /** Where operations wait for a connection; nobody has a share where omitted. */
+  /** The queue of operations for a connection; if omitted, there is no fair share. */
   connections?: FairSemaphore;
-  /** Bytes that documents with their plans may take. */
+  /** Bytes for documents with their plans. */
   documentBytes?: number;
-  /** Milliseconds that others wait after an introspection query was answered. */
+  /** Milliseconds for which other requests wait after an introspection query. */
   introspectionHoldMs?: number;
   /** See PlatOptions of QueryLimitsPlugin. */
   compileAtOnce?: boolean;
   onMismatch?: MismatchListener;
-  /** How statements are sent; fused where omitted. The benchmarks compare it with the stock one. */
+  /** How statements are sent; fused by default. The benchmarks compare it with the stock adaptor. */
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
-  /** Finds the place of a viewer; nobody's is known where omitted. */
+  /** Locates a viewer; if omitted, locations are unknown. */
   viewerPlace?: ViewerPlace;
-  /** See PlatOptions of DryRunPlugin; workflows are told whatever their conditions where omitted. */
+  /** See PlatOptions of DryRunPlugin; if omitted, workflows are reported whatever their conditions. */
   evaluateConditions?: EvaluateConditions;
-  /** What opens subscriptions for a request; there are none where omitted. */
+  /** Opens subscriptions for a request; if omitted, there are none. */
   subscriptionsOf?: (request: IncomingMessage) => Subscriptions;
 }
 
@@ -135,7 +135,7 @@ export function viewerSettings(request: IncomingMessage): Record<string, string>
   });
 }
 
-/** The settings of an operation, for its plan or its statement. When its token turns out to stand for something else by now, they change in place. */
+/** The settings of an operation, for its plan or its statement. If its token turns out to have changed, they are updated in place. */
 export function settingsOf(request: IncomingMessage): Record<string, string> {
   const state = requestState(request);
   const { tokenCheck } = state;
@@ -182,14 +182,14 @@ const plugins: GraphileConfig.Plugin[] = [
   SubscriptionsPlugin,
 ];
 
-/** Plugins of the stack that ours take the place of. */
+/** Plugins of the stack that ours replace. */
 const disablePlugins: (keyof GraphileConfig.Plugins)[] = [
-  // IntrospectionPlugin takes its place.
+  // // Replaced by IntrospectionPlugin.
   "PgIntrospectionPlugin",
-  // Ids are plain: RecordNodesPlugin takes its place.
+  // // Ids are not encoded: replaced by RecordNodesPlugin.
   "NodePlugin",
   "QueryQueryPlugin",
-  // ListsPlugin takes the place of stock conditions and orders.
+  // // ListsPlugin replaces the stock conditions and orders.
   "PgIndexBehaviorsPlugin",
   "PgConditionArgumentPlugin",
   "PgConditionCustomFieldsPlugin",
@@ -240,7 +240,7 @@ function argumentTransformsOf({
   };
 }
 
-/** What acts for a request. */
+/** The viewer of a request. */
 function contextOf(
   request: IncomingMessage,
   { viewerPlace, subscriptionsOf }: PresetOptions,
@@ -263,8 +263,8 @@ function contextOf(
 }
 
 /**
- * The preset of the API; `pool` serves introspection too. What acts for a request comes to it through its context, so the schema
- * depends on the database and the code alone.
+ * The preset of the API; `pool` is also used for introspection. The viewer is part of the request context, so that the schema only depends
+ * on the database and the code.
  */
 export function createPreset(options: PresetOptions): GraphileConfig.Preset {
   const { pool, connections } = options;
@@ -304,7 +304,7 @@ export function createPreset(options: PresetOptions): GraphileConfig.Preset {
       sortExport: true,
       pgForbidSetofFunctionsToReturnNull: true,
       pgOmitListSuffix: true,
-      // Operations take the place of the stock mutations.
+      // // Operations replace the stock mutations.
       defaultBehavior: "+list +connection -resource:insert -resource:update -resource:delete -node",
     },
   };

@@ -1,4 +1,4 @@
-/** What the process calls, or computes with, whatever it serves. */
+/** The providers and computations that a process needs in every role. */
 import { loadSeal } from "../auth/keys.ts";
 import { createCompute, type Compute } from "../compute/pool.ts";
 import { demoPayments } from "../demo/payments.ts";
@@ -19,7 +19,7 @@ export interface Providers {
   seal: Seal;
 }
 
-/** Opens the providers; the demo pays its deposit where it was loaded just now. */
+/** Opens the providers; if the demo data has just been loaded, pays its deposit. */
 export async function openProviders(
   { config, log, shutdown }: Start,
   { database, demo }: Data,

@@ -1,20 +1,20 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 
-/** One state of the API: what answers requests, and what it holds. */
+/** One state of the API: its request handler, and its resources. */
 export interface ApiState {
   app: (request: IncomingMessage, response: ServerResponse) => void;
   graphql: { isReachable(): Promise<boolean>; drain(): void; release(): Promise<void> };
 }
 
 export interface ReloadableApi<Given> {
-  /** Hands each request to the present state. */
+  /** Passes each request to the current state. */
   handler: RequestListener;
   isReachable(): Promise<boolean>;
-  /** Ends what goes on without end, such as event streams. */
+  /** Ends endless responses, such as event streams. */
   drain(): void;
   /**
-   * Builds a state anew and puts it in the place of the present one, which first answers what it has begun.
-   * @param given what is there of it already.
+   * Builds a new state and replaces the current one, which first completes its responses.
+   * @param given the parts that already exist.
    */
   reload(given?: Given): Promise<void>;
   release(): Promise<void>;
@@ -43,7 +43,7 @@ export async function reloadableApi<Given>(
   };
 }
 
-/** A state that knows how many answers are under way. */
+/** A state that counts its running responses. */
 function count({ app, graphql }: ApiState) {
   let open = 0;
   const idle = Promise.withResolvers<void>();
@@ -64,7 +64,7 @@ function count({ app, graphql }: ApiState) {
     drain: () => graphql.drain(),
     retire: async () => {
       retired = true;
-      // Clients make their streams anew, where the next state answers.
+      // // Clients reopen their streams, which the next state serves.
       graphql.drain();
       settle();
       await idle.promise;

@@ -1,6 +1,6 @@
 /**
- * The GraphQL schema apart from what serves it. It depends on the catalog of a database, on the code, and on what signs texts;
- * so one that was built from one database serves any other whose catalog is the same, with the same keys.
+ * The GraphQL schema without a server. It depends on the catalog of a database, on the code, and on the signing keys; so a schema built
+ * from one database serves any other with the same catalog and keys.
  */
 import { makeSchema } from "postgraphile";
 import type { GraphQLSchema } from "postgraphile/graphql";
@@ -12,7 +12,7 @@ const unused = () => {
   throw new Error("Nothing is served here.");
 };
 
-/** The preset of a schema that nobody is served with, on connections of plat_authenticator. */
+/** The preset of a schema that serves nobody, on connections of plat_authenticator. */
 export function presetAlone(
   pool: PresetOptions["pool"],
   options: Partial<Pick<PresetOptions, "signLoginToken" | "signFileAddress" | "adaptor">> = {},
@@ -34,8 +34,8 @@ export function presetAlone(
 
 /**
  * Reads a database and builds its schema.
- * @param authenticatorUrl how the API logs in there.
- * @param options what signs; without it, nothing can be signed. How the database is asked; as the API does where omitted.
+ * @param authenticatorUrl the connection string of the API.
+ * @param options the signing keys; without them, nothing can be signed. How statements are sent; by default as in the API.
  */
 export async function buildSchema(
   authenticatorUrl: string,
@@ -49,7 +49,7 @@ export async function buildSchema(
   }
 }
 
-/** What `postgraphile` makes of a preset, for a schema that is there. */
+/** The equivalent of `postgraphile` for an existing schema. */
 export function serving(schema: Promise<GraphQLSchema>): (preset: GraphileConfig.Preset) => GraphqlInstance {
   schema.catch(() => {});
   return (preset) => {

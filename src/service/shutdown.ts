@@ -1,26 +1,25 @@
 import { exitCodes } from "../base/exitCodes.ts";
 import type { Logger } from "../base/log.ts";
 
-// Ctrl-C under `npm start` arrives twice at once: from the terminal, and passed on by npm.
+// // Ctrl-C under `npm start` arrives twice: from the terminal, and forwarded by npm.
 const sameSignalWithinMs = 1000;
 
-/** Why a part is stopped: what the process will end with, 0 for a signal. */
+/** Why a part is stopped: the exit code of the process, 0 for a signal. */
 export interface Stop {
   readonly exitCode: number;
 }
 
 export interface Shutdown {
-  /** Steps are taken in the reverse order of adding: what was started last stops first. */
+  /** Steps run in reverse order: what was started last stops first. */
   add(what: string, stop: (why: Stop) => void | Promise<void>): void;
   /** Stops everything once, then ends the process with that code. */
   begin(reason: string, exitCode: number): Promise<never>;
 }
 
 /**
- * Ordered end of the process: on SIGINT and SIGTERM each part stops in turn. A second signal, a second or more
- * after the first, does not wait.
- * A step that fails is logged and does not keep the others from stopping; what is not over in time is cut off by the end of the process.
- * @param withinMs milliseconds that all steps together may take
+ * Ordered shutdown: on SIGINT and SIGTERM, each part stops in turn. A second signal, a second or more after the first, does not wait.
+ * A step that fails is logged and does not prevent the others; what exceeds the time limit is cut off by the end of the process.
+ * @param withinMs milliseconds for all steps together
  */
 export function orderedShutdown(log: Logger, withinMs: number): Shutdown {
   const steps: { what: string; stop: (why: Stop) => void | Promise<void> }[] = [];

@@ -1,4 +1,4 @@
-/** What every part of a start works with, and what a process does with failures that nobody has caught. */
+/** What every part of a start uses, and how a process handles uncaught failures. */
 import { exitCodes } from "../base/exitCodes.ts";
 import type { ServiceConfig } from "../http/address.ts";
 import { createLog, type Logger } from "../base/log.ts";
@@ -10,7 +10,7 @@ import { orderedShutdown, type Shutdown } from "./shutdown.ts";
 
 export interface Start {
   readonly config: ServiceConfig;
-  /** Where this process is one of several that serve the API for the first one. */
+  /** Whether this process is one of several that serve the API for the first one. */
   readonly part: Awaited<ReturnType<typeof takePart>>;
   readonly log: Logger;
   /** What is added last is stopped first. */
@@ -21,12 +21,12 @@ export interface Start {
   fail(reason: string, exitCode: number): void;
 }
 
-/** Begins a start: from here on the process stops in order, whatever happens. */
+/** Begins a start: from here on, the process always stops in order. */
 export async function beginStart(config: ServiceConfig, part: Start["part"]): Promise<Start> {
   const log = createLog(config.logLevel);
   const shutdown = orderedShutdown(log, config.stopDelayMs + config.stopTimeoutMs);
   if (config.tracing) {
-    // PERF: nobody else pays for loading it.
+    // // PERF: other processes do not load it.
     const { startTracing } = await import("../tracing/tracing.ts");
     shutdown.add("traces", startTracing({ ...config.tracing, mode: config.mode }).stop);
   }
@@ -45,11 +45,11 @@ function catchFailures({ log, metrics, fail }: Start): void {
     log.fatal({ event: "process.exception", err: error }, "An unexpected failure.");
     fail("failure", exitCodes.failed);
   });
-  // What nobody waits for any more, such as a part of a job that has failed already: nothing else has to end for it.
+  // // A rejection that nothing awaits any more, such as a part of a job that has already failed, must not end the process.
   process.on("unhandledRejection", (error) => {
     metrics.strayRejections.inc();
     log.error({ event: "process.stray_rejection", err: error }, "A rejection was not handled.");
   });
-  // Whoever has read the output may be gone, which is no reason to stop.
+  // // The reader of the output may be gone, which is no reason to stop.
   for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
 }

@@ -17,17 +17,17 @@ import { reloadableApi, type ReloadableApi } from "./reloadableApi.ts";
 import type { Start } from "./start.ts";
 import type { GraphqlOptions } from "./startGraphql.ts";
 
-/** Of what a stop may take: requests have less than half of it, so that jobs have the rest. */
+/** Share of the shutdown time: requests get less than half, so that jobs have the rest. */
 const requestsShare = 0.4;
 
-/** What follows the files of the schema while the service runs: in development. */
+/** Watches the files of the schema while the service runs, in development. */
 export type Follow = (running: {
   loginUrl: string;
   authenticatorUrl: string;
   log: Logger;
   /**
-   * Has the API serve what the database holds now.
-   * @param schema that of GraphQL, where it was built from another database that holds the same.
+   * Makes the API serve the current schema of the database.
+   * @param schema a GraphQL schema built from another database with the same catalog.
    */
   reload(schema?: Promise<GraphQLSchema>): Promise<void>;
   /** Builds the schema of GraphQL from a database. */
@@ -37,17 +37,17 @@ export type Follow = (running: {
 interface Given {
   data: Data;
   providers: Providers;
-  /** The connection of the process that listens, where it has one. */
+  /** The listening connection of the process, if any. */
   listenConnection: ListenConnection | undefined;
 }
 
-/** Serves the API by several processes, which are told of what is made once. */
+/** Serves the API with several processes; things created once are passed to them. */
 export async function startParts(
   { config, log, shutdown, readiness, metrics }: Start,
   { database, demo }: Data,
   entry: string,
 ): Promise<void> {
-  // They find what is made once: the keys that are kept in the data folder, and the certificate.
+  // // They find what was created once: the keys in the data folder, and the certificate.
   await Promise.all([loadJwtKeys(config), loadCertificate(config)]);
   const api = await startApiProcesses({
     entry,
@@ -116,7 +116,7 @@ async function graphqlOptions(
   };
 }
 
-/** PERF: half of all that is loaded; workers, migrations and refused starts do without. */
+/** PERF: half of all code; workers, migrations and failed starts do not load it. */
 async function loadApi() {
   const { signs, startGraphql } = await import("./startGraphql.ts");
   const { createApp } = await import("../http/app.ts");
@@ -126,7 +126,7 @@ async function loadApi() {
     async (schema?: Promise<GraphQLSchema>) => {
       const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
       const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
-      // A part is told what the first process found.
+      // // A child process receives what the first process found.
       const hasDemo = demo !== "absent" || (part !== undefined && config.demo);
       const portal = hasDemo ? { demo: demoSignIn } : {};
       return {
@@ -137,7 +137,7 @@ async function loadApi() {
   return { signs, buildSchema, makeApi };
 }
 
-/** Takes connections, and goes on with what has begun when the process stops. */
+/** Accepts connections, and completes running requests when the process stops. */
 async function listen(
   { config, part, log, shutdown, readiness, metrics }: Start,
   api: ReloadableApi<Promise<GraphQLSchema>>,
@@ -150,9 +150,9 @@ async function listen(
   };
   const listener = await serve(api.handler, config, { log, part, reloaded });
   shutdown.add("HTTP", () => listener.close(config.stopTimeoutMs * requestsShare));
-  // Their clients make them anew elsewhere, or here once the service is back.
+  // // Clients reopen them elsewhere, or here once the service is back.
   shutdown.add("event streams", api.drain);
-  // Whoever sends requests here sees that the process is not ready any more, and has time to.
+  // // Gives the load balancer time to see that the process is no longer ready.
   shutdown.add("new requests", async ({ exitCode }) => {
     listener.drain();
     if (exitCode === exitCodes.stopped) await pause(config.stopDelayMs);

@@ -1,4 +1,4 @@
-/** The API on a database: its connections, its schema, and what the transport needs of them. */
+/** The API on a database: its connections, its schema, and what the transport needs. */
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
 import { createAuthenticator, type Authenticator } from "../auth/authenticate.ts";
@@ -62,66 +62,66 @@ import type { Seal } from "../secrets/seal.ts";
 import { webhookTransforms } from "../operations/inputs/webhooks.ts";
 import { workflowChecks } from "../operations/inputs/definition.ts";
 
-/** What serves a schema, as `postgraphile` makes it. */
+/** The instance that serves a schema, as returned by `postgraphile`. */
 export type GraphqlInstance = Pick<PostGraphileInstance, "createServ" | "getSchema" | "release">;
 
 export interface GraphqlOptions {
-  /** The API's own connection string, of plat_authenticator. */
+  /** The connection string of the API, for plat_authenticator. */
   authenticatorUrl: string;
-  /** Where a pooler stands between: its connection string, by which operations and pages go. */
+  /** The connection string of a pooler, if any, for operations and pages. */
   poolerUrl?: string | undefined;
-  /** Whether statements have names, by which the server keeps them prepared; they do where omitted. */
+  /** Whether statements have names, so that the server keeps them prepared; true by default. */
   preparedStatements?: boolean;
-  /** The connection of the process that listens, where it has one; event streams open one of their own where omitted. */
+  /** The listening connection of the process; if omitted, event streams open their own. */
   listenConnection?: ListenConnection | undefined;
   poolSize: number;
-  /** Bytes that documents with their plans may take. */
+  /** Bytes for documents with their plans. */
   documentBytes?: number;
-  /** Milliseconds that others wait after an introspection query was answered; see admission.ts. */
+  /** Milliseconds for which other requests wait after an introspection query; see admission.ts. */
   introspectionHoldMs?: number;
   /** See SchemaUsageOptions. */
   usageDelayMs?: number | undefined;
-  /** See PlatOptions of QueryLimitsPlugin; a mismatch is logged where omitted. */
+  /** See PlatOptions of QueryLimitsPlugin; a mismatch is logged by default. */
   compileAtOnce?: boolean;
   onMismatch?: MismatchListener;
   jwtKeys: readonly LoginTokenKey[];
-  /** What secrets are sealed with. */
+  /** Seals secrets. */
   seal: Seal;
-  /** Whether documents that are not registered are refused; not where omitted. */
+  /** Whether unregistered documents are refused; false by default. */
   trustedDocumentsOnly?: boolean;
-  /** Whether the addresses of webhooks may lead to this machine; not where omitted. */
+  /** Whether the URLs of webhooks may lead to this machine; false by default. */
   loopbackWebhooks?: boolean;
-  /** Where users give consent to applications; without it, none that needs one is available. */
+  /** The provider of user consent; without it, applications that require consent are unavailable. */
   oauth?: OauthClientOptions | undefined;
-  /** Who writes drafts; the embedded composer where omitted. */
+  /** The author of drafts; the embedded composer by default. */
   drafts?: DraftProvider;
-  /** Where the contents of files lie. */
+  /** The store of file contents. */
   fileStore: FileStore;
-  /** Files on their way in rest in its folder `incoming`. */
+  /** Uploads are buffered in its folder `incoming`. */
   dataDir: string;
-  /** Bytes of files that an organization, and a user, may keep; as many as there is room for where omitted. */
+  /** Maximum bytes of files per organization, and per user; limited only by free space by default. */
   fileQuota?: number;
-  /** The service's own address, for those of files; without a trailing slash. */
+  /** The URL of the service for those of files; without a trailing slash. */
   baseUrl: string;
-  /** Knows where viewers and cities are; the embedded databases where omitted. */
+  /** Locates viewers and cities; the embedded databases by default. */
   location?: LocationProvider;
-  /** Without one, whatever takes it is refused. */
+  /** Without one, operations that require it are refused. */
   payments?: PaymentProcessor;
-  /** Whose notices are taken, where it gives any. */
+  /** The provider whose notifications are accepted, if it sends any. */
   sms?: SmsProvider;
-  /** Reads what users write. */
+  /** Parses user-written text. */
   compute: Compute;
   log: Logger;
-  /** How many event streams there may be; see streamLimits.ts. */
+  /** Maximum number of event streams; see streamLimits.ts. */
   streamLimits?: StreamLimits;
-  /** Makes the instance of the preset: with a schema that it builds, or with one that is there. */
+  /** Creates the instance of the preset: with a schema that it builds, or with an existing one. */
   instance?: (preset: GraphileConfig.Preset) => GraphqlInstance;
   /** See PresetOptions. */
   adaptor?: PresetOptions["adaptor"];
 }
 
 export interface Graphql {
-  /** What `createApp` takes besides configuration. */
+  /** The options of `createApp` that are not configuration. */
   transport: Pick<
     AppDeps,
     | "pgl"
@@ -149,13 +149,13 @@ export interface Graphql {
     | "schema"
     | "languageOfUser"
   > & { live: Live };
-  /** Ends event streams, and refuses others. */
+  /** Ends event streams, and refuses new ones. */
   drain(): void;
   isReachable(): Promise<boolean>;
   release(): Promise<void>;
 }
 
-/** What signs the texts of a schema. */
+/** The signing keys of a schema. */
 export const signs = ({ jwtKeys, baseUrl }: Pick<GraphqlOptions, "jwtKeys" | "baseUrl">) => ({
   signLoginToken: createLoginTokens(jwtKeys).sign,
   signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
@@ -176,7 +176,7 @@ const admissionNumbers = () => ({
   page_requests: admission.pageRequests.numbers,
 });
 
-/** Connections of operations, and of pages: these are for strangers, who may not keep the API from finding out who asks. */
+/** Connections of operations, and of pages: the latter serve visitors, who must not prevent the API from authenticating requests. */
 function openPools({
   authenticatorUrl,
   poolerUrl,
@@ -214,11 +214,11 @@ async function documentText(pool: OrderedPool, id: string): Promise<string | und
   return rows[0]?.text ?? undefined;
 }
 
-/** Authenticates a request, and notes in its state what its token was looked up by. */
+/** Authenticates a request, and records the key of its token in the request state. */
 const authenticateWith =
   (authenticator: Authenticator): AppDeps["authenticate"] =>
   async (authorization, request) => {
-    // Files are taken in before there is a statement.
+    // // Files are received before there is a statement.
     const found = await authenticator(authorization, request.ip, !isMultipart(request));
     const state = requestState(request);
     state.tokenCheck = found.check;
@@ -227,7 +227,7 @@ const authenticateWith =
     return found.claims;
   };
 
-/** What the schema and its plans take of the options, and of what was made of them. */
+/** The parts of the options, and of what was created from them, that the schema and its plans use. */
 function presetOptionsOf(
   {
     documentBytes,
@@ -321,7 +321,7 @@ function pagesOf(
   };
 }
 
-/** What the API is made of besides its schema. */
+/** The parts of the API besides its schema. */
 function startParts(
   {
     authenticatorUrl,
@@ -368,7 +368,7 @@ function startParts(
   return { files, authenticator, addresses, live, integrations };
 }
 
-/** The record of who uses what of the schema. */
+/** Records who uses which parts of the schema. */
 function recordUsage(
   { log, usageDelayMs: delayMs }: GraphqlOptions,
   schema: GraphQLSchema,
@@ -441,7 +441,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
         }),
         ...pagesOf(options, { pool, pages, addresses, integrations }),
         schema: () => pgl.getSchema(),
-        // What is not registered is asked by nobody then, agents included.
+        // // If only registered documents are allowed, nothing else is executed, not even for agents.
         ...(!trustedDocumentsOnly && {
           mcp: {
             authenticate: createAuthenticator({ pool, keys: jwtKeys, audience: "MCP" }),

@@ -3,9 +3,8 @@ import { ConnectionFailed } from "../integrations/adapter.ts";
 import { openSigning, SigningFailed, type Signing } from "../providers/signing/index.ts";
 
 /**
- * Does something where an agreement is signed. What went wrong with the organization's account is written down there, so that its
- * owners learn of it.
- * @throws SigningFailed for another try by the job runner; REFUSED ones are whoever calls' to deal with
+ * Calls the signing provider of an agreement. Failures of the organization's account are recorded there, so that its owners notice.
+ * @throws SigningFailed to be retried by the job runner; callers handle REFUSED
  */
 export async function atProvider<T>(
   helpers: JobHelpers,

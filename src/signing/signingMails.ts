@@ -27,8 +27,8 @@ interface Letter {
 }
 
 /**
- * Writes to each signer of an agreement who was asked, once for each `kind` of letter.
- * @throws the first failure, or where there is no room for some, after all were tried; the job is tried again then.
+ * Mails each signer of an agreement who was asked, once for each `kind` of letter.
+ * @throws the first failure, or if the quota does not allow some, after all were tried; the job is retried then.
  */
 export async function writeToSigners(
   helpers: JobHelpers,

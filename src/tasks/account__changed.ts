@@ -3,8 +3,8 @@ import { deliver } from "../jobs/deliver.ts";
 import { accountChanged, type AccountChange } from "../providers/mail/templates.ts";
 
 /**
- * Tells the user {user_id} what became of their account: {change} with its {facts}, {at} that time, from {network}; at {email}, an
- * address that was theirs, where one is given. Run twice: goes out once.
+ * Notifies the user {user_id} of the change {change} of their account with its {facts}, made {at} that time from {network}; at {email}, a
+ * former address, if given. Idempotent: the mail is sent once.
  */
 const task: Task = async (payload, helpers) => {
   const {

@@ -5,8 +5,9 @@ import { affiliationChanged } from "../providers/mail/templates.ts";
 type Change = Parameters<typeof affiliationChanged>[0];
 
 /**
- * Tells the other side what became of the part of {organizationId} (of {email}, where an address was invited) in {projectId}: {what}.
- * Run twice: goes to those only who did not get it.
+ * Notifies the other side of the change {what} of the participation of {organizationId} (or {email}, if an address was invited) in
+ * {projectId}.
+ * Idempotent: repeats only reach those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const { what, projectId, organizationId, role, userId, email } = payload as {

@@ -8,8 +8,8 @@ import { atProvider } from "../signing/atProvider.ts";
 import { writeToSigners } from "../signing/signingMails.ts";
 
 /**
- * All have signed the agreement {id}: keeps what proves it, and writes to everybody where to find it.
- * Run twice: keeps one file of each kind, and writes to each once.
+ * Everybody has signed the agreement {id}: stores the proof, and mails everybody a link to it.
+ * Idempotent: stores one file of each kind, and mails each recipient once.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

@@ -5,8 +5,8 @@ import { atProvider } from "../signing/atProvider.ts";
 import { writeToSigners } from "../signing/signingMails.ts";
 
 /**
- * The agreement {id} was voided, declined or has expired: nobody is to sign it any more, here or at its provider.
- * Run twice: writes to each once.
+ * The agreement {id} was voided, declined or has expired: cancels it for its signers, here or at its provider.
+ * Idempotent: mails each signer once.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

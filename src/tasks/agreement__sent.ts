@@ -3,7 +3,7 @@ import { idOf } from "../jobs/payload.ts";
 import { SigningFailed, type Envelope } from "../providers/signing/index.ts";
 import { atProvider } from "../signing/atProvider.ts";
 
-/** What app_private.envelope_to_send gives. */
+/** Returned by app_private.envelope_to_send. */
 interface ToSend extends Omit<Envelope, "expiresAt" | "reminderDays" | "document"> {
   expiresAt: string | null;
   reminderDays: number | null;
@@ -11,8 +11,8 @@ interface ToSend extends Omit<Envelope, "expiresAt" | "reminderDays" | "document
 }
 
 /**
- * Hands the agreement {id} over to the provider that its signers sign at. Run twice: the provider knows it by its transaction id. One that
- * the provider refuses is voided, with the reason.
+ * Submits the agreement {id} to the provider at which it is signed. Idempotent: the provider identifies it by its transaction id. If the
+ * provider refuses it, it is voided with the reason.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

@@ -2,7 +2,7 @@ import type { Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
 import { atProvider } from "../signing/atProvider.ts";
 
-/** Asks the provider how far the agreement {id} is, and has it follow. Run twice: what has followed already stays. */
+/** Updates the agreement {id} from its provider. Idempotent: completed changes remain. */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
   await atProvider(helpers, id, async ({ provider, envelope }) => {

@@ -4,8 +4,8 @@ import { idOf, numberOf } from "../jobs/payload.ts";
 import { signingInvitation } from "../providers/mail/signingLetters.ts";
 
 /**
- * Asks the signer {id} to sign, for the {invitation}th time; the link is made here, so that it stands in no payload.
- * Run twice: goes out once.
+ * Asks the signer {id} to sign, for the {invitation}th time; the link is created here, so that it is not in a payload.
+ * Idempotent: the mail is sent once.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

@@ -9,9 +9,9 @@ interface Cancelled extends CancelledPurchase {
 }
 
 /**
- * Tells the buyers of the purchase {id} that it was cancelled, and what becomes of what they paid by the charges {charge_ids} and for
- * the deposits {deposit_ids}. Run twice: goes to those only who were not reached.
- * @throws where the quota has no room for a mail; the job is tried again then.
+ * Notifies the buyers of the purchase {id} that it was cancelled, and what happens to the charges {charge_ids} and the deposits
+ * {deposit_ids}. Idempotent: repeats only reach those who were not reached.
+ * @throws if the quota does not allow a mail; the job is retried then.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

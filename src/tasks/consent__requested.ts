@@ -4,8 +4,8 @@ import { idOf } from "../jobs/payload.ts";
 import { consentRequest } from "../providers/mail/templates.ts";
 
 /**
- * Asks the owner of an address whether they agree: the request {id}. The token is made here, so that it stands in no payload.
- * Run twice: once the mail was taken nothing happens.
+ * Mails the request {id} for consent to the owner of an address. The token is created here, so that it is not in a payload.
+ * Idempotent: does nothing once the mail has been accepted.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

@@ -3,7 +3,7 @@ import { idOf } from "../jobs/payload.ts";
 import { actionsOf } from "../payments/processorEvents.ts";
 import { ProcessorRefusal } from "../providers/payments/index.ts";
 
-/** Accepts the dispute of the charge {id} at the processor, and ends the ticket {ticket_id} with what became of it. Run twice, it is accepted once. */
+/** Accepts the dispute of the charge {id} at the processor, and resolves the ticket {ticket_id} with the result. Idempotent. */
 const task: Task = async (payload, helpers) => {
   const { query, payments } = helpers;
   const ticketId = idOf(payload, "ticket_id");

@@ -7,8 +7,8 @@ import { storeCertificate } from "../jobs/storeCertificate.ts";
 const batch = 2_000;
 
 /**
- * Ends the erasure {id}: goes through the texts of the organization that name the person, and writes the certificate.
- * Run twice, it finds nothing more to erase and writes one certificate.
+ * Completes the erasure {id}: redacts the person's name in texts of the organization, and writes the certificate.
+ * Idempotent: a repeat finds nothing to erase and writes no second certificate.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

@@ -16,30 +16,30 @@ interface Run {
   token_organization_id: string | null;
   token_scopes: string | null;
   subject: string;
-  /** Whether it holds what a report shows. */
+  /** Whether it contains a report. */
   is_report: boolean;
   format: string;
   filename: string;
   stale_key: string | null;
-  /** That of the organization. */
+  /** The time zone of the organization. */
   slug: string;
 }
 
-/** Bytes; what the field filesize can say. */
+/** Bytes; the maximum of the field filesize. */
 const largest = 2_000_000_000;
 const beatEveryMs = 1000;
 
-/** Why the work stopped though nothing failed: somebody cancelled it, a right was lost, another worker has it. */
+/** Why the work stopped without a failure: it was cancelled, a permission was lost, or another worker has the export. */
 class Stopped extends Error {}
 
 /**
- * Writes the export {id}: rows as its requester sees them → a local file → the store. Run twice at once, the second waits
- * until the first is done, dead, or its lease is over; a run that broke off is followed by one that starts over, and only the
- * worker that holds the export can finish it. So no row is there twice.
+ * Writes the export {id}: rows as its requester sees them → a local file → the store. A concurrent run waits until the first is finished,
+ * dead, or its lease has expired; a run after an interruption starts over, and only the worker that holds the export can complete it, so
+ * that no row is written twice.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
-  // Whoever reads finds that what is due has expired.
+  // // Reads see what is due as expired.
   await helpers.query("select app_private.expire_before_export($1)", [id]);
   const { rows } = await helpers.query<Run>("select * from app_private.start_export($1, $2)", [
     id,
@@ -68,7 +68,7 @@ const task: Task = async (payload, helpers) => {
   }
 };
 
-/** What is no fault of ours and the same the next time. */
+/** Failures that are not faults of the service and would repeat. */
 function refusalOf(error: unknown, { subject, slug }: Run): { status: string; message: string } | undefined {
   if (error instanceof CodedError && error.code === "PAYLOAD_TOO_LARGE")
     return {
@@ -105,7 +105,7 @@ class Work {
     this.#stop.abort(new Stopped());
   }
 
-  /** Says that the work goes on, and asks whether it shall. */
+  /** Renews the lease, and checks whether to continue. */
   #nextBeat(): void {
     this.#beat = setTimeout(async () => {
       try {
@@ -115,7 +115,7 @@ class Work {
         );
         if (!rows[0]!.on) this.#stop.abort(new Stopped("The export is not to be written any more."));
       } catch (error) {
-        // The lease runs for a while; finishing asks again.
+        // // The lease is valid for a while; completion checks it again.
         this.#helpers.logger.warn(`Recording the progress of an export failed: ${(error as Error).message}`, {
           event: "export.progress_failed",
         });
@@ -149,7 +149,7 @@ class Work {
         source.permissions,
         source.rights,
       ]);
-      // What a worker that died has written is of no use to anybody.
+      // // The partial file of a dead worker is useless.
       const name = `export-${this.#id}.`;
       await removeLeftovers(incomingFolder, { name });
       this.#signal.throwIfAborted();

@@ -4,10 +4,7 @@ import { transaction } from "../database/transaction.ts";
 /** Files per transaction, which locks their exports while the store deletes. */
 const batch = 100;
 
-/**
- * Deletes the files of exports that expired, failed or were cancelled, and has those written whose job is lost. Run twice, it
- * finds nothing.
- */
+/** Deletes the files of exports that expired, failed or were cancelled, and requeues exports whose job is lost. Idempotent. */
 const task: Task = async (_payload, { withPgClient, fileStore, abortSignal }) => {
   for (;;) {
     const deleted = await withPgClient((client) =>

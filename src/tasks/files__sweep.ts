@@ -6,12 +6,12 @@ import { removeLeftovers } from "../providers/files/leftovers.ts";
 /** Contents per transaction, which locks them while the store deletes. */
 const batch = 100;
 
-/** What nobody has gone on with for so long, nobody will: milliseconds. */
+/** Age in milliseconds at which an unfinished upload is considered abandoned. */
 const leftAfter = 24 * 3_600_000;
 
 /**
- * Deletes contents that no row has: uploads that were refused, and files deleted a week ago; and what a process had begun
- * when it died. Run twice, it finds nothing.
+ * Deletes contents without a row: refused uploads, and files deleted a week ago; and uploads that a process left behind when it died.
+ * Idempotent.
  */
 const task: Task = async (_payload, { withPgClient, fileStore, incomingFolder, abortSignal }) => {
   const before = new Date(Date.now() - leftAfter);

@@ -2,8 +2,8 @@ import type { Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
 
 /**
- * Refreshes the integration {id} of an organization, for the escalation ticket {ticketId}, which that ends.
- * Run twice: asks the application twice; the ticket ends once.
+ * Refreshes the integration {id} of an organization and resolves the escalation ticket {ticketId}.
+ * A repeat calls the application twice; the ticket is resolved once.
  */
 const task: Task = async (payload, { integrations, query, logger }) => {
   const error = await integrations.retry("ORGANIZATION", idOf(payload)).catch((unexpected: Error) => {

@@ -15,14 +15,14 @@ interface Mail {
   organization: string;
   isDigest: boolean;
   count: number;
-  /** Of the requests that what is told came of, each once. */
+  /** The ids of the requests that caused the notifications, without duplicates. */
   requestIds: string[];
   items: Item[];
 }
 
 /**
- * Sends the notification mail {id}. What it says was fixed when it was first closed, and its key is its id: run twice,
- * it says the same under the same Message-ID, and nothing once it was taken.
+ * Sends the notification mail {id}. Its content was fixed when it was first closed, and its key is its id: a repeat has the same content
+ * and Message-ID, and does nothing once the mail has been accepted.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
@@ -37,11 +37,11 @@ const task: Task = async (payload, helpers) => {
     const unsubscribe = await unsubscribeLink(helpers, { kind: mail.kind, readerId: mail.memberId });
     const [first] = mail.items;
     const { name, email } = first!.data;
-    // To an account that has not confirmed its address, few are sent; the rest is dropped.
+    // // An unconfirmed address only gets a few mails; the others are dropped.
     await deliverWithinQuota(helpers, mail.organizationId, mail.to, {
       key,
       requestIds: mail.requestIds,
-      // One visitor's message is answered by answering the mail.
+      // // A single message of a visitor can be answered by replying to the mail.
       ...(mail.count === 1 &&
         first!.subjectType === "contact_message" && {
           replyTo: { name: String(name), address: String(email) },

@@ -5,7 +5,7 @@ import { organizationContacted, type VisitorMessage } from "../providers/mail/te
 
 /**
  * Forwards the message {id} of a visitor to the organization's mailbox, or to its owners.
- * Run twice: goes to those only who did not get it.
+ * Idempotent: repeats only reach those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
@@ -18,7 +18,7 @@ const task: Task = async (payload, helpers) => {
   );
   const message = rows[0];
   if (!message) return;
-  // Of an address that nobody has confirmed, what is above its limit stays in the database.
+  // // Messages above the limit of an unconfirmed address remain in the database.
   await deliverWithinQuota(helpers, message.organizationId, message.mailboxes, {
     key: `organization contacted ${id}`,
     replyTo: { name: message.name, address: message.email },

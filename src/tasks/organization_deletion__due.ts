@@ -5,14 +5,15 @@ import { ProcessorRefusal } from "../providers/payments/index.ts";
 import { writeErasureCertificate, type ErasureFacts } from "../pdf/writeCertificate.ts";
 import { storeCertificate } from "../jobs/storeCertificate.ts";
 
-/** Rows per transaction: what others wait for at most. */
+/** Rows per transaction, which bounds how long others wait. */
 const batch = 500;
-/** After so long the job ends and is queued behind those that wait, so that other organizations have their turn: milliseconds. */
+/** Milliseconds after which the job yields and is queued again, so that other organizations get their turn. */
 const turnMs = 20_000;
 
 /**
- * Deletes the organization of the deletion {id}, once that is final: has its account at the payment processor closed, keeps what the law asks for, removes the rows in batches, has the contents
- * of files deleted, and writes the certificate. Run twice, or after it broke off, it goes on with what is left.
+ * Deletes the organization of the deletion {id} once it is final: closes its account at the payment processor, keeps what the law requires,
+ * removes the rows in batches, queues the deletion of file contents, and writes the certificate. Idempotent: continues after an
+ * interruption.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
@@ -49,7 +50,10 @@ const task: Task = async (payload, helpers) => {
   await certify(helpers, id);
 };
 
-/** @returns whether there is no account at the payment processor any more; else the deletion is put off, and its owners are told. */
+/**
+ * @returns whether the account at the payment processor is closed or does not exist; otherwise the deletion is postponed, and its owners
+ * are notified.
+ */
 async function closeAccount({ query, payments }: JobHelpers, id: string): Promise<boolean> {
   const { rows } = await query<{ account: string | null }>(
     "select app_private.account_to_close($1) as account",

@@ -2,7 +2,7 @@ import type { Task } from "graphile-worker";
 import { deliver } from "../jobs/deliver.ts";
 import { organizationDeletion, type DeletionNotice } from "../providers/mail/templates.ts";
 
-/** How many mails are sent in a run; the next one goes on. */
+/** Mails per run; the next run continues. */
 const most = 1000;
 
 interface Row {
@@ -15,8 +15,8 @@ interface Row {
 }
 
 /**
- * Tells the owners of organizations that are to be deleted, and queues the deletions that are final. Run twice: each is told once of
- * each thing, and a deletion is queued once.
+ * Reminds the owners of scheduled deletions of organizations, and queues those that are final. Idempotent: each reminder is sent once, and
+ * each deletion queued once.
  */
 const task: Task = async (_payload, helpers) => {
   await helpers.query("select app_private.queue_due_deletions()");

@@ -6,10 +6,7 @@ const organizations = 20;
 /** Persons per transaction. */
 const persons = 5;
 
-/**
- * Deletes what organizations need not keep any longer, by their own settings, and erases what was kept of persons who were
- * erased before. Run twice, it finds nothing.
- */
+/** Deletes data beyond the retention periods of organizations, and redacts names of persons who were erased before. Idempotent. */
 const task: Task = async (_payload, helpers) => {
   await goThrough(helpers, "app_private.sweep_organizations($1, $2)", organizations);
   await sweep(helpers, "app_private.erase_expired_contracts($1)", persons);

@@ -4,12 +4,12 @@ import { ProcessorFailure } from "../providers/payments/index.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
 const most = 100;
-/** Events can be listed a little later than they are made. */
+/** Events may be listed with a short delay. */
 const overlapSeconds = 300;
 
 /**
- * Finds out what became of payments, refunds and representatives that were begun and of which no answer is known, because a process died or the
- * processor did not answer; and of what it told meanwhile without being heard. Run twice, it finds the same.
+ * Reconciles payments, refunds and representatives whose result is unknown because a process died or the processor did not answer, and
+ * reads events whose notification was lost. Idempotent.
  */
 const task: Task = async (_payload, helpers) => {
   const { query, payments, logger, abortSignal } = helpers;
@@ -32,7 +32,7 @@ const task: Task = async (_payload, helpers) => {
       logger.warn(`Asking the payment processor about a ${kind} failed: ${(error as Error).message}`, {
         event: "payments.reconcile_failed",
       });
-      // Nobody there: the others would wait for nothing.
+      // // The processor is unreachable: the others would time out as well.
       if (error instanceof ProcessorFailure && (failures += 1) === 3) return;
     }
     await query("select app_private.note_looked_at($1, $2)", [kind, facts.id ?? facts.organizationId]);

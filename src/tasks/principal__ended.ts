@@ -3,8 +3,8 @@ import { deliverToEach } from "../jobs/deliver.ts";
 import { automationsSuspended, type Suspended } from "../providers/mail/templates.ts";
 
 /**
- * Tells the owners of {organizationId} what was suspended because whoever answered for it has ended: {suspended}.
- * Run twice: goes to those only who did not get it.
+ * Notifies the owners of {organizationId} that {suspended} were suspended because their principal has no access any more.
+ * Idempotent: repeats only reach those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const { organizationId, suspended } = payload as { organizationId: string; suspended: Suspended[] };

@@ -4,10 +4,7 @@ import { actionsOf } from "../payments/processorEvents.ts";
 import { ProcessorRefusal } from "../providers/payments/index.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
-/**
- * Gives back what was paid beyond what was due, or what a cancelled purchase refunds: the refund {id}. Run twice, it is
- * one refund.
- */
+/** Sends the refund {id} to the processor: an overpayment, or a refund of a cancelled purchase. Idempotent. */
 const task: Task = async (payload, helpers) => {
   const { rows } = await helpers.query<{ facts: DatabaseValue }>(
     "select app_private.refund_to_make($1) as facts",
@@ -18,7 +15,7 @@ const task: Task = async (payload, helpers) => {
   try {
     await actionsOf(helpers).refund(facts);
   } catch (error) {
-    // Written down as failed; to ask again is useless.
+    // // Recorded as failed; retrying is useless.
     if (!(error instanceof ProcessorRefusal)) throw error;
   }
 };

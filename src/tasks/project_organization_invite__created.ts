@@ -6,7 +6,7 @@ import { projectInvite } from "../providers/mail/templates.ts";
 
 type IssuedToProject = Omit<Issued, "token" | "email"> & {
   id: string;
-  /** Null where an organization is invited, whose administrators answer by the id. */
+  /** Null if an existing organization is invited, whose administrators answer by id. */
   token: string | null;
   email: string | null;
   recipients: string[];
@@ -16,9 +16,9 @@ type IssuedToProject = Omit<Issued, "token" | "email"> & {
 };
 
 /**
- * Mails the invitation {id} of an organization to a project for the {send_count}th time: to the invited address, with a token that
- * is made here, or to those who administer the invited organization.
- * Run twice: goes to those only who did not get it; an address that was not reached gets another token.
+ * Mails the invitation {id} of an organization to a project for the {send_count}th time: to the invited address, with a token created here,
+ * or to the administrators of the invited organization.
+ * Idempotent: repeats only reach those who did not receive it; an address that was not reached gets another token.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

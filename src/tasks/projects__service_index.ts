@@ -4,7 +4,7 @@ import { goThrough } from "../jobs/sweep.ts";
 /** Projects per transaction. */
 const batch = 200;
 
-/** Computes the service index of every project anew; freshness fades by itself, so all of them count. */
+/** Recomputes the service index of every project, because freshness decreases with time. */
 const task: Task = (_payload, helpers) =>
   goThrough(helpers, "app_private.refresh_service_index($1, $2)", batch);
 

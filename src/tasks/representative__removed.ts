@@ -2,7 +2,7 @@ import type { Task } from "graphile-worker";
 import { actionsOf } from "../payments/processorEvents.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
-/** Removes a representative at the processor too, and looks what that means for the account: {accountId, personId}. */
+/** Removes a representative at the processor, and updates the account: {accountId, personId}. */
 const task: Task = async (payload, helpers) => {
   const { accountId, personId } = (payload ?? {}) as { accountId?: unknown; personId?: unknown };
   if (typeof accountId !== "string" || typeof personId !== "string")

@@ -4,7 +4,7 @@ import { sweep } from "../jobs/sweep.ts";
 /** Rows per transaction. */
 const batch = 5_000;
 
-/** Deletes what is kept for a while only: the tables of app_private.retention. Run twice, it finds nothing. */
+/** Deletes expired rows of the tables in app_private.retention. Idempotent. */
 const task: Task = async (_payload, helpers) => {
   const { rows } = await helpers.query<{ relation: string }>(
     "select relation from app_private.retained_relations() relation",

@@ -4,8 +4,8 @@ import { idOf } from "../jobs/payload.ts";
 import { secondFactorRequired } from "../providers/mail/templates.ts";
 
 /**
- * Tells the members of the organization {id} who have no second factor that it requires one.
- * Run twice: goes to those only who were not reached.
+ * Notifies the members of the organization {id} without a second factor that it requires one.
+ * Idempotent: repeats only reach those who were not reached.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

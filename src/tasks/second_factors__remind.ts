@@ -2,12 +2,12 @@ import type { Task } from "graphile-worker";
 import { deliver } from "../jobs/deliver.ts";
 import { secondFactorReminder } from "../providers/mail/templates.ts";
 
-/** How many are reminded in a run; the next one goes on. */
+/** Reminders per run; the next run continues. */
 const most = 1000;
 
 /**
- * Reminds the members whom their organization refuses within a day, because they have no second factor. Run twice: goes to those only
- * who were not reached.
+ * Reminds members who will be refused within a day because they have no second factor. Idempotent: repeats only reach those who were not
+ * reached.
  */
 const task: Task = async (_payload, helpers) => {
   const { rows } = await helpers.query<{ key: string; email: string; organization: string; due_at: Date }>(

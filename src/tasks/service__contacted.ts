@@ -5,7 +5,7 @@ import { serviceContacted, type VisitorMessage } from "../providers/mail/templat
 
 /**
  * Forwards the message {id} to the operator of the service.
- * Run twice: once the mail was taken nothing happens.
+ * Idempotent: does nothing once the mail has been accepted.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

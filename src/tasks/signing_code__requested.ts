@@ -6,8 +6,8 @@ import { SmsRefused } from "../providers/sms/index.ts";
 import { signingCode } from "../providers/mail/signingLetters.ts";
 
 /**
- * Sends the code that the signer {id} asked for. It is made here, so that it stands in no payload.
- * Run twice: sends another code, which replaces the first. Where the number takes no text message, it goes by mail.
+ * Sends the code that the signer {id} requested. It is created here, so that it is not in a payload.
+ * A repeat sends another code, which replaces the first. If the number accepts no text messages, the code is sent by mail.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
@@ -29,7 +29,7 @@ const task: Task = async (payload, helpers) => {
   if (issued.channel === "SMS" && issued.phone !== null)
     try {
       const language = await languageOfReader(helpers, issued.email, issued.organization_id);
-      const english = `${code} is your code to sign "${title.slice(0, 60)}" of ${organization.slice(0, 40)}. Never give it to anybody.`;
+      const english = `${code} is your code to sign "${title.slice(0, 60)}" of ${organization.slice(0, 40)}. Never share it with anybody.`;
       const body = tell(english, language, "mails").message;
       await helpers.sms.send({ id: issued.message_id, to: issued.phone, body });
       sent = "SMS";
@@ -38,7 +38,7 @@ const task: Task = async (payload, helpers) => {
       helpers.logger.warn(`${error.message} The code goes by mail.`, { event: "text_message.failed" });
     }
   if (!sent) {
-    // Another try has another code, and so another mail.
+    // // Another attempt has another code, and therefore another mail.
     const key = `signing_code ${issued.message_id}`;
     const letter = signingCode({ code, title, organization, expiresAt });
     if (await deliver(helpers, { key, to: issued.email, organizationId: issued.organization_id, ...letter }))

@@ -6,7 +6,7 @@ import { addressIsTaken, formerAddressCode, newAddressCode } from "../providers/
 interface Issued {
   /** The new address. */
   wanted: string;
-  /** Where its mail goes; null where that has had enough of them today. */
+  /** Where its mail goes; null if the address has reached its limit today. */
   email: string | null;
   code: string | null;
   former_email: string | null;
@@ -16,14 +16,14 @@ interface Issued {
 }
 
 /**
- * Mails the codes of the change of address that the user {user_id} asked for: to the present address first, where somebody may have to
- * stop it, then to the new one. The codes are made here, so that they stand in no payload.
- * Run twice: once both mails were taken nothing happens; before that, new codes replace the former ones, in both mails.
+ * Mails the codes of the change of address requested by the user {user_id}: to the current address first, whose owner may have to stop it,
+ * then to the new one. The codes are created here, so that they are not in a payload.
+ * Idempotent: does nothing once both mails have been accepted; before that, new codes replace the former ones in both mails.
  */
 const task: Task = async (payload, helpers) => {
   const userId = idOf(payload, "user_id");
   const { id, revision } = helpers.job;
-  // Asked for again while the job waits, it is the same job in its next revision.
+  // // A second request while the job waits is the same job in its next revision.
   const key = `email change ${id} ${revision}`;
   if (await isSettled(helpers, `${key} new`)) return;
   const { rows } = await helpers.query<Issued>("select * from app_private.issue_email_change($1)", [userId]);
@@ -33,7 +33,7 @@ const task: Task = async (payload, helpers) => {
   const confirms = (text: string) => `${helpers.webUrl}/#confirm-email-change=${text}`;
   if (formerEmail !== null) {
     await deliver(helpers, {
-      // With the codes of this try, also where an earlier one got here.
+      // // With the codes of this attempt, even if an earlier one got here.
       key: `${key} former ${helpers.job.attempts}`,
       to: formerEmail,
       ...formerAddressCode({

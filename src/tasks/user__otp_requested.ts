@@ -3,17 +3,17 @@ import { deliver, isSettled } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
 import { oneTimeCode } from "../providers/mail/templates.ts";
 
-/** With the job runner's growing pauses the next one comes after an hour: whoever still wants a code asks again. */
+/** With the back-off of the job runner, the next attempt comes after an hour: the user will request another code before. */
 const usefulAttempts = 8;
 
 /**
- * Mails a one-time code to the user {user_id}. The code is made here, so that it stands in no payload.
- * Run twice: once the mail was taken nothing happens; before that, a new code replaces the one that was not sent.
+ * Mails a one-time code to the user {user_id}. The code is created here, so that it is not in a payload.
+ * Idempotent: does nothing once the mail has been accepted; before that, a new code replaces the one that was not sent.
  */
 const task: Task = async (payload, helpers) => {
   const userId = idOf(payload, "user_id");
   const { id, revision, attempts } = helpers.job;
-  // Asked for again while the job waits, it is the same job in its next revision.
+  // // A second request while the job waits is the same job in its next revision.
   const key = `otp ${id} ${revision}`;
   if (attempts > usefulAttempts || (await isSettled(helpers, key))) return;
   const { rows } = await helpers.query<{ email: string; code: string; expires_at: Date }>(

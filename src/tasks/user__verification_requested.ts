@@ -4,14 +4,14 @@ import { idOf } from "../jobs/payload.ts";
 import { accountExists, verificationCode } from "../providers/mail/templates.ts";
 
 /**
- * Mails the user {user_id} the code that confirms the address of the account; or, where somebody asked for an account with an
- * address that has one, says that to the owner of the address. The code is made here, so that it stands in no payload.
- * Run twice: once the mail was taken nothing happens; before that, a new code replaces the one that was not sent.
+ * Mails the user {user_id} the code that confirms the address of the account; or, if somebody tried to create an account with an existing
+ * address, informs the owner of the address. The code is created here, so that it is not in a payload.
+ * Idempotent: does nothing once the mail has been accepted; before that, a new code replaces the one that was not sent.
  */
 const task: Task = async (payload, helpers) => {
   const userId = idOf(payload, "user_id");
   const { id, revision } = helpers.job;
-  // Asked for again while the job waits, it is the same job in its next revision.
+  // // A second request while the job waits is the same job in its next revision.
   const key = `verification ${id} ${revision}`;
   if (await isSettled(helpers, key)) return;
   const { rows } = await helpers.query<{ email: string; code: string | null; expires_at: Date }>(

@@ -4,8 +4,8 @@ import { idOf } from "../jobs/payload.ts";
 import { webhookDisabled } from "../providers/mail/templates.ts";
 
 /**
- * Tells the owners that the webhook {id} was disabled by the service.
- * Run twice: goes to those only who did not get it.
+ * Notifies the owners that the service disabled the webhook {id}.
+ * Idempotent: repeats only reach those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

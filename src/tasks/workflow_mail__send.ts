@@ -23,7 +23,7 @@ interface Mail {
 
 /**
  * Sends the mail of the step {executionId, sequence} of a workflow.
- * Run twice: goes to those only who did not get it. Above the quota of the organization it waits.
+ * Idempotent: repeats only reach those who did not receive it. Waits while the organization is above its quota.
  */
 const task: Task = async (payload, helpers) => {
   const place = [idOf(payload, "executionId"), numberOf(payload, "sequence")];

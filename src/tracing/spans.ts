@@ -1,22 +1,22 @@
-/** Spans of traces. Without OTEL_EXPORTER_OTLP_ENDPOINT there are none, and nothing of OpenTelemetry is loaded; see tracing.ts. */
+/** Spans of traces. Without OTEL_EXPORTER_OTLP_ENDPOINT there are none, and OpenTelemetry is not loaded; see tracing.ts. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 export type SpanAttributes = Record<string, string | number | boolean | undefined>;
 
-/** A piece of work with a name that has few values. */
+/** A span name with few distinct values. */
 export interface SpanOptions {
   readonly name: string;
-  /** Internal where omitted; `consumer` does what was asked for earlier, `client` asks somebody else. */
+  /** Internal by default; `consumer` processes an earlier request, `client` calls another service. */
   readonly kind?: "client" | "consumer";
   readonly attributes?: SpanAttributes;
-  /** The W3C `traceparent` of what has asked a consumer for it. */
+  /** The W3C `traceparent` of the request that a consumer processes. */
   readonly parent?: string | undefined;
 }
 
-/** What makes spans. */
+/** The factory of spans. */
 export interface SpanMaker {
   run<T>(options: SpanOptions, work: () => Promise<T>): Promise<T>;
-  /** Begins a span below a recorded one; gives what ends it. */
+  /** Begins a span below a recorded one; returns a function that ends it. */
   start(options: () => SpanOptions): ((error?: unknown) => void) | undefined;
   serve(
     request: IncomingMessage,
@@ -24,27 +24,27 @@ export interface SpanMaker {
     attributes: SpanAttributes,
     next: () => void,
   ): void;
-  /** The W3C `traceparent` of what runs now; undefined where it is not recorded. */
+  /** The W3C `traceparent` of the current span; undefined if it is not recorded. */
   traceparent(): string | undefined;
 }
 
 let maker: SpanMaker | undefined;
 
-/** Has spans made from now on, or none any more. */
+/** Enables or disables spans. */
 export function makeSpansBy(given: SpanMaker | undefined): void {
   maker = given;
 }
 
-/** Does the work as a span, where spans are made. */
+/** Runs the work as a span, if tracing is enabled. */
 export function inSpan<T>(options: SpanOptions, work: () => Promise<T>): Promise<T> {
   return maker ? maker.run(options, work) : work();
 }
 
-/** Begins a span below the one that runs now, where that is recorded; gives what ends it. */
+/** Begins a span below the current one, if that is recorded; returns a function that ends it. */
 export const startSpan = (options: () => SpanOptions): ((error?: unknown) => void) | undefined =>
   maker?.start(options);
 
-/** Answers a request as a span, which ends with its response. */
+/** Handles a request as a span, which ends with its response. */
 export function inServerSpan(
   request: IncomingMessage,
   response: ServerResponse,
@@ -55,5 +55,5 @@ export function inServerSpan(
   else next();
 }
 
-/** The W3C `traceparent` that goes along with what is asked of others; undefined where nothing is recorded. */
+/** The W3C `traceparent` for outgoing requests; undefined if nothing is recorded. */
 export const traceparent = (): string | undefined => maker?.traceparent();

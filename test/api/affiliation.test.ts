@@ -486,7 +486,7 @@ test("nobody is left behind: what is open is handed over, or the end refused", a
   expect(await end(adam)).toMatchObject({
     code: "CONFLICT",
     dependents: open,
-    message: expect.stringContaining(": 1 lead, 1 hold, 1 reservation, 1 appointment, 1 task. Give handOver"),
+    message: expect.stringContaining(": 1 lead, 1 hold, 1 reservation, 1 appointment, 1 task. Use handOver"),
   });
   for (const person of [max, sam])
     expect(await end(person, { handOver: true })).toMatchObject({
@@ -555,7 +555,9 @@ test("nobody is left behind: what is open is handed over, or the end refused", a
   expect(await page()).not.toContain(visitId);
   expect(task).toBeTruthy();
   expect(
-    (await mails()).filter(({ subject }) => subject === "The part of Summit Sales in Harbour View has ended"),
+    (await mails()).filter(
+      ({ subject }) => subject === "The participation of Summit Sales in Harbour View has ended",
+    ),
   ).toMatchObject([{ to: olga.email }]);
   // Each organization has it in its stream, once.
   const history = (person: Person, organizationId: string) =>

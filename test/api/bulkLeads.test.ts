@@ -142,7 +142,7 @@ describe("upsertLeads", () => {
       ["NOT_FOUND assigneeId"],
       ["BAD_USER_INPUT externalId"],
     ]);
-    expect(first.rows[3].errors[2].message).toMatch(/Give one of .*WALK_IN/);
+    expect(first.rows[3].errors[2].message).toMatch(/Use one of .*WALK_IN/);
     expect(await eventsOf(projectId)).toEqual(["lead.created API", "lead.created API"]);
 
     // The key of a tracker counts for it, and brings its lead source.

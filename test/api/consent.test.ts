@@ -95,7 +95,7 @@ test("a stranger with a lead's address changes neither the lead nor its consent;
   // One mail to the address, which asks; looking at its link changes nothing.
   const [mail, ...more] = await sent();
   expect([mail!.to![0]!.address, more]).toEqual([email, []]);
-  expect(mail!.subject).toBe("Do you want news from Harbour Homes?");
+  expect(mail!.subject).toBe("Do you want to receive news from Harbour Homes?");
   const path = confirmation(mail);
   for (const method of ["GET", "HEAD", "GET"]) {
     const page = await visit(path, method);
@@ -108,7 +108,10 @@ test("a stranger with a lead's address changes neither the lead nor its consent;
 
   for (let times = 0; times < 2; times++) {
     const page = await visit(path, "POST");
-    expect([page.status, page.text.includes("You get news from Harbour Homes")]).toEqual([200, true]);
+    expect([page.status, page.text.includes("You will receive news from Harbour Homes")]).toEqual([
+      200,
+      true,
+    ]);
   }
   expect(await leadOf(id)).toMatchObject({
     phone: told.phone,

@@ -727,7 +727,7 @@ test("what a person decides to send goes out once, as it was accepted", async ()
     expect(mail!.to).toMatchObject([{ address: "sid@example.com" }]);
     expect(mail!.replyTo).toMatchObject([{ name: "Max Member", address: world.max.email }]);
     expect(mail!.text).toContain(body.split("\n").at(-1));
-    expect(mail!.text).toContain("Unsubscribe from marketing mails of Harbour Homes:");
+    expect(mail!.text).toContain("Unsubscribe from marketing emails of Harbour Homes:");
     expect((await rowOf(lead))[0].status).toBe("ACCEPTED");
     const { lead: after } = await world.max.get(
       `query ($id: ID!) { lead(id: $id) { status firstResponseAt } }`,

@@ -91,7 +91,7 @@ test("an account gets another address when both addresses have confirmed it, in 
     });
     const sent = await mails();
     expect(sent.map(({ to, subject }) => [to, subject])).toEqual([
-      [person.email, "Your account gets another email address"],
+      [person.email, "Your email address will be changed"],
       [email, "Confirm your new email address"],
     ]);
     expect(sent[0]!.text).toContain(email);
@@ -221,8 +221,8 @@ test("whether an address has an account is told to its owner alone", async () =>
   const taken = await asks(other.email!);
   expect(taken.same).toEqual(free.same);
   expect(taken.sent.map(({ to, subject, code }) => [to, subject, code !== ""])).toEqual([
-    [person.email, "Your account gets another email address", true],
-    [other.email, "You have an account already", false],
+    [person.email, "Your email address will be changed", true],
+    [other.email, "You already have an account", false],
   ]);
   // What the present address confirms is answered the same, too.
   const confirmed = await confirm(person, codeOf(taken.sent, person.email!));
@@ -284,7 +284,7 @@ test("sessions, tokens and feeds stay; codes of the former address end; invitati
   const before = await runJobs(world.database.ownerUrl, outbox.provider).then(() => outbox.take());
   const [invitation] = before.flatMap(({ text }) => /plat_invite_[\w-]+/.exec(text!) ?? []);
   const otp = before
-    .find(({ subject }) => subject === "Your code for a new password")!
+    .find(({ subject }) => subject === "Your password reset code")!
     .text!.match(/\b\w{24}\b/)![0];
   const email = fresh();
   await ask(person, email);

@@ -781,7 +781,7 @@ describe("what cannot be", () => {
     );
     expect(foreign.errors).toEqual([
       expect.objectContaining({
-        message: "The record that this names does not exist, or does not belong here.",
+        message: "The referenced record does not exist, or cannot be used here.",
         extensions: expect.objectContaining({ code: "BAD_USER_INPUT", field: "projectId" }),
       }),
     ]);
@@ -904,7 +904,11 @@ describe("the figures of a report", () => {
   });
 
   test("are refused of commissions, which are not kept yet", async () => {
-    const refusal = { code: "BAD_USER_INPUT", field: "kind", message: expect.stringMatching(/not kept yet/) };
+    const refusal = {
+      code: "BAD_USER_INPUT",
+      field: "kind",
+      message: expect.stringMatching(/not supported/),
+    };
     const agents = {
       organizationId: world.harbour.id,
       name: "Agents",

@@ -226,13 +226,13 @@ test("says of each bad row what is wrong with it, and brings in the good ones", 
   ]);
   const message = (row: number) => answer.errors.find((e: any) => e.row === row).message;
   expect(message(4)).toBe("A unit that is for sale must have a price.");
-  expect(message(6)).toMatch(/^Give one of AVAILABLE, CLOSED, /);
+  expect(message(6)).toMatch(/^Use one of AVAILABLE, CLOSED, /);
   expect(message(8)).toBe("CAD can have at most 2 decimal places.");
-  expect(message(9)).toBe("Give 0 to 99 bedrooms.");
-  expect(message(10)).toBe("Give a whole number.");
-  expect(message(15)).toBe("Give a date such as 2027-05-31.");
-  expect(message(22)).toBe("Row 2 has this number already.");
-  expect(message(21)).toBe("Give 1 to 300 characters.");
+  expect(message(9)).toBe("Must be from 0 to 99 bedrooms.");
+  expect(message(10)).toBe("Must be a whole number.");
+  expect(message(15)).toBe("Must be a date such as 2027-05-31.");
+  expect(message(22)).toBe("Row 2 already has this number.");
+  expect(message(21)).toBe("Must have 1 to 300 characters.");
   expect(await numbers(projectId)).toEqual(["1", "=cmd()"]);
 });
 

@@ -368,7 +368,7 @@ test("mail goes out from the user's own account, and visibly from the service's 
   const made = await gives(max, createOwn(account({}, { username: "max", password: "guessed" })));
   expect(made).toMatchObject({
     status: "PENDING",
-    lastError: "The mail server does not accept this user name and password.",
+    lastError: "The mail server rejected the user name and password.",
     connectedAt: null,
   });
   const refused = await refuses(max, refreshOwn({ id: made.id }));
@@ -424,7 +424,9 @@ test("mail goes out from the user's own account, and visibly from the service's 
       value: expect.stringMatching(/^<https:\/\/plat\.example\/unsubscribe\/marketing\./),
     }),
   );
-  expect(smtp.mails[0]!.email.text).toContain("Unsubscribe from marketing mails of Harbour Homes:\nhttps://");
+  expect(smtp.mails[0]!.email.text).toContain(
+    "Unsubscribe from marketing emails of Harbour Homes:\nhttps://",
+  );
   expect(await outbox.take()).toEqual([]);
 
   // Its password is changed at the server: the mail goes out all the same, and the account says so.
@@ -446,7 +448,7 @@ test("mail goes out from the user's own account, and visibly from the service's 
       .userIntegration;
   expect(await read()).toMatchObject({
     status: "ERROR",
-    statusReason: expect.stringContaining("went out from the address of the service instead"),
+    statusReason: expect.stringContaining("was sent from the address of the service instead"),
   });
   const { rows } = await world.owner.query(
     `select sealed from app_private.integration_secrets where integration_id = $1
@@ -699,7 +701,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   await keep();
   expect(await read()).toMatchObject({
     status: "ERROR",
-    lastError: expect.stringContaining("give it again"),
+    lastError: expect.stringContaining("consent again"),
   });
   expect((await secretOf()).sealed).toBeNull();
   const again = await gives(max, refreshOwn({ id: made.id }));
@@ -741,7 +743,7 @@ test("OAuth 2: consent with PKCE once, tokens sealed, refreshed before they end,
   await keep();
   expect(await refuses(max, refreshOwn({ id: made.id }))).toMatchObject({
     code: "PROVIDER_ERROR",
-    message: "The credentials cannot be opened any more; give them again.",
+    message: "The credentials can no longer be decrypted; enter them again.",
   });
 });
 
@@ -762,7 +764,7 @@ test("credentials of another integration are not used, and the integration says 
   );
   expect(await refuses(world.mia, refreshOwn({ id: mine.id }))).toMatchObject({
     code: "PROVIDER_ERROR",
-    message: "The credentials cannot be opened any more; give them again.",
+    message: "The credentials can no longer be decrypted; enter them again.",
   });
   expect(await gives(world.olga, refreshOwn({ id: theirs.id }))).toMatchObject({ id: theirs.id });
 });

@@ -213,7 +213,7 @@ test("combined filters are bounded, and say what is wrong", async () => {
   expect(await refused({ or: [{ includeDeleted: true }] })).toMatchObject({
     code: "BAD_USER_INPUT",
     field: "or",
-    message: "Give includeDeleted in the outermost filter.",
+    message: "includeDeleted is only allowed at the top level of the filter.",
   });
   // What an operation does to all that match takes the plain fields.
   expect(

@@ -41,7 +41,7 @@ describe("bad fields", () => {
     expect(error.fields).toContainEqual({
       path: "bedrooms",
       key: "give0To99Bedrooms",
-      message: "Give 0 to 99 bedrooms.",
+      message: "Must be from 0 to 99 bedrooms.",
     });
     // What was good alone is taken.
     expect(error.message).toBe(error.fields[0].message);
@@ -116,7 +116,7 @@ describe("the language of messages", () => {
       ).message;
     expect(await ask("de-AT,en;q=0.5")).toBe("Ein Passwort hat 10 oder mehr Zeichen.");
     expect(await ask("es")).toBe("Una contraseña tiene 10 caracteres o más.");
-    expect(await ask("it")).toBe("A password has 10 characters or more.");
+    expect(await ask("it")).toBe("A password must have at least 10 characters.");
   });
 
   test("is that of the user, whatever the header", async () => {

@@ -102,7 +102,7 @@ test("what a person enters notifies nobody; a visitor's message tells the team, 
     /https:\/\/plat\.example\/#lead=[0-9a-f-]{36}\n[^]*vi@visitors\.example\n[^]*> Is <b>12<\/b> free\?/,
   );
   expect(mail!.html).toContain("Is &lt;b&gt;12&lt;/b&gt; free?");
-  expect(mailTo(ada, mails)!.subject).toBe("Vi wrote to the sales office of Harbour View");
+  expect(mailTo(ada, mails)!.subject).toBe("Vi contacted the sales office of Harbour View");
   const requests = await requestsOf("Vi");
   expect(requests).toHaveLength(1);
   for (const each of mails) expect(headers(each, "x-request-id")).toEqual(requests);
@@ -114,7 +114,7 @@ test("what a person enters notifies nobody; a visitor's message tells the team, 
   await contact(world.project, "Vi", "Hello?");
   const again = await run();
   expect(readers(again)).toEqual(of(owen, mia));
-  expect(again[0]!.subject).toBe("Vi wrote to the sales office of Harbour View");
+  expect(again[0]!.subject).toBe("Vi contacted the sales office of Harbour View");
   await choose(ada, { newLead: true, contactMessage: true });
   await choose(max, { newLead: true, contactMessage: true });
 });
@@ -154,7 +154,7 @@ test("mails reach those only who may see the record, are active and did not do i
   const [assigned, ...others] = await run();
   expect([assigned!.to![0]!.address, assigned!.subject, others]).toEqual([
     max.email,
-    "Pia is your lead now, in Quiet Quay",
+    "Pia is now your lead in Quiet Quay",
     [],
   ]);
   await contact(world.quiet, "Pia", "Again");
@@ -172,7 +172,7 @@ test("mails reach those only who may see the record, are active and did not do i
   const [task] = await run();
   expect([task!.to![0]!.address, task!.subject]).toEqual([
     sam.email,
-    expect.stringMatching(/^A task for you: Call back \(/),
+    expect.stringMatching(/^New task for you: Call back \(/),
   ]);
   await choose(sam, { task: false }, world.sisters);
   await samsTask("Call back");
@@ -450,7 +450,7 @@ test("the link in a mail stops its kind, after asking, and nothing else", async 
     // What a HEAD leaves out is all that differs.
     expect(
       page.text.includes(
-        'Mails about new leads from Harbour &lt;Homes&gt;</h1>\n<form method="post"><button>',
+        'Emails about new leads from Harbour &lt;Homes&gt;</h1>\n<form method="post"><button>',
       ),
     ).toBe(method === "GET");
   }
@@ -477,12 +477,12 @@ test("the link in a mail stops its kind, after asking, and nothing else", async 
   for (const body of ["List-Unsubscribe=One-Click", undefined, undefined]) {
     const done = await visit(pathname, "POST", body);
     expect([done.status, done.headers.location]).toEqual([200, undefined]);
-    expect(done.text).toContain("No more mails about new leads from Harbour &lt;Homes&gt;");
+    expect(done.text).toContain("No more emails about new leads from Harbour &lt;Homes&gt;");
     expect(await chosen()).toEqual({ ...before, new_lead: false });
   }
   await contact(world.project, "Lou");
   const still = mailTo(max, await run());
-  expect(still!.subject).toBe("Lou wrote to the sales office of Harbour View");
+  expect(still!.subject).toBe("Lou contacted the sales office of Harbour View");
   await choose(max, { newLead: true });
   expect(await chosen()).toEqual(before);
   // A mail that is on its way is stopped too.
@@ -494,7 +494,7 @@ test("the link in a mail stops its kind, after asking, and nothing else", async 
 
   const [unknown] = await sql("select app_private.sign_link('new_lead', $1) as token", [world.harbour.id]);
   const gone = await visit(`/unsubscribe/${unknown.token}`, "POST");
-  expect([gone.status, gone.text.includes("You get no such mails")]).toEqual([200, true]);
+  expect([gone.status, gone.text.includes("You do not receive these emails")]).toEqual([200, true]);
 });
 
 test("the tasks of the day come once, in the morning of the member", async () => {
@@ -587,5 +587,5 @@ test("whoever held a home is told when the hold ran out; whoever gave it back is
   await max.get("{ unitHolds { id } }");
   const mails = await run();
   expect(readers(mails)).toEqual(of(max));
-  expect(mails[0]!.text).toMatch(/Your hold of unit H1 in Harbour View for .+ ran out/);
+  expect(mails[0]!.text).toMatch(/Your hold of unit H1 in Harbour View for .+ expired/);
 });

@@ -155,7 +155,7 @@ test("is told beforehand, asked for, and cancelled; all owners hear of it, and m
   expect(await owen.refused(requesting, { input: { organizationId: harbour.id, password } })).toMatchObject({
     code: "CONFLICT",
   });
-  expect(await remind()).toEqual([[owen.email, "Harbour Homes is to be deleted"]]);
+  expect(await remind()).toEqual([[owen.email, "Harbour Homes will be deleted"]]);
   expect(await remind()).toEqual([]);
   const reading = "query ($id: ID!) { organization(id: $id) { deletionAt deletions { id } } }";
   const seen = async (person: Person) => (await person.sees(reading, { id: harbour.id })).organization;
@@ -182,7 +182,7 @@ test("is told beforehand, asked for, and cancelled; all owners hear of it, and m
     cancelledBy: { id: max.id },
   });
   expect((await remind()).sort()).toEqual(
-    [owen.email, max.email].sort().map((email) => [email, "Harbour Homes is not deleted"]),
+    [owen.email, max.email].sort().map((email) => [email, "Harbour Homes will not be deleted"]),
   );
   expect(await owen.refused(cancelling, { input: { organizationId: harbour.id } })).toMatchObject({
     code: "NOT_FOUND",
@@ -203,9 +203,9 @@ test("reminds a week and a day before, and is given up where something is under 
   await remind();
   await pass(23);
   const both = (subject: string) => [owen.email, max.email].sort().map((email) => [email, subject]);
-  expect((await remind()).sort()).toEqual(both("Harbour Homes is deleted within a week"));
+  expect((await remind()).sort()).toEqual(both("Harbour Homes will be deleted within a week"));
   await pass(6);
-  expect((await remind()).sort()).toEqual(both("Harbour Homes is deleted within a day"));
+  expect((await remind()).sort()).toEqual(both("Harbour Homes will be deleted within a day"));
   expect(await remind()).toEqual([]);
   await owner.query(
     "begin; set local session_replication_role = 'replica'; update app_public.buyers set status = 'DRAFT'; commit",
@@ -216,7 +216,10 @@ test("reminds a week and a day before, and is given up where something is under 
     "select status, cancel_reason from app_public.organization_deletions order by id desc limit 1",
   );
   expect(given).toEqual([
-    { status: "CANCELLED", cancel_reason: expect.stringMatching(/^Others rely on open deals/) },
+    {
+      status: "CANCELLED",
+      cancel_reason: expect.stringMatching(/^Open deals of this organization involve others/),
+    },
   ]);
   await owner.query(
     "begin; set local session_replication_role = 'replica'; update app_public.buyers set status = 'CLOSED'; commit",

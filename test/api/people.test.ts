@@ -74,7 +74,7 @@ describe.each(children)("%s", (field, input) => {
       expect(await refused(field, { ...both, ...input() })).toMatchObject({
         code: "BAD_USER_INPUT",
         field: "leadId",
-        message: "Name either the lead or the buyer.",
+        message: "Specify either the lead or the buyer.",
       });
   });
 

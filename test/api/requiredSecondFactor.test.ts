@@ -103,7 +103,9 @@ test("members without one have some days, and get a mail", async () => {
   expect(await remind()).toEqual([]);
   await ends(24, world.ada);
   await ends(-1, world.max);
-  expect(await remind()).toEqual([[world.ada.email, "Harbour Homes: one day left to get a second factor"]]);
+  expect(await remind()).toEqual([
+    [world.ada.email, "Harbour Homes: one day left to set up a second factor"],
+  ]);
   await world.owner.query("update app_public.users set language = 'en' where id = $1", [world.max.id]);
   for (const who of [world.ada, world.max]) await ends(240, who);
   await outbox.remove();

@@ -252,7 +252,7 @@ test("the buyer signs, signed in: one signer needs no PARTIALLY_SIGNED, and what
 
   // The certificate comes by a job, and a mail says where.
   const done = (await mails())[bea.email!]!;
-  expect(done.subject).toBe("Signed by all: Contract of 12B");
+  expect(done.subject).toBe("Signed by everybody: Contract of 12B");
   const { certificateUrl, url } = (await bea.get(REQUEST, { token: tokenIn(done.text) })).signingRequest;
   const certificate = await download(certificateUrl);
   expect(certificate.bytes.subarray(0, 5).toString()).toBe("%PDF-");
@@ -397,7 +397,7 @@ test("a signer declines with a code and a reason, which ends it for everybody", 
   expect(agreement.trail.at(-1)).toMatchObject({ kind: "DECLINED", note: "The price is wrong." });
   expect(await bea.refused(CODE, { input: { signerId: ids["Bea Buyer"] } })).toMatchObject({
     code: "CONFLICT",
-    message: "This agreement is over (DECLINED).",
+    message: "This agreement has ended (DECLINED).",
   });
   // The purchase is assigned to nobody, so the team is told.
   await world.owner.query("select app_private.fan_out_notifications(1000)");
@@ -405,7 +405,7 @@ test("a signer declines with a code and a reason, which ends it for everybody", 
     "update graphile_worker._private_jobs set run_at = now() where task_id = (select id from graphile_worker._private_tasks where identifier = 'notification_mail__due')",
   );
   const told = await mails();
-  expect(told[bea.email!]!.subject).toBe("No longer to sign: Contract of 12B");
+  expect(told[bea.email!]!.subject).toBe("Signature no longer required: Contract of 12B");
   for (const person of [owen, world.max])
     expect(told[person.email!]!.text).toContain("Contract of 12B of Bea Buyer in Harbour View, declined");
   expect(told[world.sam.email!]).toBeUndefined();
@@ -436,15 +436,15 @@ test("the page of the link shows what there is to sign; its buttons send a code,
   const form = { action: "sign", code: value, consent: "yes", file: (await look(id)).files[0].id };
   const wrong = await page(token, { ...form, code: "none" });
   expect(wrong.status).toBe(400);
-  expect(wrong.text).toContain("This is not the code that was sent.");
+  expect(wrong.text).toContain("This code is wrong.");
   const wrongInGerman = await page(token, { ...form, code: "none" }, german);
   expect(wrongInGerman.text).toMatch(/role="alert"><strong>[^<]*Code/);
-  expect(wrongInGerman.text).not.toContain("This is not the code");
+  expect(wrongInGerman.text).not.toContain("This code is wrong");
   const without = await page(token, { ...form, consent: "" });
-  expect([without.status, without.text]).toEqual([400, expect.stringContaining("Signing takes consent")]);
+  expect([without.status, without.text]).toEqual([400, expect.stringContaining("Signing requires consent")]);
   const signed = await page(token, form, { "user-agent": "Browser/1" });
   expect(signed.status).toBe(200);
-  expect(signed.text).toContain("You have signed it. A mail tells when all have.");
+  expect(signed.text).toContain("You have signed it. You will receive an email when everybody has.");
   expect(signed.text).not.toContain("<form");
   const { trail } = await look(id);
   expect(trail.find((entry: any) => entry.kind === "SIGNED")).toMatchObject({
@@ -457,7 +457,7 @@ test("the page of the link shows what there is to sign; its buttons send a code,
   await page(other, { action: "code" });
   const code2 = codeIn((await mails())["dan@example.com"]!.text);
   const declined = await page(other, { action: "decline", code: code2, reason: "No <b>." });
-  expect(declined.text).toContain("It was declined by one of its signers");
+  expect(declined.text).toContain("It was declined by a signer");
   expect((await look(id)).status).toBe("DECLINED");
   expect((await page(token)).text).not.toContain("first.pdf");
   expect((await page("agreement.forged")).status).toBe(404);
@@ -474,7 +474,7 @@ describe("a code", () => {
     expect(await bea.refused(SIGN, { input: { ...who, code: "123456", consent: true } })).toMatchObject({
       code: "BAD_USER_INPUT",
       field: "code",
-      message: expect.stringContaining("no open code"),
+      message: expect.stringContaining("no valid code"),
     });
     const right = await code(bea, who, bea.email!);
     const wrong = right === "000000" ? "000001" : "000000";
@@ -490,7 +490,7 @@ describe("a code", () => {
     ).toEqual([0, 1, 2, 3, 4]);
     expect(await bea.refused(SIGN, { input: { ...who, code: right, consent: true } })).toMatchObject({
       code: "BAD_USER_INPUT",
-      message: expect.stringContaining("no open code"),
+      message: expect.stringContaining("no valid code"),
     });
     // Of all codes of a day together, fifteen.
     for (let round = 0; round < 2; round += 1) {
@@ -647,7 +647,7 @@ test("it expires, is voided, and goes on in no archived project; links end", asy
   });
   expect(await world.anonymous.refused(CODE, { input: { token: second } })).toMatchObject({
     code: "CONFLICT",
-    message: "This agreement is over (VOIDED).",
+    message: "This agreement has ended (VOIDED).",
   });
   expect((await mails())[cora.email]!.text).toContain("> Wrong unit.");
   await passTime(world.owner, "91 days");

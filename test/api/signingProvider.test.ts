@@ -112,7 +112,7 @@ test("an organization connects its account; what is wrong with it is said, and i
   });
   expect(await of({ credentials: { privateKey: "no key" } })).toMatchObject({
     status: "PENDING",
-    lastError: "The private key is no key in PEM; give it again.",
+    lastError: "The private key is not valid PEM; enter it again.",
   });
   expect(await of({ credentials: { userId: "nobody" } })).toMatchObject({
     status: "PENDING",

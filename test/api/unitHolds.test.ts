@@ -166,7 +166,7 @@ describe("a hold", () => {
     expect(await read(held.id)).toMatchObject({ status: "EXPIRED" });
     expect(await refuse(owen, deletion, { id: held.id })).toMatchObject({
       code: "CONFLICT",
-      message: "This hold is over: it is EXPIRED.",
+      message: "This hold has ended: it is EXPIRED.",
     });
     expect(await refuse(owen, change, { id: held.id, expiration: 3 })).toMatchObject({ code: "CONFLICT" });
     expect(await eventNames(held.id)).toEqual(["unit_hold.created", "unit_hold.expired"]);

@@ -166,7 +166,7 @@ test("a lost token is no empty list, beside what is public and wherever it stand
   expect(errors).toEqual([
     expect.objectContaining({
       path: ["leads"],
-      message: expect.stringMatching(/^leads takes a token/),
+      message: expect.stringMatching(/^leads requires a token/),
       extensions: expect.objectContaining({ code: "UNAUTHENTICATED" }),
     }),
   ]);
@@ -216,7 +216,7 @@ test("what changes something takes a token, but for signing up and in, and for c
     ],
     NOT_FOUND: ["contactOrganization", "contactProject"],
     "Not a valid refresh token; sign in again.": ["refreshSession"],
-    "The name and the password do not match an account that can sign in.": ["login"],
+    "The user name and the password do not match an account that can sign in.": ["login"],
   });
   expect(refused).toEqual(expect.arrayContaining(["createLead", "updatePassword"]));
   expect(refused!.length).toBeGreaterThan(200);

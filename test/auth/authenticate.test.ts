@@ -84,7 +84,7 @@ test.each(["Basic x", "Bearer", "Bearer ", "Bearer a b", "xBearer a", ` Bearer $
     expect(await refusal(authenticate(header))).toEqual([
       "UNAUTHENTICATED",
       401,
-      "The Authorization header must be: Bearer, a space, and the token.",
+      "The Authorization header must have the form: Bearer <token>.",
     ]);
     expect(asked).toEqual([]);
   },
@@ -107,14 +107,10 @@ test("a mistyped access token is told apart from one that has ended", async () =
   expect(await refusal(authenticate(`Bearer ${access.slice(0, -1)}x`))).toEqual([
     "UNAUTHENTICATED",
     401,
-    "This access token is mistyped or incomplete.",
+    "This access token is misspelled or incomplete.",
   ]);
   expect(asked).toEqual([]);
-  const ended = [
-    "UNAUTHENTICATED",
-    401,
-    "The token has ended: it is unknown, expired or revoked. Sign in again.",
-  ];
+  const ended = ["UNAUTHENTICATED", 401, "The token is unknown, expired or revoked; sign in again."];
   expect(await refusal(authenticate(`Bearer ${access}`))).toEqual(ended);
   expect(await refusal(authenticate(`Bearer ${login}`))).toEqual(ended);
 });
@@ -275,7 +271,7 @@ test("a statement that was refused has the token looked up, and what is known of
   await settled();
   calls();
   given.rows = [];
-  const ended = "The token has ended: it is unknown, expired or revoked. Sign in again.";
+  const ended = "The token is unknown, expired or revoked; sign in again.";
   await expect((await find(header, undefined, true)).check!.renew()).rejects.toThrow(ended);
   await expect(find(header, undefined, true)).rejects.toThrow(ended);
 });

@@ -69,7 +69,7 @@ test("an address that is not known is told as null", async () => {
 test("ten characters are enough, nine are not; a character of several bytes is one", async () => {
   const { given, asked } = context([], { operation: "updatePassword", member: "newPassword" });
   expect(await hashPassword("0123456789", given)).toMatch(/^\$argon2id/);
-  const short = ["BAD_USER_INPUT", "newPassword", "A password has 10 characters or more."];
+  const short = ["BAD_USER_INPUT", "newPassword", "A password must have at least 10 characters."];
   expect(await refusal(hashPassword("012345678", given))).toEqual(short);
   expect(await refusal(hashPassword("😀".repeat(9), given))).toEqual(short);
   expect(await hashPassword("😀".repeat(10), given)).toMatch(/^\$argon2id/);
@@ -138,7 +138,7 @@ test("who gives a new password that is too short has not guessed", async () => {
   expect(await refusal(provePassword(good, given))).toEqual([
     "BAD_USER_INPUT",
     "newPassword",
-    "A password has 10 characters or more.",
+    "A password must have at least 10 characters.",
   ]);
   expect(asked).toEqual([]);
 });

@@ -61,7 +61,7 @@ describe("validation", () => {
   test("a value that an enumeration lacks is answered with those that it has, to those who may read the schema", () => {
     const [error] = refusals("{ ok(status: NWE) }");
     const told = validationError(error!, request().state, schema);
-    expect(told.message).toBe('Value "NWE" does not exist in "Status" enum. Give one of NEW, OLD.');
+    expect(told.message).toBe('Value "NWE" does not exist in "Status" enum. Use one of NEW, OLD.');
     expect(told.extensions).toEqual({
       code: "BAD_USER_INPUT",
       field: "status",
@@ -75,7 +75,7 @@ describe("validation", () => {
     expect(validationError(error!, request().state).extensions.allowed).toBeUndefined();
     const [text] = refusals('{ ok(status: "NEW") }');
     expect(validationError(text!, request().state, schema).message).toBe(
-      'Enum "Status" cannot represent non-enum value: "NEW". Give one of NEW, OLD.',
+      'Enum "Status" cannot represent non-enum value: "NEW". Use one of NEW, OLD.',
     );
     const [number] = refusals("{ ok(a: true) }");
     expect(validationError(number!, request().state, schema).message).toBe(
@@ -105,7 +105,7 @@ describe("validation", () => {
     const { state, logged } = request();
     const aborted = validationError(new GraphQLError("Validation aborted."), state);
     expect([aborted.message, aborted.extensions]).toEqual([
-      "The operation selects the same fields too often.",
+      "The operation selects the same fields too many times.",
       { code: "LIMIT_EXCEEDED", limit: 2_000, requestId: "r1" },
     ]);
     const many = new GraphQLError("Too many validation errors, error limit reached. Validation aborted.");
@@ -175,7 +175,7 @@ describe("values of variables", () => {
     const message =
       'Variable "$i" got invalid value "NWE" at "i.status"; Value "NWE" does not exist in "Status" enum. Did you mean the enum value "NEW"?';
     expect(refused(message).message).toBe(
-      'Variable "$i.status" has an invalid value: Value "NWE" does not exist in "Status" enum. Give one of NEW, OLD.',
+      'Variable "$i.status" has an invalid value: Value "NWE" does not exist in "Status" enum. Use one of NEW, OLD.',
     );
     const closed = refused(message, { schemaIsOpen: false });
     expect(closed.message).not.toMatch(/Status|NEW|Did you mean/);

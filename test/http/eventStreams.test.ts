@@ -296,10 +296,10 @@ test("a ticket stands for a token, in the address", async () => {
 });
 
 const otherParameter =
-  "A stream takes organizationId, after, names, projectId, subjectType, subjectId, ticket; there is another parameter.";
-const once = "Give each parameter once, several names with commas between them.";
+  "A stream only accepts the parameters organizationId, after, names, projectId, subjectType, subjectId, ticket.";
+const once = "Send each parameter only once, with commas between several names.";
 const noToken =
-  "Event streams take a token in the Authorization header, or a ticket of POST /events/tickets in the address.";
+  "Event streams require a token in the Authorization header, or a ticket from POST /events/tickets in the URL.";
 test.each([
   ["?organizationId=o&x=1", signedIn, [400, "BAD_USER_INPUT", "x", otherParameter]],
   [`?${"y".repeat(101)}=1`, signedIn, [400, "BAD_USER_INPUT", "y".repeat(100), otherParameter]],
@@ -308,19 +308,29 @@ test.each([
   [
     "?after=1&organizationId=",
     signedIn,
-    [400, "BAD_USER_INPUT", "organizationId", "A stream is of one organization: give its id or slug."],
+    [
+      400,
+      "BAD_USER_INPUT",
+      "organizationId",
+      "A stream belongs to one organization: specify its id or slug.",
+    ],
   ],
   [
     "?organizationId=o&ticket=t",
     signedIn,
-    [400, "BAD_USER_INPUT", "ticket", "Give a token in the Authorization header, or a ticket, not both."],
+    [
+      400,
+      "BAD_USER_INPUT",
+      "ticket",
+      "Send either a token in the Authorization header or a ticket, not both.",
+    ],
   ],
   ["?organizationId=o", {}, [401, "UNAUTHENTICATED", undefined, noToken]],
   ["?organizationId=o", { authorization: "Bearer bad" }, [401, "UNAUTHENTICATED", undefined, noToken]],
   [
     "?organizationId=o",
     { ...signedIn, accept: "application/json" },
-    [406, "BAD_USER_INPUT", undefined, "Events come as text/event-stream."],
+    [406, "BAD_USER_INPUT", undefined, "Events are sent as text/event-stream; accept this type."],
   ],
   [
     "?organizationId=o&after=x",
@@ -330,7 +340,7 @@ test.each([
   [
     "?organizationId=o&after=10",
     signedIn,
-    [400, "BAD_USER_INPUT", "after", "There is no event with this sequence yet."],
+    [400, "BAD_USER_INPUT", "after", "There is no event with this sequence number yet."],
   ],
 ] as [string, Record<string, string>, unknown[]][])(
   "%s with %j opens no stream",

@@ -52,7 +52,7 @@ const refusal = async (path: string) => {
   const { status, json } = await get(path);
   return [status, json.errors[0].extensions.code, json.errors[0].message];
 };
-const wrong = [403, "FORBIDDEN", "This address is wrong or no longer valid; ask the API for a new one."];
+const wrong = [403, "FORBIDDEN", "This URL is wrong or no longer valid; request a new one from the API."];
 
 test("an address that lives holds by itself, and a reader may keep the content as long", async () => {
   database.asked.length = 0;
@@ -140,7 +140,7 @@ test.each(["bytes=10-", "bytes=10-12", "bytes=-0"])("the range %s is not there",
   expect([answer.status, answer.headers["content-range"], answer.json.errors[0].message]).toEqual([
     416,
     "bytes */10",
-    "The requested byte range is outside of the file.",
+    "The requested byte range is outside the file.",
   ]);
 });
 

@@ -20,10 +20,10 @@ function refusal(body: unknown): unknown {
 }
 
 const query = "{ ok }";
-const noObject = "The body must be a JSON object with a member named query.";
-const noQuery = "The member query must be a string, the GraphQL document.";
-const noVariables = "The member variables must be an object.";
-const noExtensions = "The member extensions must be an object.";
+const noObject = "The body must be a JSON object with the field query.";
+const noQuery = "query must be a string, the GraphQL document.";
+const noVariables = "variables must be an object.";
+const noExtensions = "extensions must be an object.";
 const nul = "Text must not contain NUL characters.";
 test.each<[unknown, string, string | undefined]>([
   ["{", "The body is not valid JSON in UTF-8.", undefined],
@@ -36,8 +36,8 @@ test.each<[unknown, string, string | undefined]>([
   [{ query, variables: "{}" }, noVariables, "variables"],
   [{ query, variables: [] }, noVariables, "variables"],
   [{ query, variables: 0 }, noVariables, "variables"],
-  [{ query, operationName: 1 }, "The member operationName must be a string.", "operationName"],
-  [{ query, operationName: {} }, "The member operationName must be a string.", "operationName"],
+  [{ query, operationName: 1 }, "operationName must be a string.", "operationName"],
+  [{ query, operationName: {} }, "operationName must be a string.", "operationName"],
   [{ query, extensions: "x" }, noExtensions, "extensions"],
   [{ query, extensions: [] }, noExtensions, "extensions"],
   [{ query, extensions: false }, noExtensions, "extensions"],

@@ -29,7 +29,7 @@ test.each([
 test("so many values and levels pass, one more does not", () => {
   const ones = (amount: number) => Buffer.from(`[${"1,".repeat(amount - 1)}1]`);
   expect(parseJson(ones(jsonLimits.values), "The body").value).toHaveLength(jsonLimits.values);
-  expect(() => parseJson(ones(jsonLimits.values + 1), "The body")).toThrow(/250000 values at most/);
+  expect(() => parseJson(ones(jsonLimits.values + 1), "The body")).toThrow(/at most 250000 values/);
   const nested = (depth: number) => Buffer.from("[".repeat(depth) + "]".repeat(depth));
   expect(parseJson(nested(jsonLimits.depth), "The body").value).toEqual(expect.any(Array));
   expect(() => parseJson(nested(jsonLimits.depth + 1), "The body")).toThrow(/64 levels deep/);
@@ -82,7 +82,7 @@ test.each([
 test("duplicate members count as often as they are sent; the last one is meant", () => {
   expect(parseGraphQLRequest(Buffer.from('{"query":"{ a }","query":"{ b }"}')).query).toBe("{ b }");
   expect(() => parseGraphQLRequest(bodyWith(`{${'"a":1,'.repeat(jsonLimits.values)}"a":1}`))).toThrow(
-    /values at most/,
+    /at most \d+ values/,
   );
 });
 

@@ -48,8 +48,8 @@ test("a page stands in no other page, loads nothing, and its style is known by i
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
     `<meta name="robots" content="noindex"><title>News from A &lt;b&gt;?</title><style>${style}</style></head><body>`,
     "<h1>News from A &lt;b&gt;?</h1>",
-    "<p>They then write to you what is new. Each mail has a link that stops it.</p>",
-    "<p>If you did not ask for it, close this page, and nothing happens.</p>",
+    "<p>They will then send you news. Each email has an unsubscribe link.</p>",
+    "<p>If you did not request this, close this page; nothing will happen.</p>",
     '<form method="post"><button>Yes, confirm</button></form>',
     "</body></html>",
   ]);
@@ -57,14 +57,19 @@ test("a page stands in no other page, loads nothing, and its style is known by i
 });
 
 test.each([
-  ["NEWS", "News from Harbour?", "They then write to you what is new.", "You get news from Harbour"],
+  ["NEWS", "News from Harbour?", "They will then send you news.", "You will receive news from Harbour"],
   [
     "MAILBOX",
-    "Take the enquiries to Harbour?",
-    "What visitors write to them is then forwarded to your address.",
-    "You get the enquiries to Harbour",
+    "Receive enquiries to Harbour?",
+    "Messages from visitors will be forwarded to your address.",
+    "You will receive enquiries to Harbour",
   ],
-  ["RECIPIENT", "Mails from Harbour?", "They can then write to your address.", "Harbour may write to you"],
+  [
+    "RECIPIENT",
+    "Receive emails from Harbour?",
+    "They can then send emails to your address.",
+    "Harbour may write to you",
+  ],
 ])("consent to %s is asked for by GET, and given by POST alone", async (purpose, ask, explain, done) => {
   const row = { purpose, organization: "Harbour", is_confirmed: false };
   const { pool, asked } = scripted([[/consent_question/, [row]]]);
@@ -96,7 +101,7 @@ test("a link of consent that is unknown or too old is refused", async () => {
   expect(refusal(await server.send(get("/confirm/abc")))).toEqual([
     403,
     "FORBIDDEN",
-    "This link is incomplete or older than a week; ask for it once more.",
+    "This link is incomplete or older than a week; request a new one.",
   ]);
 });
 
@@ -132,7 +137,7 @@ test.each([
   expect(refusal(await server.send({ ...get("/stop-email-change/abc"), method }))).toEqual([
     403,
     "FORBIDDEN",
-    "This link is incomplete or older than a day, or the change was stopped or made already.",
+    "This link is incomplete or older than a day, or the change has already been stopped or made.",
   ]);
 });
 
@@ -144,8 +149,8 @@ test("a link that stops notifications asks by GET, and stops them by POST", asyn
   ]);
   await using server = await startServer({ unsubscribe: unsubscribePage(pool) });
   const question = await server.send(get("/unsubscribe/abc"));
-  expect(question.text).toContain("<h1>Mails about new leads from Harbour</h1>");
-  expect(question.text).toContain('<form method="post"><button>Stop these mails</button></form>');
+  expect(question.text).toContain("<h1>Emails about new leads from Harbour</h1>");
+  expect(question.text).toContain('<form method="post"><button>Stop these emails</button></form>');
   expect(asked.map(([text, ...values]) => [/app_private\.(\w+)/.exec(text)![1], ...values])).toEqual([
     ["open_link", "abc"],
     ["notification_choice", "r1", "new_leads"],
@@ -153,8 +158,8 @@ test("a link that stops notifications asks by GET, and stops them by POST", asyn
   choice.wanted = false;
   asked.length = 0;
   const answer = await server.send(post("/unsubscribe/abc"));
-  expect(answer.text).toContain("<h1>No more mails about new leads from Harbour</h1>");
-  expect(answer.text).toContain("They are switched off. Other mails go on.");
+  expect(answer.text).toContain("<h1>No more emails about new leads from Harbour</h1>");
+  expect(answer.text).toContain("They are turned off. You still receive other emails.");
   expect(answer.text).not.toContain("<form");
   expect(asked.map(([text, ...values]) => [/app_private\.(\w+)/.exec(text)![1], ...values])).toEqual([
     ["open_link", "abc"],
@@ -173,7 +178,9 @@ test.each([
   ]);
   await using server = await startServer({ unsubscribe: unsubscribePage(pool) });
   const { text } = await server.send(get("/unsubscribe/abc"));
-  expect(text).toContain("<h1>You get no such mails</h1>\n<p>You are no member there any more.</p>");
+  expect(text).toContain(
+    "<h1>You do not receive these emails</h1>\n<p>You are no longer a member there.</p>",
+  );
 });
 
 test("a link that stops marketing says the same to everybody, and stops by POST alone", async () => {
@@ -185,24 +192,24 @@ test("a link that stops marketing says the same to everybody, and stops by POST 
   await using server = await startServer({ unsubscribe: unsubscribePage(pool) });
   const question = await server.send(get("/unsubscribe/abc"));
   expect(question.text).toContain(
-    '<h1>Stop marketing mails from Harbour?</h1>\n<form method="post"><button>Stop these mails</button></form>',
+    '<h1>Stop marketing emails from Harbour?</h1>\n<form method="post"><button>Stop these emails</button></form>',
   );
   expect(asked.slice(1)).toEqual([["select app_private.marketing_sender($1) as sender", "r1"]]);
   asked.length = 0;
   const answer = await server.send(post("/unsubscribe/abc"));
-  expect(answer.text).toContain("<h1>No more marketing mails from Harbour</h1>");
-  expect(answer.text).toContain("<p>You are unsubscribed. What concerns an appointment");
+  expect(answer.text).toContain("<h1>No more marketing emails from Harbour</h1>");
+  expect(answer.text).toContain("<p>You are unsubscribed. You still receive emails about your appointments");
   expect(asked.slice(1)).toEqual([
     ["select app_private.withdraw_consent($1, $2)", "r1", answer.headers["x-request-id"]],
     ["select app_private.marketing_sender($1) as sender", "r1"],
   ]);
   senders[0] = { sender: null };
   expect((await server.send(get("/unsubscribe/abc"))).text).toContain(
-    "Stop marketing mails from this sender?",
+    "Stop marketing emails from this sender?",
   );
   senders.length = 0;
   expect((await server.send(get("/unsubscribe/abc"))).text).toContain(
-    "Stop marketing mails from this sender?",
+    "Stop marketing emails from this sender?",
   );
 });
 
@@ -241,13 +248,13 @@ test("where a provider leads back, a GET says with whom the account is going to 
   expect(asked).toEqual(["state=s&code=c"]);
   expect([own.headers["cache-control"], own.headers["referrer-policy"]]).toEqual(["no-store", "no-referrer"]);
   expect(own.text).toContain(
-    "<h1>Connect your account?</h1>\n<p>Your account is going to be connected with <strong>Ada &lt;A&gt;</strong> (ada@example.com), as Google Calendar.</p>\n" +
-      "<p>Go on only if you began this yourself: they can then use your account for what you consented to. Otherwise close this page, and nothing is connected.</p>\n" +
+    "<h1>Connect your account?</h1>\n<p>Your account will be connected with <strong>Ada &lt;A&gt;</strong> (ada@example.com), as Google Calendar.</p>\n" +
+      "<p>Continue only if you started this yourself: they can then use your account for what you consented to. Otherwise close this page; nothing will be connected.</p>\n" +
       '<form method="post"><button>Connect</button></form>',
   );
   Object.assign(found, { email: null, organization: "Harbour & Co" });
   expect((await server.send(get("/integrations/callback?state=s"))).text).toContain(
-    "<p>Your account is going to be connected with the organization <strong>Harbour &amp; Co</strong>, as Google Calendar. <strong>Ada &lt;A&gt;</strong> asked for it.</p>",
+    "<p>Your account will be connected with the organization <strong>Harbour &amp; Co</strong>, as Google Calendar. <strong>Ada &lt;A&gt;</strong> requested it.</p>",
   );
 });
 
@@ -273,7 +280,7 @@ test("a consent that is used, too old, or cannot be redeemed is refused", async 
   const used = [
     403,
     "FORBIDDEN",
-    "This link was used already, or is too old; refresh the integration for another one.",
+    "This link has been used or has expired; refresh the integration to get a new one.",
   ];
   expect(refusal(await server.send(get("/integrations/callback")))).toEqual(used);
   expect(refusal(await server.send(post("/integrations/callback")))).toEqual(used);
@@ -364,16 +371,19 @@ const certified = { key: "k", name: "certificate.pdf" };
 
 test.each<[string, Partial<Record<keyof typeof agreement, unknown>>]>([
   [
-    "You have signed it, and so have all others.",
+    "You and all other signers have signed it.",
     { status: "SIGNED", signer_status: "SIGNED", certificate_url: certified },
   ],
   [
-    "You have signed it, and so have all others.",
+    "You and all other signers have signed it.",
     { status: "EXECUTED", signer_status: "SIGNED", certificate_url: certified },
   ],
-  ["You have signed it. A mail tells when all have.", { status: "SIGNED", signer_status: "SIGNED" }],
   [
-    "You have signed it. A mail tells when all have.",
+    "You have signed it. You will receive an email when everybody has.",
+    { status: "SIGNED", signer_status: "SIGNED" },
+  ],
+  [
+    "You have signed it. You will receive an email when everybody has.",
     { signer_status: "SIGNED", certificate_url: certified },
   ],
   [
@@ -381,10 +391,10 @@ test.each<[string, Partial<Record<keyof typeof agreement, unknown>>]>([
     { can_sign: true, expires_at: "2030-01-31T09:00:00Z" },
   ],
   ["Read it first. It can be signed.", { can_sign: true }],
-  ["It cannot be signed now.", {}],
-  ["It was declined by one of its signers: there is nothing to sign any more.", { status: "DECLINED" }],
-  ["It was withdrawn: there is nothing to sign any more.", { status: "VOIDED", signer_status: "SIGNED" }],
-  ["It was not signed in time: there is nothing to sign any more.", { status: "EXPIRED" }],
+  ["It cannot be signed at the moment.", {}],
+  ["It was declined by a signer: you no longer need to sign it.", { status: "DECLINED" }],
+  ["It was withdrawn: you no longer need to sign it.", { status: "VOIDED", signer_status: "SIGNED" }],
+  ["It was not signed in time: you no longer need to sign it.", { status: "EXPIRED" }],
 ])("a link to sign says: %s", async (said, facts) => {
   const asking = { ...agreement, ...facts };
   const { pool } = scripted([[/signing_request/, [{ result: asking }]]]);
@@ -433,7 +443,7 @@ test("a notice about text messages is taken where it is signed, and answered wit
   expect(refusal(await send())).toEqual([
     400,
     "BAD_USER_INPUT",
-    "The signature is missing, or not the provider's.",
+    "The signature is missing, or is not the signature of the provider.",
   ]);
   expect(asked).toHaveLength(1);
 });
@@ -463,7 +473,7 @@ test("an event of the payment processor is taken where it is signed and about so
   expect(refusal(await send())).toEqual([
     400,
     "BAD_USER_INPUT",
-    "The signature is missing, too old, or not the processor's.",
+    "The signature is missing, too old, or is not the signature of the payment processor.",
   ]);
   await send("");
   expect(read.at(-1)![0]).toEqual(Buffer.alloc(0));
@@ -613,7 +623,7 @@ test("a feed that is unknown or has ended is not found, and a broken transaction
   expect(refusal(await server.send(get("/calendars/secret.ics")))).toEqual([
     404,
     "NOT_FOUND",
-    "There is no such calendar, or not any more.",
+    "This calendar does not exist or no longer exists.",
   ]);
   feeds.push({ id: "f1", user_id: "u1", name: "Ada's" });
   expect(refusal(await server.send(get("/calendars/secret.ics"))).slice(0, 2)).toEqual([500, "INTERNAL"]);
@@ -680,7 +690,11 @@ test("a notice of the provider of signatures counts where it is signed with the 
   await using server = await startServer({ signingWebhook: signingWebhook(integrations, pool) });
   const send = (headers: Record<string, string>, path = `/webhooks/signing/${id}`) =>
     server.send({ method: "POST", path, headers: { "content-type": "application/json", ...headers }, body });
-  const refused = [400, "BAD_USER_INPUT", "The signature is missing, or not the provider's."];
+  const refused = [
+    400,
+    "BAD_USER_INPUT",
+    "The signature is missing, or is not the signature of the provider.",
+  ];
 
   const taken = await send({ "x-docusign-signature-1": sign(body) });
   expect([taken.status, taken.json]).toEqual([200, { received: true }]);

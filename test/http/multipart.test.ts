@@ -109,7 +109,7 @@ const refusal = ({ status, json }: Awaited<ReturnType<Uploading["send"]>>) => {
   const { code, field } = json.errors[0].extensions;
   return [status, code, field, json.errors[0].message];
 };
-const badOrder = "Send the parts operations, map, and then the files that map names.";
+const badOrder = "Send the parts operations and map first, and then the files that map lists.";
 
 test("a file is admitted, taken, and stands in the variables; what nothing refers to is released", async () => {
   await using sender = await uploading();
@@ -191,7 +191,7 @@ test("who sends no such header, is a stranger, packs the body, or announces too 
     403,
     "FORBIDDEN",
     undefined,
-    "A multipart request needs the header GraphQL-Preflight: 1, which a form of another site cannot send.",
+    "A multipart request requires the header GraphQL-Preflight: 1, which a form on another site cannot send.",
   ]);
   expect(refusal(await sender.send(sound, { authorization: undefined }))).toEqual([
     401,
@@ -278,9 +278,9 @@ test.each(orders)("parts come in their order: %s is refused", async (_, parts, f
 });
 
 test.each<[string, Part[], string | undefined, string]>([
-  ["nothing", [], undefined, "The request needs the parts operations and map."],
-  ["no map", [sound[0]!], undefined, "The request needs the parts operations and map."],
-  ["no file", sound.slice(0, 2), "0", "The file 0 that map names was not sent."],
+  ["nothing", [], undefined, "The request requires the parts operations and map."],
+  ["no map", [sound[0]!], undefined, "The request requires the parts operations and map."],
+  ["no file", sound.slice(0, 2), "0", "The file 0 listed in map was not sent."],
 ])("%s is not enough", async (_, parts, field, message) => {
   await using sender = await uploading();
   expect(refusal(await sender.send(parts))).toEqual([400, "BAD_USER_INPUT", field, message]);
@@ -290,17 +290,17 @@ test.each([
   ["[]", "The part map must be a JSON object."],
   ["null", "The part map must be a JSON object."],
   ["1", "The part map must be a JSON object."],
-  ['{"0": "variables.file"}', "Each member of map lists paths such as variables.file."],
-  ['{"0": []}', "Each member of map lists paths such as variables.file."],
-  ['{"0": [["variables.file"]]}', "Each member of map lists paths such as variables.file."],
-  ['{"0": [1]}', "Each member of map lists paths such as variables.file."],
-  ['{"0": ["variables"]}', "Each member of map lists paths such as variables.file."],
-  ['{"0": ["query"]}', "Each member of map lists paths such as variables.file."],
-  ['{"0": ["xvariables.file"]}', "Each member of map lists paths such as variables.file."],
-  ['{"0": ["variables.file", "variables.a b"]}', "Each member of map lists paths such as variables.file."],
+  ['{"0": "variables.file"}', "Each entry of map must list paths such as variables.file."],
+  ['{"0": []}', "Each entry of map must list paths such as variables.file."],
+  ['{"0": [["variables.file"]]}', "Each entry of map must list paths such as variables.file."],
+  ['{"0": [1]}', "Each entry of map must list paths such as variables.file."],
+  ['{"0": ["variables"]}', "Each entry of map must list paths such as variables.file."],
+  ['{"0": ["query"]}', "Each entry of map must list paths such as variables.file."],
+  ['{"0": ["xvariables.file"]}', "Each entry of map must list paths such as variables.file."],
+  ['{"0": ["variables.file", "variables.a b"]}', "Each entry of map must list paths such as variables.file."],
   [
     JSON.stringify({ 0: Array.from({ length: 11 }, (_, n) => `variables.a${n}`) }),
-    "Each member of map lists paths such as variables.file.",
+    "Each entry of map must list paths such as variables.file.",
   ],
 ])("map %s is refused", async (text, message) => {
   await using sender = await uploading();
@@ -331,7 +331,7 @@ test.each([
     400,
     "BAD_USER_INPUT",
     "map",
-    "The variables need null at variables.input.file, where the file goes.",
+    "The variables must be null at variables.input.file, where the file is inserted.",
   ]);
 });
 
@@ -346,7 +346,7 @@ test("the own members of objects alone are a way", async () => {
     sound[2]!,
   ];
   expect(refusal(await sender.send(parts))[3]).toBe(
-    "The variables need null at variables.__proto__.file, where the file goes.",
+    "The variables must be null at variables.__proto__.file, where the file is inserted.",
   );
 });
 
@@ -404,7 +404,7 @@ test("a file that is refused says so at its field, and the others go on", async 
   expect(file.reason).toBe(reason);
   expect(third.reason).toMatchObject({
     code: "BAD_USER_INPUT",
-    message: "The operation accepts no file at variables.input.third.",
+    message: "The operation does not accept a file at variables.input.third.",
   });
   expect(other).toEqual({ checksum: "b" });
 });
@@ -457,7 +457,7 @@ test("a body that ends before its last boundary is cut off", async () => {
     400,
     "BAD_USER_INPUT",
     undefined,
-    "The upload was cut off before its end; send it again.",
+    "The upload was interrupted; send it again.",
   ]);
   expect(sender.known.passed).toEqual([]);
 });
@@ -487,7 +487,7 @@ function reading(take: TakeFile, headers: Record<string, string> = {}) {
   return { request, outcome };
 }
 const keep: TakeFile = async (file) => (await buffer(file)).length;
-const cut = "The upload was cut off before its end; send it again.";
+const cut = "The upload was interrupted; send it again.";
 
 test("a body without a boundary is refused, with the parser's reason for the log", async () => {
   const { outcome } = reading(keep, { "content-type": "multipart/form-data" });
@@ -626,9 +626,9 @@ test("a refusal names the part that it is about, or none", async () => {
     "The request exceeds 100 MB or 10 files.",
     { limit: multipartLimits.request },
   ]);
-  expect(await refusalOf([])).toStrictEqual(["The request needs the parts operations and map.", {}]);
+  expect(await refusalOf([])).toStrictEqual(["The request requires the parts operations and map.", {}]);
   expect(await refusalOf(sound.slice(0, 2))).toStrictEqual([
-    "The file 0 that map names was not sent.",
+    "The file 0 listed in map was not sent.",
     { field: "0" },
   ]);
 });

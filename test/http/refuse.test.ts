@@ -109,7 +109,7 @@ test.each([400, 413, 499])("what the HTTP layer refuses with %d is the caller's 
   const answer = await refused(Object.assign(new Error("secret"), { status }));
   expect(answer.status).toBe(status);
   expect(answer.json.errors[0]).toMatchObject({
-    message: "The request could not be understood.",
+    message: "The request is malformed.",
     extensions: { code: "BAD_USER_INPUT" },
   });
   expect(answer.logged).toEqual([]);

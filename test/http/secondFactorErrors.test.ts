@@ -6,7 +6,7 @@ import { secondFactorErrors, withReason } from "../../src/http/secondFactorError
 
 const reason = "ORGANIZATION_REQUIRES_SECOND_FACTOR";
 const message =
-  "An organization of yours requires a second factor, and shows you nothing until you have one: get it by enrollSecondFactor and confirmSecondFactor.";
+  "Your organization requires a second factor; set one up with enrollSecondFactor and confirmSecondFactor to see its data.";
 const all = { userId: "u", secondFactorWithholds: "ALL" } as const;
 const some = { userId: "u", secondFactorWithholds: "SOME" } as const;
 

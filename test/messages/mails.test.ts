@@ -144,7 +144,7 @@ describe("every mail", () => {
 describe("dates and amounts", () => {
   test("are written as the language has them", () => {
     const line = `Offer of ${money("735000.00", "CAD")} for 1005 in Tower, accepted`;
-    const due = `It works once, until ${when(expiresAt)}. A code that was sent before no longer works.`;
+    const due = `It can be used once, until ${when(expiresAt)}. Earlier codes are no longer valid.`;
     const said = (text: string, language: "en" | "fr" | "de" | "es") =>
       writtenOut(tell(text, language, "mails").message, language).replace(/[\u00a0\u202f]/g, " ");
     expect(said(line, "en")).toBe("Offer of CAD 735,000.00 for 1005 in Tower, accepted");

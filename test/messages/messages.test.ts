@@ -76,7 +76,7 @@ describe("the language", () => {
 describe("errors", () => {
   test("tell all bad fields of what could not be read, at the first of them", () => {
     const errors = ["email", "phone"].map((field) => ({
-      message: `Variable "$input.${field}" has an invalid value: Give a whole number.`,
+      message: `Variable "$input.${field}" has an invalid value: Must be a whole number.`,
       extensions: { code: "BAD_USER_INPUT", field } as Record<string, unknown>,
     }));
     localizeErrors(errors, "de");

@@ -101,7 +101,7 @@ test("is deleted in 30 days, not before --yes, not while others rely on it, and 
   const refused = await run("delete", slug);
   expect([refused.code, refused.stderr]).toEqual([
     1,
-    expect.stringContaining("Others rely on open deals of this organization"),
+    expect.stringContaining("Open deals of this organization involve others"),
   ]);
   await query(`insert into app_public.organizations (name, slug) values ('Closing Homes', 'closing-homes')`);
   const tried = await run("delete", "closing-homes");
@@ -118,7 +118,7 @@ test("is deleted in 30 days, not before --yes, not while others rely on it, and 
   expect((await run()).stdout).toMatch(/^closing-homes .*to be deleted at \d{4}-/m);
   expect((await run("delete", "closing-homes", "--yes")).stderr).toContain("already been requested");
   expect((await run("cancel", "closing-homes", "--reason", "It goes on.")).stdout).toContain(
-    "is not deleted",
+    "will not be deleted",
   );
   expect(await state()).toEqual([expect.objectContaining({ status: "CANCELLED" })]);
   expect((await run("cancel", "closing-homes")).stderr).toContain(

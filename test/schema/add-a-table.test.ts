@@ -58,9 +58,9 @@ test("creates, with defaults, an enumeration, exact decimals and a slug as id of
 
 test.each([
   [{}, /"name"/],
-  [{ name: "x".repeat(301) }, /name .*Give 1 to 300 characters/],
+  [{ name: "x".repeat(301) }, /name .*Must have 1 to 300 characters/],
   [{ name: "A", contactEmail: "not an address" }, /contactEmail Not a valid email address/],
-  [{ name: "A", monthlyRent: -1 }, /monthlyRent .*Give an amount between 0/],
+  [{ name: "A", monthlyRent: -1 }, /monthlyRent .*The amount must be between 0/],
   [{ name: "A", size: "HUGE" }, /HUGE/],
   [{ name: "A", putUpOn: "2026-02-30" }, /Not a valid date/],
   [{ name: "A", size: "LARGE" }, /A large billboard needs its monthly rent/],

@@ -109,11 +109,11 @@ describe("actions of tickets", () => {
     "an execution that is over is not cancelled": {
       given: inExecution("COMPLETED"),
       call: `app_private.cancel_execution_by_ticket(${ticket("'workflow_execution_id', execution")})`,
-      says: "The execution is COMPLETED already.",
+      says: "The execution is already COMPLETED.",
     },
     "a ticket about no execution says so": {
       call: `app_private.execution_of_ticket(${ticket()})`,
-      says: "This ticket is about no execution of a workflow.",
+      says: "This ticket does not refer to a workflow execution.",
     },
     "an execution that failed is not resumed": {
       given: inExecution("FAILED"),
@@ -131,7 +131,7 @@ describe("actions of tickets", () => {
     },
     "nothing is handed on where there is neither lead nor purchase": {
       call: `app_private.reassign_by_ticket(${ticket()})`,
-      says: "no lead or purchase that could be handed on",
+      says: "no lead or purchase that could be reassigned",
     },
     "nothing is handed on to nobody": {
       call: `app_private.reassign_by_ticket(${ticket("'lead_id', lead, 'assignee_id', nothing")})`,
@@ -149,7 +149,7 @@ describe("actions of tickets", () => {
     },
     "a ticket about no draft sends none": {
       call: `app_private.send_draft_by_ticket(${ticket()})`,
-      says: "This ticket is about no draft.",
+      says: "This ticket does not refer to a draft.",
     },
     "a draft that is gone is not sent": {
       call: "app_private.send_generation(nothing, nothing)",
@@ -189,14 +189,14 @@ describe("leads that are merged and converted", () => {
     "a purchase is of a unit or a lot": {
       as: "demo",
       call: "app_private.convert_lead(lead, null, unit, unit, null, null, null, null)",
-      says: "Name the unit or the lot, not both.",
+      says: "Specify the unit or the lot, not both.",
     },
     "a purchase has a price": {
       as: "demo",
       given:
         "alter table app_public.units drop constraint units_priced; update app_public.units u set price = null where u.id = (select unit from refusals.ids)",
       call: "app_private.convert_lead(lead, null, unit, null, null, null, null, null)",
-      says: "There is no price to take; give one.",
+      says: "No price is known; specify one.",
     },
     "a lead is converted by whoever may write buyers": {
       as: "demo",
@@ -220,7 +220,7 @@ describe("leads that are merged and converted", () => {
       given: "update app_public.deposits set status = 'PAID', amount_paid = 1, amount_refunded = 0",
       call: `app_private.returns_of_cancellation(array[deposit],
         jsonb_build_object('returns', jsonb_build_array(jsonb_build_object('deposit_id', deposit), jsonb_build_object('deposit_id', deposit))), 0)`,
-      says: "Name each deposit once.",
+      says: "List each deposit only once.",
     },
     "a visitor reserves where the fee can be paid": {
       as: "sofia",
@@ -228,7 +228,7 @@ describe("leads that are merged and converted", () => {
         update app_public.projects p set public_reservations = true, public_reservation_fee_required = true, reservation_fee = 100
           from refusals.ids i where p.id = i.project`,
       call: "app_private.reserve_as_visitor(jsonb_build_object('unit_id', unit))",
-      says: "The fee of a reservation cannot be paid here yet",
+      says: "The fee of this reservation cannot be paid here yet",
     },
     "a home is held by whoever sells it": {
       as: "sofia",
@@ -271,7 +271,7 @@ describe("leads that are merged and converted", () => {
       as: "demo",
       given: "update app_public.buyers b set email = null where b.id = (select purchase from refusals.ids)",
       call: "app_private.invite_buyer(purchase, null, null)",
-      says: "The buyer has no email address; give one.",
+      says: "The buyer has no email address; specify one.",
     },
   });
 });
@@ -323,7 +323,7 @@ describe("what is seen first is asked again by what acts on it", () => {
     "an export whose maker left": {
       as: "demo",
       call: "app_hidden.open_export(nothing)",
-      says: "may not export from the organization any more",
+      says: "may no longer export from the organization",
     },
     "a table whose policies restrict others": {
       given: "create policy restricting on app_public.tasks as restrictive for select using (true)",
@@ -340,7 +340,7 @@ describe("what is seen first is asked again by what acts on it", () => {
         insert into app_public.custom_reports (id, organization_id, name, subject, columns, created_by_id)
           select nothing, home, 'Leads', 'LEADS', '["name"]', u.user_id from refusals.ids, app_hidden.user_identities u where u.email = 'demo@plat.example'`,
       call: "app_public.export_custom_report(nothing, 'PDF')",
-      says: "These are more than 1 rows",
+      says: "The export has more than 1 rows",
     },
     "tables that refer to each other have no order in which they can be emptied": {
       given: `create table app_private.hens (id uuid primary key, organization_id uuid, egg_id uuid);
@@ -352,7 +352,7 @@ describe("what is seen first is asked again by what acts on it", () => {
     "an export of an organization whose maker left": {
       as: "demo",
       call: "app_hidden.open_organization_export(nothing)",
-      says: "may not export the organization any more",
+      says: "may no longer export the organization",
     },
     "an import into a project of others": {
       as: "sofia",
@@ -405,17 +405,17 @@ describe("agreements that are signed", () => {
     "when the time is over": {
       given: `${signer("INVITED")}; ${agreement("expires_at = now() - interval '1 second'")}`,
       call,
-      says: "The time to sign this agreement is over",
+      says: "The time to sign this agreement has expired",
     },
     "by whoever has signed": {
       given: `alter table app_public.agreement_signers drop constraint agreement_signers_signed_file; ${signer("SIGNED")}`,
       call,
-      says: "You have signed this agreement already.",
+      says: "You have already signed this agreement.",
     },
     "before those who come first": {
       given: signer("WAITING"),
       call,
-      says: "Others sign before",
+      says: "Other signers sign first",
     },
     "in an archived project": {
       given: `${signer("INVITED")}; update app_public.projects set archived_at = now()`,
@@ -427,18 +427,18 @@ describe("agreements that are signed", () => {
         select nothing, nothing, 'EMAIL', nothing, now() + interval '1 hour' from refusals.ids`,
       call: `app_private.take_proof(row(null, ${row("app_public.agreement_signers", "'id', nothing")},
         ${row("app_public.agreement_files", "'id', lead")})::app_private.turn, nothing::text)`,
-      says: "There is another version since the code was sent",
+      says: "The document has changed since the code was sent",
     },
     "at another provider once it was sent": {
       as: "demo",
       call: "app_hidden.update_record(null::app_public.agreements, jsonb_build_object('id', agreement, 'signing_provider', 'DOCUSIGN'))",
-      says: "Where an agreement is signed is chosen while it is a draft.",
+      says: "The signing provider can only be changed while the agreement is a draft.",
     },
     "at a provider by nobody": {
       as: "demo",
       given: agreement("signing_provider = 'DOCUSIGN', status = 'DRAFT', sent_at = null, viewed_at = null"),
       call: "app_hidden.update_record(null::app_public.agreements, jsonb_build_object('id', agreement, 'status', 'SENT'))",
-      says: "Nobody is to sign yet",
+      says: "There are no signers yet",
     },
     "in its hundredth version at most": {
       as: "demo",
@@ -468,20 +468,20 @@ describe("payments", () => {
       as: "demo",
       given: cards(50),
       call: "app_hidden.begin_card(null)",
-      says: "You have 50 cards; remove some first.",
+      says: "You have reached the limit of 50 cards; remove one first.",
     },
     "one card is the default": {
       as: "demo",
       given: cards(1),
       call: "app_public.update_processor_card(nothing, false)",
-      says: "Make another card the default instead.",
+      says: "The default card cannot be unset; make another card the default instead.",
     },
     "no organization has more than 50 representatives": {
       as: "demo",
       given: people(50),
       call: `app_hidden.begin_representative('createOrganizationPaymentsRepresentative', jsonb_build_object('organizationId', home,
         'kind', (select value from app_public.representative_kind_values order by 1 desc limit 1), 'firstName', 'Rita', 'lastName', 'Reyes', 'email', 'another@example.com'), null)`,
-      says: "The organization has 50 representatives",
+      says: "The organization has reached the limit of 50 representatives",
     },
     "a sandbox takes no real payments": {
       as: "demo",
@@ -547,13 +547,13 @@ describe("integrations and files", () => {
     "a user connects for themselves": {
       as: "mei",
       call: "app_hidden.begin_integration('USER', nothing, 'google_calendar', 'Calendar', '{}', 'key')",
-      says: "A user connects for themselves only.",
+      says: "Users can only connect their own accounts.",
     },
     "an application of one's own is not connected with a restricted token": {
       as: "demo",
       scopes: "org.admin",
       call: "app_hidden.offered_app('USER', null, (select a.key from app_public.integration_apps a where a.scope = 'USER' limit 1), null)",
-      says: "This access token does not reach integrations of your own",
+      says: "This access token cannot manage your personal integrations",
     },
     "an application that the operator has not registered is not offered": {
       as: "demo",
@@ -574,7 +574,7 @@ describe("integrations and files", () => {
         select a.id, 'Signing ' || n, home from generate_series(1, 100) n, refusals.ids,
           lateral (select a.id from app_public.integration_apps a where a.scope = 'ORGANIZATION' limit 1) a`,
       call: "app_hidden.begin_integration('ORGANIZATION', home, (select a.key from app_public.integration_apps a where a.scope = 'ORGANIZATION' and a.available limit 1), 'Signing', '{}', 'key')",
-      says: "integrations; delete some first.",
+      says: "integrations is reached; delete one first.",
     },
     "nothing is uploaded to what is no kind of record": {
       as: "demo",
@@ -633,7 +633,7 @@ describe("what a personalization chooses", () => {
     "not too many of one": {
       as: "demo",
       call: choose("'option_id', (select o.id from app_public.spec_options o limit 1), 'quantity', 10001"),
-      says: "Give a quantity above 0 and up to 10,000.",
+      says: "A quantity must be greater than 0 and at most 10,000.",
     },
   });
 });
@@ -646,7 +646,7 @@ describe("executions of workflows", () => {
     "a context is an object": {
       as: "demo",
       call: "app_public.create_workflow_execution(workflow, lead, '[]')",
-      says: "context is an object of at most 20,000 characters.",
+      says: "context must be an object with at most 20,000 characters.",
     },
     "none is started in an archived project": {
       as: "demo",
@@ -691,12 +691,12 @@ describe("executions of workflows", () => {
         "app_public.workflow_steps",
         "'type', 'CALL_WEBHOOK', 'sequence', 1, 'config', '{\"url\": \"http://example.com\"}'::jsonb",
       )}, '{"subjectType": "LEAD", "steps": 1}')`,
-      says: "give an address that starts with https://.",
+      says: "must be a URL that starts with https://.",
     },
     "not more than 100 values are selected": {
       call: `app_private.subject_filter(jsonb_build_object('status', (select jsonb_agg('NEW'::text) from generate_series(1, 101))),
         'filter', '{"subjectType": "LEAD"}')`,
-      says: "give at most 100 values.",
+      says: "must have at most 100 values.",
     },
     "what may go well in a moment is tried again": {
       call: "app_private.set_aside(workflow, '40001', 'could not serialize')",
@@ -714,11 +714,11 @@ describe("accounts and organizations", () => {
     "a new password that is missing": {
       as: "demo",
       call: "app_public.update_password(null, null)",
-      says: "A password has 10 characters or more.",
+      says: "A password must have at least 10 characters.",
     },
     "a new password that is missing, by mail": {
       call: "app_public.reset_password('token', null, null)",
-      says: "A password has 10 characters or more.",
+      says: "A password must have at least 10 characters.",
     },
     "a second factor without the password": {
       as: "demo",
@@ -749,12 +749,12 @@ describe("accounts and organizations", () => {
     "more jobs than are changed at once": {
       as: "demo",
       call: "app_private.jobs_to_change(array(select n::text from generate_series(1, app_private.jobs_at_once() + 1) n), null, null, null, null, home)",
-      says: "Give at most 1000 ids.",
+      says: "At most 1000 ids can be given.",
     },
     "jobs before what is no job": {
       as: "demo",
       call: "app_public.jobs(organization_id => home, before_id => 'nothing', most => 10)",
-      says: "Give the id of a job.",
+      says: "Specify the id of a job.",
     },
     "an organization that is to be deleted, again": {
       as: "demo",
@@ -782,7 +782,7 @@ describe("a purchase that its buyer is invited to", () => {
         insert into app_private.buyer_invite_tokens (invite_id, token_hash) select nothing, sha256('token') from refusals.ids;
         delete from app_public.organization_user_connections m using refusals.ids i where m.organization_id = i.home`,
       call: "app_public.accept_buyer_invite('token')",
-      says: "Whoever sent this invitation may not invite to the purchase any more",
+      says: "The sender of this invitation may no longer invite to the purchase",
     },
   });
 });
@@ -797,7 +797,7 @@ describe("parts in projects", () => {
     "are offered to an organization or an address": {
       as: "demo",
       call: offer("role => 'SELLER', organization_id => sellers, email => 'sales@example.com'"),
-      says: "Give either an organization or an email address.",
+      says: "Specify either an organization or an email address.",
     },
     "are offered in a role": {
       as: "demo",
@@ -807,23 +807,23 @@ describe("parts in projects", () => {
     "have one owner": {
       as: "demo",
       call: offer("role => 'OWNER', organization_id => sellers"),
-      says: "A project has one owner; give another role.",
+      says: "A project has only one owner; use another role.",
     },
     "are offered in few words": {
       as: "demo",
       call: offer("role => 'SELLER', organization_id => sellers, message => repeat('x', 2001)"),
-      says: "Give a message of at most 2,000 characters.",
+      says: "A message can have at most 2,000 characters.",
     },
     "are answered by what names the invitation": {
       as: "sofia",
       call: "app_public.accept_project_organization_invite(null, null, null)",
-      says: "Give the id of the invitation or the token of its mail, one of the two.",
+      says: "Specify either the id of the invitation or the token of its mail.",
     },
     "are declined in few words": {
       as: "sofia",
       given: invite,
       call: "app_public.decline_project_organization_invite(nothing, null, repeat('x', 2001))",
-      says: "Give a reason of at most 2,000 characters.",
+      says: "Specify a reason of at most 2,000 characters.",
     },
     "are accepted by the organization that was invited": {
       as: "sofia",
@@ -836,13 +836,13 @@ describe("parts in projects", () => {
       given: `${invite}; insert into app_public.project_organizations (project_id, owner_id, organization_id, role)
         select private_project, home, sellers, 'SELLER' from refusals.ids on conflict do nothing`,
       call: "app_public.accept_project_organization_invite(nothing, null, null)",
-      says: "The organization has a part in the project already.",
+      says: "The organization already takes part in the project.",
     },
     "are not accepted once whoever offered them has left": {
       as: "sofia",
       given: `${invite}; delete from app_public.organization_user_connections m using refusals.ids i where m.organization_id = i.home and m.role = 'OWNER'`,
       call: "app_public.accept_project_organization_invite(nothing, null, null)",
-      says: "Whoever sent this invitation may not invite to the project any more",
+      says: "The sender of this invitation may no longer invite to the project",
     },
   });
 });

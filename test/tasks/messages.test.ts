@@ -107,7 +107,7 @@ test("a one-time code goes to the user's address, and once", async () => {
   const [mail] = await outbox.take();
   expect(mail).toMatchObject({
     to: [{ address: "mia@example.com" }],
-    subject: "Your code for a new password",
+    subject: "Your password reset code",
   });
   await run();
   expect(await outbox.take()).toEqual([]);

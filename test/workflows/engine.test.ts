@@ -467,7 +467,7 @@ test("one of many that cannot keeps the others from nothing", async () => {
     (rows) => rows.every((row) => row.status === "COMPLETED" || row.status === "FAILED"),
   );
   expect(statuses.map((row) => row.status)).toEqual(["COMPLETED", "FAILED", "COMPLETED"]);
-  expect(statuses[1].error).toBe("Give at most 50 tags, 2,500 characters together.");
+  expect(statuses[1].error).toBe("Use at most 50 tags, with at most 2,500 characters in total.");
 }, 30_000);
 
 test("states, members and texts hold for steps too", async () => {
@@ -489,7 +489,7 @@ test("states, members and texts hold for steps too", async () => {
   );
   expect(wrong.map(({ error }) => error)).toEqual([
     "A lost lead requires a fallout reason.",
-    "Give 1 to 300 characters.",
+    "Must have 1 to 300 characters.",
     "lead.lostAt has no value.",
     "The subject or the text of the mail came out empty.",
     expect.stringMatching(/^There was no answer: /),
@@ -670,7 +670,7 @@ test("marketing mail has a way out, which whoever gets it takes without signing 
   // Looking changes nothing, and tells nothing about them.
   const path = new URL(new URL(link).pathname, world.url);
   const asked = await visit(path);
-  expect(asked.text).toContain("Stop marketing mails from Harbour Homes?");
+  expect(asked.text).toContain("Stop marketing emails from Harbour Homes?");
   expect(await consents(wanda, twin)).toEqual([
     { subscribed: false, gone: false },
     { subscribed: true, gone: false },
@@ -678,7 +678,7 @@ test("marketing mail has a way out, which whoever gets it takes without signing 
   const waiting = await lead({ email: `w.${leads}@example.com` });
   await write(waiting);
   const pressed = await press(link);
-  expect(pressed).toContain("No more marketing mails from Harbour Homes");
+  expect(pressed).toContain("No more marketing emails from Harbour Homes");
   expect(pressed + asked.text).not.toContain("anda");
   for (let times = 0; times < 2; times++) expect(await press(link)).toBe(pressed);
   expect((await visit(path)).text).toBe(asked.text);
@@ -761,7 +761,7 @@ test("marketing mail has a way out, which whoever gets it takes without signing 
 
   // Nobody at all, and what is no link.
   const nobody = await linkOf(harbour.id);
-  expect(await press(nobody)).toContain("No more marketing mails from this sender");
+  expect(await press(nobody)).toContain("No more marketing emails from this sender");
   const [, token] = link.split("/unsubscribe/marketing.");
   for (const forged of [`new_lead.${token}`, `marketing.${again}.${token!.split(".")[1]}`, "marketing"])
     expect((await visit(new URL(`/unsubscribe/${forged}`, world.url), "POST")).status).toBe(403);

@@ -463,7 +463,7 @@ describe("the clock", () => {
   });
 });
 
-test("a workflow with executions is not deleted", async () => {
+test("a workflow with executions will not be deleted", async () => {
   const id = await enabled({ type: "EVENT", event: "lead.created" });
   await lead();
   await caughtUp();

@@ -154,7 +154,7 @@ comment on column app_private.image_record.width is 'Width in pixels, as display
 comment on column app_private.image_record.height is 'Height in pixels, as displayed.';
 comment on column app_private.image_record.checksum is 'SHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_private.image_record.uploaded_by_id is E'@behavior -*\n\nWho uploaded it.';
-comment on constraint image_sequence_range on app_private.image_record is 'Give a sequence from 0 to 1,000,000.';
+comment on constraint image_sequence_range on app_private.image_record is 'The sequence must be from 0 to 1,000,000.';
 
 -- Plain SQL on purpose: signing is the API's (src/files/addresses.ts), whose key never reaches the database.
 create function app_hidden.file_address(table_name text, id uuid, key text, filename text, may_be_public boolean,

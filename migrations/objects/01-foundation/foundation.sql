@@ -63,12 +63,12 @@ comment on constraint phone_number_format on domain app_public.phone_number is
 comment on domain app_public.currency_code is E'@scalar CurrencyCode\n\nA currency by ISO 4217, such as USD.';
 
 comment on constraint currency_code_format on domain app_public.currency_code is
-  'Not a valid currency code; use the three letters of ISO 4217, such as USD.';
+  'Not a valid currency code; use three letters of ISO 4217, such as USD.';
 
 comment on domain app_public.country_code is E'@scalar CountryCode\n\nA country by ISO 3166-1, such as CA.';
 
 comment on constraint country_code_format on domain app_public.country_code is
-  'Not a valid country code; use the two letters of ISO 3166-1, such as CA.';
+  'Not a valid country code; use two letters of ISO 3166-1, such as CA.';
 
 comment on domain app_public.language_code is E'@scalar LanguageCode\n\nA language by BCP 47, such as en or fr-CA.';
 
@@ -90,24 +90,25 @@ comment on constraint slug_format on domain app_public.slug is
 
 comment on domain app_public.short_text is 'One line of text: 1 to 300 characters without space around.';
 
-comment on constraint short_text_length on domain app_public.short_text is 'Give 1 to 300 characters.';
+comment on constraint short_text_length on domain app_public.short_text is 'Must have 1 to 300 characters.';
 
 comment on domain app_public.long_text is 'A longer text: 1 to 20,000 characters without space around.';
 
-comment on constraint long_text_length on domain app_public.long_text is 'Give 1 to 20,000 characters.';
+comment on constraint long_text_length on domain app_public.long_text is 'Must have 1 to 20,000 characters.';
 
 comment on domain app_public.tags is 'Free-form tags, 50 at most.';
 
-comment on constraint tags_size on domain app_public.tags is 'Give at most 50 tags, 2,500 characters together.';
+comment on constraint tags_size on domain app_public.tags is
+  'Use at most 50 tags, with at most 2,500 characters in total.';
 
 comment on domain app_public.money is 'An amount of money, zero or more, in the currency of its record.';
 
-comment on constraint money_range on domain app_public.money is 'Give an amount between 0 and 999,999,999,999.';
+comment on constraint money_range on domain app_public.money is 'The amount must be between 0 and 999,999,999,999.';
 
 comment on domain app_public.time_zone is 'A time zone of the IANA database, such as America/Toronto.';
 
 comment on constraint time_zone_known on domain app_public.time_zone is
-  'This time zone is unknown; give a name of the IANA database, such as America/Toronto.';
+  'This time zone is unknown; use a name of the IANA database, such as America/Toronto.';
 
 comment on type app_public.address is 'A postal address.';
 

@@ -44,7 +44,7 @@ begin
   perform set_config('lock_timeout', longest, true);
   if known.body_hmac <> body then
     perform app_hidden.fail('IDEMPOTENCY_MISMATCH',
-      'This idempotency key was used for another request in the last 24 hours; give every request a key of its own.');
+      'This idempotency key was used for another request in the last 24 hours; use a new key for each request.');
   end if;
   id := known.id;
   answer := public.pgp_sym_decrypt(decode(known.answers ->> (repeat ->> 'place'), 'base64'), key)::jsonb;
@@ -53,7 +53,7 @@ begin
     select from app_private.user_passwords p join app_public.users u on u.id = p.user_id
     where u.id = (answer #>> array['r', repeat ->> 'becomes'])::uuid and p.changed_at <= known.inserted_at
       and u.status = 'ACTIVE' and u.deleted_at is null) then
-    perform app_hidden.fail('UNAUTHENTICATED', 'The account was changed since this request was first made; sign in.');
+    perform app_hidden.fail('UNAUTHENTICATED', 'The account has changed since this request was first sent; sign in.');
   end if;
   -- For the header of the answer (src/admission/operationWork.ts).
   if answer is not null then

@@ -18,7 +18,7 @@ begin
   end if;
   address.country := coalesce(address.country, complete_address.country, 'US');
   if not exists (select from app_hidden.countries c where c.code = address.country) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This country is unknown; give a code of ISO 3166-1, such as CA.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'This country is unknown; use an ISO 3166-1 code, such as CA.',
       '{"field": "address"}');
   end if;
   return address;
@@ -48,7 +48,8 @@ begin
   if digits not like '+%' then
     select * into plan from app_hidden.countries c where c.code = country;
     if plan is null then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Give the phone number with its country code, such as +1 416 555 0123.',
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'Specify the phone number with its country code, such as +1 416 555 0123.',
         jsonb_build_object('field', field));
     end if;
     if plan.trunk_prefix is not null and digits like plan.trunk_prefix || '%' and length(digits) > 7 then

@@ -6,12 +6,12 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 begin
   if pg_is_in_recovery() then
     if at_least > pg_last_wal_replay_lsn() then
-      perform app_hidden.fail('UNAVAILABLE', 'The data have not reached this position yet; try again in a second.',
+      perform app_hidden.fail('UNAVAILABLE', 'The data is not available at this position yet; try again in a second.',
         jsonb_build_object('retryAfterSeconds', 1));
     end if;
   elsif at_least > pg_current_wal_insert_lsn() then
-    perform app_hidden.fail('BAD_USER_INPUT', 'The data have not reached this position: it was given before they were '
-      'restored from a backup. Read anew without it.', jsonb_build_object('field', 'extensions.position'));
+    perform app_hidden.fail('BAD_USER_INPUT', 'This position was returned before the data was restored from a '
+      'backup. Read again without it.', jsonb_build_object('field', 'extensions.position'));
   end if;
 end $$;
 comment on function app_private.require_position(pg_lsn) is

@@ -8,7 +8,7 @@ begin
   end if;
   if exists (select from app_public.projects p where p.id = touched.project_id and p.archived_at is not null)
     and app_hidden.setting('clock') is distinct from 'on' then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   end if;
   return touched;
 end $$;
@@ -21,7 +21,7 @@ begin
   select p.organization_id, p.archived_at is not null into new.organization_id, is_archived
     from app_public.projects p where p.id = new.project_id;
   if is_archived then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   end if;
   return new;
 end $$;

@@ -84,7 +84,7 @@ begin
     candidate := base || '-' || case when attempt < 9 then (attempt + 1)::text
       else substr(md5(random()::text), 1, 8) end;
   end loop;
-  perform app_hidden.fail('CONFLICT', 'No free slug was found for this name; give one.', '{"field": "slug"}');
+  perform app_hidden.fail('CONFLICT', 'No free slug was found for this name; specify one.', '{"field": "slug"}');
 end $$;
 
 create function app_private.slug_owner(table_name text, slug text) returns uuid
@@ -195,7 +195,7 @@ begin
         case when dependent.is_soft then 'and deleted_at is null' else '' end) into amount using old.id;
       if amount > 0 then
         perform app_hidden.fail('CONFLICT',
-          format('This %s cannot be deleted because of what depends on it: %s %s. Move or delete them first.',
+          format('This %s cannot be deleted because other records refer to it: %s %s. Move or delete them first.',
             app_hidden.subject(tg_table_name),
             amount, case when amount = 1 then app_hidden.subject(dependent.relname)
               else replace(dependent.relname, '_', ' ') end),

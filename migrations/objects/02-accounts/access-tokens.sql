@@ -15,7 +15,7 @@ begin
   perform app_hidden.require_viewer();
   if not app_hidden.has_whole_account() then
     perform app_hidden.fail('FORBIDDEN',
-      'An access token with scopes or for one organization may not change the account; sign in for that.');
+      'An access token with scopes or for one organization may not change the account; sign in instead.');
   end if;
   return app_public.current_user_id();
 end $$;
@@ -60,7 +60,7 @@ comment on constraint access_tokens_user_id_fkey on app_public.access_tokens is
 comment on constraint access_tokens_organization_id_fkey on app_public.access_tokens is
   E'@backwardBehavior -*\n\n'
   'The only organization that the token gives access to; null if it covers all organizations of its user.';
-comment on constraint access_tokens_token_is_not_kept on app_public.access_tokens is 'Tokens are not kept.';
+comment on constraint access_tokens_token_is_not_kept on app_public.access_tokens is 'Tokens must not be stored.';
 comment on constraint access_tokens_parent_id_fkey on app_public.access_tokens is
   E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe token that created it.';
 
@@ -153,16 +153,17 @@ begin
     perform app_hidden.fail('UNAUTHENTICATED', ended);
   end if;
   if coalesce(length(btrim(name)), 0) not between 1 and 300 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give the token a name of 1 to 300 characters.', '{"field": "name"}');
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'The name of a token must have 1 to 300 characters.', '{"field": "name"}');
   end if;
   if cardinality(scopes) = 0 then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Give at least one scope, or leave scopes out for everything that you may do.', '{"field": "scopes"}');
+      'Specify at least one scope, or omit scopes to grant everything that you may do.', '{"field": "scopes"}');
   end if;
   select s into wrong from unnest(scopes) s where s is null or not app_hidden.known_scope(s) limit 1;
   if found then
     perform app_hidden.fail('BAD_USER_INPUT',
-      format('There is no permission %s; scopes are permissions such as lead.read, or lead.* for all of a kind.',
+      format('There is no permission %s; scopes are permissions such as lead.read, or lead.* for all of one kind.',
       coalesce(left(wrong, 100), 'null')), '{"field": "scopes"}');
   end if;
   if not isfinite(expires_at) or expires_at <= now() then
@@ -172,7 +173,7 @@ begin
 
   -- A token passes on what it has, never more, and not for longer.
   if own.audience = 'MCP' and audience = 'API' then
-    perform app_hidden.fail('FORBIDDEN', 'A token for /mcp creates tokens for /mcp only.', '{"field": "audience"}');
+    perform app_hidden.fail('FORBIDDEN', 'A token for /mcp can only create tokens for /mcp.', '{"field": "audience"}');
   end if;
   audience := coalesce(audience, own.audience, 'API');
   if app_hidden.setting('scopes') is not null then
@@ -180,7 +181,8 @@ begin
     -- "lead.*" is covered by "lead.*" only, "lead.read" by both.
     select s into wrong from unnest(scopes) s where not app_hidden.scopes_allow(s) limit 1;
     if found then
-      perform app_hidden.fail('FORBIDDEN', format('The token in use does not have the scope %s itself.', wrong),
+      perform app_hidden.fail('FORBIDDEN', format(
+        'The token of this request does not have the scope %s itself.', wrong),
         jsonb_build_object('permission', wrong));
     end if;
   end if;
@@ -191,18 +193,20 @@ begin
       join app_public.organizations o on o.id = m.organization_id
       where m.user_id = viewer_id and m.organization_id = create_access_token.organization_id and o.deleted_at is null))
         then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such organization among yours.', '{"field": "organizationId"}');
+    perform app_hidden.fail('NOT_FOUND', 'You do not belong to such an organization.', '{"field": "organizationId"}');
   end if;
   if own.expires_at is not null then
     if expires_at > own.expires_at then
-      perform app_hidden.fail('FORBIDDEN', 'A token cannot create one that outlives it.', '{"field": "expiresAt"}');
+      perform app_hidden.fail('FORBIDDEN',
+        'The new token must not expire later than the token of this request.', '{"field": "expiresAt"}');
     end if;
     expires_at := coalesce(expires_at, own.expires_at);
   end if;
 
   if (select count(*) from app_public.access_tokens t where t.user_id = viewer_id and t.revoked_at is null
       and (t.expires_at is null or t.expires_at > now())) >= most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', format('You have %s access tokens that work; revoke some first.', most),
+    perform app_hidden.fail('LIMIT_EXCEEDED', format(
+      'You have reached the limit of %s active access tokens; revoke one first.', most),
       jsonb_build_object('limit', most));
   end if;
   insert into app_public.access_tokens (user_id, organization_id, parent_id, name, prefix, scopes, read_only,

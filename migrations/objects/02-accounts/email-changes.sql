@@ -47,7 +47,7 @@ begin
   end if;
   perform app_private.require_password(viewer, request_email_change.password);
   if exists (select from app_hidden.user_identities i where i.user_id = viewer and i.email = address) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This is the address of your account already.', '{"field": "email"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Your account already has this address.', '{"field": "email"}');
   end if;
   perform app_private.require_second_factor(viewer, second_factor_code);
   perform app_private.rate_limit('email_change.account', viewer::text);
@@ -87,7 +87,7 @@ begin
     returning * into change;
   if change.user_id is null then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'This code is unknown, older than a day or for another account; ask for the change again.',
+      'This code is unknown, older than a day or for another account; request the change again.',
       '{"field": "token"}');
   end if;
   if change.confirmed_at is not null and change.former_confirmed_at is not null then
@@ -98,7 +98,8 @@ begin
       update app_hidden.user_identities i set email = change.email where i.user_id = viewer;
     exception when unique_violation then
       -- Whoever gave the code back owns the address, and may know.
-      perform app_hidden.fail('CONFLICT', 'This address has another account by now; nothing was changed.',
+      perform app_hidden.fail('CONFLICT',
+        'Another account has taken this address in the meantime; nothing was changed.',
         '{"field": "token"}');
     end;
     -- What was sent to the former address opens nothing any more.

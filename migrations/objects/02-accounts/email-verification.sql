@@ -17,7 +17,7 @@ declare
   viewer uuid := app_hidden.require_whole_account();
 begin
   if exists (select from app_public.users u where u.id = viewer and u.email_verified_at is not null) then
-    perform app_hidden.fail('CONFLICT', 'The email address of your account is confirmed already.');
+    perform app_hidden.fail('CONFLICT', 'The email address of your account is already confirmed.');
   end if;
   perform app_private.rate_limit('verification.account', viewer::text);
   perform app_private.request_verification(viewer);

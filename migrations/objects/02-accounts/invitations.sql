@@ -12,7 +12,8 @@ select app_private.make_record('organization_invites', 'organization_invite', 'o
 
 grant select on app_public.organization_invites to plat_user, plat_anonymous;
 
-comment on index app_public.organization_invites_one_pending is 'This address has a pending invitation already.';
+comment on index app_public.organization_invites_one_pending is
+  'There is already a pending invitation for this address.';
 
 comment on table app_public.organization_invites is 'An invitation to join an organization.';
 comment on column app_public.organization_invites.email is E'@personal\n\nAddress that the invitation is sent to.';
@@ -82,13 +83,13 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'email is required.', '{"field": "email"}');
   end if;
   if length(message) > 2000 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give a message of at most 2,000 characters.', '{"field": "message"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A message can have at most 2,000 characters.', '{"field": "message"}');
   end if;
   select m.id into member_id from app_public.organization_user_connections m
     join app_hidden.user_identities i on i.user_id = m.user_id
     where m.organization_id = host and i.email = address;
   if member_id is not null then
-    perform app_hidden.fail('CONFLICT', 'This person is a member of the organization already.',
+    perform app_hidden.fail('CONFLICT', 'This person is already a member of the organization.',
       jsonb_build_object('field', 'email', 'existingId', member_id));
   end if;
   update app_public.organization_invites i set status = 'EXPIRED'
@@ -208,7 +209,7 @@ begin
   -- Whoever invited may still do so.
   if app_private.principal_fault('app_public.organization_invites', invite.id) is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Whoever sent this invitation may not invite to the organization any more; ask for a new one.',
+      'The sender of this invitation may no longer invite to the organization; ask for a new invitation.',
       '{"field": "token"}');
   end if;
   if not app_private.has_address(viewer, invite.email) then
@@ -219,7 +220,7 @@ begin
   -- A token that is restricted to another organization, or to scopes without membership, does not widen itself.
   if not app_hidden.scopes_allow('org.member') or app_hidden.setting('organization_id')::uuid <> invite.organization_id
     then
-    perform app_hidden.fail('FORBIDDEN', 'The access token does not reach this organization; sign in to accept.',
+    perform app_hidden.fail('FORBIDDEN', 'This access token does not apply to this organization; sign in to accept.',
       '{"permission": "org.member"}');
   end if;
   update app_public.organization_invites i set status = 'ACCEPTED', accepted_at = now(), accepted_by_id = viewer

@@ -14,7 +14,7 @@ declare
 begin
   -- A restricted access token does not found another organization.
   if not app_hidden.scopes_allow('org.admin') or app_hidden.setting('organization_id') is not null then
-    perform app_hidden.fail('FORBIDDEN', 'The access token does not reach new organizations; sign in to found one.',
+    perform app_hidden.fail('FORBIDDEN', 'This access token cannot create organizations; sign in to create one.',
       '{"permission": "org.admin"}');
   end if;
   perform app_private.rate_limit('organization.user', viewer::text);

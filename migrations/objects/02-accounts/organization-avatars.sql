@@ -4,4 +4,4 @@ select app_private.make_file_table('organization_avatars', 'organization_avatar'
 
 comment on table app_public.organization_avatars is E'@file Image\n\nLogo of an organization.';
 comment on index app_public.organization_avatars_avatar is
-  'Somebody else uploaded a picture meanwhile; look at it and try again.';
+  'Somebody else has just uploaded an image; review it and try again.';

@@ -27,7 +27,8 @@ declare
   result app_public.users;
 begin
   if new_password is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "newPassword"}');
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'A password must have at least 10 characters.', '{"field": "newPassword"}');
   end if;
   perform app_private.require_password(viewer_id, current_password, 'currentPassword');
   perform app_private.require_second_factor(viewer_id, second_factor_code);
@@ -118,7 +119,7 @@ declare
   result app_public.users;
 begin
   if password is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A password has 10 characters or more.', '{"field": "password"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A password must have at least 10 characters.', '{"field": "password"}');
   end if;
   delete from app_private.user_otps o using app_public.users u
     where o.code_sha256 = sha256(convert_to(btrim(token), 'UTF8')) and o.expires_at > now()
@@ -169,15 +170,15 @@ declare
 begin
   if target is distinct from viewer_id then
     if exists (select from app_public.users u where u.id = target) then
-      perform app_hidden.fail('FORBIDDEN', 'Users update only themselves.');
+      perform app_hidden.fail('FORBIDDEN', 'Users can only update themselves.');
     end if;
     perform app_hidden.fail('NOT_FOUND', 'There is no such user.', '{"field": "id"}');
   end if;
   if phone <> '' then
     if phone !~ '^(\+|00)' then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'Give the phone number with its country code, such as +1 416 555 0123; a user has no country to complete it '
-        'from.', '{"field": "phone"}');
+        'Specify the phone number with its country code, such as +1 416 555 0123; there is no default country for '
+        'users.', '{"field": "phone"}');
     end if;
     input := input || jsonb_build_object('phone',
       '+' || regexp_replace(regexp_replace(phone, '^(\+|00)', ''), '\(0\)|[^0-9]', '', 'g'));

@@ -7,7 +7,7 @@ comment on column app_public.organizations.second_factor_required_from is
   E'@masked\n\nFrom when on members without a second factor are refused its data; null where none is required.';
 comment on column app_public.organizations.second_factor_grace_days is
   E'@masked\n\nHow many days members have to get a second factor.';
-comment on constraint organizations_second_factor_grace on app_public.organizations is 'Give at least 0 days.';
+comment on constraint organizations_second_factor_grace on app_public.organizations is 'Must be at least 0 days.';
 comment on column app_public.organization_user_connections.second_factor_due_at is
   E'@masked\n\nFrom when on the member is refused the data of the organization, unless they get a second factor.';
 comment on column app_public.organization_user_connections.second_factor_reset_at is
@@ -113,7 +113,7 @@ begin
   if required is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'required is required.', '{"field": "required"}');
   elsif grace_days not between 0 and 90 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 0 to 90 days.', '{"field": "graceDays"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Must be from 0 to 90 days.', '{"field": "graceDays"}');
   elsif required and not app_private.has_second_factor(app_public.current_user_id()) then
     perform app_hidden.fail('FORBIDDEN',
       'Set up a second factor for your own account first (enrollSecondFactor), so that no owner is locked out.',
@@ -176,7 +176,7 @@ begin
       join app_public.organizations g on g.id = o.organization_id and g.deleted_at is null
       where o.user_id = member.user_id and not app_hidden.organization_can(o.organization_id, 'org.admin')) then
     perform app_hidden.fail('CONFLICT',
-      'This member belongs to organizations that you do not administer. A recovery code opens the account.',
+      'This member also belongs to organizations that you do not administer. They can sign in with a recovery code.',
       '{"field": "userId"}');
   end if;
   perform app_private.remove_second_factor(member.user_id, 'SECOND_FACTOR_RESET', jsonb_build_object(

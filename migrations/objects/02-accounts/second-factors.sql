@@ -162,12 +162,12 @@ begin
   end if;
   if proof is null then
     perform app_hidden.fail(missing,
-      'This account has a second factor: send secondFactorCode too, a code of the authenticator app or a recovery '
+      'This account has a second factor: also send secondFactorCode, a code of the authenticator app or a recovery '
       'code.', '{"reason": "SECOND_FACTOR_REQUIRED", "field": "secondFactorCode"}');
   end if;
   if not app_private.use_second_factor(user_id, proof) then
     perform app_hidden.fail(wrong,
-      'This code is wrong, was used already, or is too old; send the next one of the authenticator app.',
+      'This code is wrong, already used, or too old; send the next one of the authenticator app.',
       '{"reason": "SECOND_FACTOR_WRONG", "field": "secondFactorCode"}');
   end if;
 end $$;
@@ -209,7 +209,7 @@ begin
   perform app_private.require_password(viewer, password);
   if app_private.has_second_factor(viewer) then
     perform app_hidden.fail('CONFLICT',
-      'Your account has a second factor; remove it first (disableSecondFactor) to set up another one.');
+      'Your account already has a second factor; remove it first (disableSecondFactor) to set up another one.');
   end if;
   insert into app_private.second_factors as f (user_id, sealed) values (viewer, made ->> 'sealed')
     on conflict on constraint second_factors_pkey do update
@@ -258,8 +258,8 @@ declare
 begin
   perform from app_public.users u where u.id = viewer for no key update;
   if not app_private.use_second_factor(viewer, code, is_new => true) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Not a valid code of the secret that enrollSecondFactor gave within the '
-      'last hour; look at the clock of the device, and send its next code.', '{"field": "code"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Not a valid code for the secret that enrollSecondFactor returned '
+      'within the last hour; check the clock of the device and send its next code.', '{"field": "code"}');
   end if;
   update app_private.second_factors f set confirmed_at = now() where f.user_id = viewer;
   -- They were opened without it.
@@ -305,8 +305,8 @@ begin
   perform from app_public.users u where u.id = viewer for no key update;
   perform app_private.require_password(viewer, password);
   if app_private.required_by(viewer) is not null then
-    perform app_hidden.fail('CONFLICT', format('%s requires a second factor of its members; renewRecoveryCodes gives '
-      'other recovery codes.', app_private.required_by(viewer)));
+    perform app_hidden.fail('CONFLICT', format('%s requires a second factor of its members, so it cannot be removed; '
+      'renewRecoveryCodes creates new recovery codes.', app_private.required_by(viewer)));
   end if;
   perform app_private.require_second_factor(viewer, second_factor_code);
   perform app_private.remove_second_factor(viewer, 'SECOND_FACTOR_DISABLED');

@@ -178,15 +178,17 @@ declare
   result app_public.users;
 begin
   if cardinality(session_ids) > 100 then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'Give at most 100 sessions.', '{"field": "sessionIds", "limit": 100}');
+    perform app_hidden.fail('LIMIT_EXCEEDED',
+      'At most 100 sessions can be ended at a time.', '{"field": "sessionIds", "limit": 100}');
   end if;
   if exists (select from unnest(session_ids) g (id) where not exists (select from app_private.sessions s
       where s.id = g.id and s.user_id = viewer_id)) then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such session of yours.', '{"field": "sessionIds"}');
+    perform app_hidden.fail('NOT_FOUND', 'You have no such session.', '{"field": "sessionIds"}');
   end if;
   if used is null and session_ids is null and not coalesce(others, false) then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'This request came by an access token, which revokeAccessToken ends; say which sessions to end.',
+      'This request was authenticated by an access token, which revokeAccessToken revokes; specify which sessions to '
+      'end.',
       '{"field": "sessionIds"}');
   end if;
   -- With whoever signs in at this moment it takes turns.
@@ -255,7 +257,7 @@ begin
     or app_private.refresh_is_repeated(given)
     or not exists (select from app_private.refresh_tokens r where r.token_sha256 = given and r.expires_at > now()) then
     perform app_hidden.fail('UNAUTHENTICATED',
-      'The session has ended: this refresh token is unknown, expired or was used before. Sign in again.');
+      'The session has ended: this refresh token is unknown, expired or already used. Sign in again.');
   end if;
   perform app_private.rate_limit('session.refresh', session.id::text);
   perform set_config('plat.user_id', session.user_id::text, true), set_config('plat.token_id', '', true),

@@ -4,7 +4,8 @@
 
 comment on domain app_public.new_password is E'@transform hashPassword\n\nA password to be set: 10 characters or more.';
 
-comment on constraint new_password_hashed on domain app_public.new_password is 'A password has 10 characters or more.';
+comment on constraint new_password_hashed on domain app_public.new_password is
+  'A password must have at least 10 characters.';
 
 comment on domain app_public.password_proof is E'@transform provePassword\n\nThe password of an account.';
 
@@ -304,7 +305,8 @@ begin
     for no key update of u;
   if account.id is null then
     -- One sentence for an unknown name, a wrong password and a user who may not sign in.
-    perform app_hidden.fail('UNAUTHENTICATED', 'The name and the password do not match an account that can sign in.');
+    perform app_hidden.fail('UNAUTHENTICATED',
+      'The user name and the password do not match an account that can sign in.');
   end if;
   perform app_private.require_second_factor(account.id, second_factor_code, 'UNAUTHENTICATED', 'UNAUTHENTICATED');
   if account.last_login_at is not null and network is not null

@@ -65,13 +65,13 @@ comment on constraint project_organization_invites_invited_by_id_fkey on app_pub
 comment on constraint project_organization_invites_answered_by_id_fkey on app_public.project_organization_invites is
   E'@fieldName answeredBy\n@backwardBehavior -*\n\nUser who accepted or declined.';
 comment on constraint project_organization_invites_not_owner on app_public.project_organization_invites is
-  'A project has one owner; give another role.';
+  'A project has only one owner; use another role.';
 comment on constraint project_organization_invites_recipient on app_public.project_organization_invites is
-  'Give either an organization or an email address.';
+  'Specify either an organization or an email address.';
 comment on constraint project_organization_invites_not_oneself on app_public.project_organization_invites is
-  'The organization owns the project already.';
+  'The organization already owns the project.';
 comment on index app_public.project_organization_invites_one_pending is
-  'This organization or address has a pending invitation to the project already.';
+  'This organization or address already has a pending invitation to the project.';
 comment on table app_private.project_organization_invite_tokens is
   'SHA-256 of the token in the mail that was sent last; the token itself is in that mail only.';
 
@@ -182,29 +182,31 @@ begin
       'This requires the permission project.manage in the organization that owns the project.',
       '{"permission": "project.manage"}');
   elsif project.archived_at is not null then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   elsif num_nonnulls(invited, address) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give either an organization or an email address.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either an organization or an email address.',
       '{"field": "organizationId"}');
   elsif offered is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'role is required.', '{"field": "role"}');
   elsif offered = 'OWNER' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A project has one owner; give another role.', '{"field": "role"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A project has only one owner; use another role.', '{"field": "role"}');
   elsif length(message) > 2000 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give a message of at most 2,000 characters.', '{"field": "message"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A message can have at most 2,000 characters.', '{"field": "message"}');
   end if;
   cut_down := app_private.check_affiliate_permissions(offered, create_project_organization.permissions);
   if invited is not null then
     if not exists (select from app_public.organizations o where o.id = invited and o.deleted_at is null) then
-      perform app_hidden.fail('NOT_FOUND', 'There is no such organization; invite one that is not here yet by email.',
+      perform app_hidden.fail('NOT_FOUND',
+        'There is no such organization; use an email address to invite one that has no account yet.',
         '{"field": "organizationId"}');
     end if;
     select a.id into part_id from app_public.project_organizations a
       where a.project_id = project.id and a.organization_id = invited;
     if part_id is not null then
       perform app_hidden.fail('CONFLICT', case when invited = project.organization_id
-        then 'The organization owns the project already.'
-        else 'The organization has a part in the project already; change that with updateProjectOrganization.' end,
+        then 'The organization already owns the project.'
+        else 'The organization already takes part in the project; use updateProjectOrganization to change its role '
+          'or permissions.' end,
         jsonb_build_object('field', 'organizationId', 'existingId', part_id));
     end if;
   end if;
@@ -249,13 +251,14 @@ begin
     and i.owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]) for update;
   if invite.id is null then
     if app_private.viewer_sees('app_public.project_organization_invites', require_project_invite.id) then
-      perform app_hidden.fail('FORBIDDEN', 'This is for whoever invites; acceptProjectOrganizationInvite and '
-        'declineProjectOrganizationInvite answer it.', '{"permission": "project.manage"}');
+      perform app_hidden.fail('FORBIDDEN', 'Only the inviting organization can do this; use '
+        'acceptProjectOrganizationInvite or declineProjectOrganizationInvite to answer the invitation.',
+        '{"permission": "project.manage"}');
     end if;
     perform app_hidden.fail('NOT_FOUND', 'There is no such invitation.', '{"field": "id"}');
   end if;
   if app_public.project_organization_invites_status(invite) <> 'PENDING' then
-    perform app_hidden.fail('CONFLICT', 'This invitation is not pending any more; invite again.',
+    perform app_hidden.fail('CONFLICT', 'This invitation is no longer pending; send another one.',
       jsonb_build_object('field', 'id'));
   end if;
   return invite;
@@ -309,14 +312,14 @@ declare
 begin
   if num_nonnulls(id, token) <> 1 then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Give the id of the invitation or the token of its mail, one of the two.', '{"field": "id"}');
+      'Specify either the id of the invitation or the token of its mail.', '{"field": "id"}');
   end if;
   if token is null then
     select i.* into invite from app_public.project_organization_invites i where i.id = answer_project_invite.id
       and i.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]) for update;
     if invite.id is null then
       if app_private.viewer_sees('app_public.project_organization_invites', answer_project_invite.id) then
-        perform app_hidden.fail('FORBIDDEN', 'This is for whoever administers the invited organization.',
+        perform app_hidden.fail('FORBIDDEN', 'Only administrators of the invited organization can do this.',
           '{"permission": "org.admin"}');
       end if;
       perform app_hidden.fail('NOT_FOUND', 'There is no such invitation.', '{"field": "id"}');
@@ -356,11 +359,11 @@ begin
   -- Whoever invited may still do so.
   if app_private.principal_fault('app_public.project_organization_invites', invite.id) is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Whoever sent this invitation may not invite to the project any more; ask for a new one.',
+      'The sender of this invitation may no longer invite to the project; ask for a new invitation.',
       jsonb_build_object('field', case when invite.email is null then 'id' else 'token' end));
   elsif accepting is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the organization that is to have the part; found it first with '
-      'createOrganization where there is none.', '{"field": "organizationId"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify the organization that accepts; use createOrganization to '
+      'create one if necessary.', '{"field": "organizationId"}');
   elsif accepting <> invite.organization_id then
     perform app_hidden.fail('BAD_USER_INPUT', 'Another organization was invited.', '{"field": "organizationId"}');
   end if;
@@ -369,8 +372,8 @@ begin
     where a.project_id = invite.project_id and a.organization_id = accepting;
   if result.id is not null then
     perform app_hidden.fail('CONFLICT', case when accepting = invite.owner_id
-      then 'The organization owns the project already.'
-      else 'The organization has a part in the project already.' end,
+      then 'The organization already owns the project.'
+      else 'The organization already takes part in the project.' end,
       jsonb_build_object('field', 'organizationId', 'existingId', result.id));
   end if;
   -- The link came to this address only.
@@ -405,7 +408,7 @@ declare
     decline_project_organization_invite.id, decline_project_organization_invite.token);
 begin
   if length(reason) > 2000 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give a reason of at most 2,000 characters.', '{"field": "reason"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify a reason of at most 2,000 characters.', '{"field": "reason"}');
   end if;
   update app_public.project_organization_invites i set status = 'DECLINED', answered_at = now(),
       answered_by_id = app_public.current_user_id(), decline_reason = nullif(btrim(reason), '')

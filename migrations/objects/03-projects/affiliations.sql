@@ -42,7 +42,7 @@ comment on constraint project_organizations_organization_id_fkey on app_public.p
   '@backwardDescription Affiliations with projects, including own projects; null for non-members.\n\n'
   'The organization.';
 comment on constraint project_organizations_one_owner on app_public.project_organizations is
-  'A project has one owner; give another role.';
+  'A project has only one owner; use another role.';
 comment on table app_private.former_affiliates is
   'Users of other organizations who worked on deals of an organization: it goes on reading their names after their '
   'part in its projects has ended.';
@@ -61,7 +61,8 @@ begin
   select p into unknown from unnest(wanted) p where not exists (select from app_private.role_permissions r
     where r.role = check_affiliate_permissions.role and r.in_affiliated and r.permission = p) order by p limit 1;
   if unknown is not null or cardinality(permissions) > 100 then
-    perform app_hidden.fail('BAD_USER_INPUT', format('The role %s has no permission %s in a project; give some of: %s.',
+    perform app_hidden.fail('BAD_USER_INPUT', format(
+      'The role %s does not include the permission %s in a project; use some of: %s.',
       role, left(unknown, 100), (select string_agg(r.permission, ', ' order by r.permission)
         from app_private.role_permissions r where r.role = check_affiliate_permissions.role and r.in_affiliated)),
       '{"field": "permissions"}');
@@ -73,7 +74,8 @@ begin
         and r.in_affiliated and r.permission = replace(p, '.write', '.read')) order by p limit 1;
   if lacking is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
-      format('%s takes %s; give both.', lacking, replace(lacking, '.write', '.read')), '{"field": "permissions"}');
+      format('The permission %s requires %s; specify both.',
+        lacking, replace(lacking, '.write', '.read')), '{"field": "permissions"}');
   end if;
   return wanted;
 end $$;
@@ -115,7 +117,8 @@ begin
     return new;
   end if;
   if new.role = 'OWNER' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A project keeps its owner; give another role.', '{"field": "role"}');
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'The role of the owner of a project cannot be changed.', '{"field": "role"}');
   end if;
   new.permissions := app_private.check_affiliate_permissions(new.role, new.permissions);
   if tg_op = 'UPDATE' and app_public.current_user_id() is not null then
@@ -300,8 +303,8 @@ begin
     still := app_private.open_deals(old.project_id, people);
     if exists (select from jsonb_each(to_jsonb(still)) c where c.value <> '0') then
       perform app_hidden.fail('CONFLICT', format(
-        'People of this organization work on what is open in the project: %s. Give handOver, with assigneeId for '
-        'whoever takes it over, or assign it to others first.',
+        'Members of this organization are assigned to open records of the project: %s. Use handOver with an '
+        'assigneeId, or reassign the records first.',
         (select string_agg(format('%s %s', c.value, case when c.value = '1' then left(c.key, -1) else c.key end), ', '
           order by c.place) from json_each_text(row_to_json(still)) with ordinality c (key, value, place)
           where c.value <> '0')),
@@ -407,8 +410,8 @@ begin
     or not app_private.viewer_sees('app_public.users', assignee_id)
     or not app_private.sells_in(assignee_id, affiliation.project_id)) then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Name somebody who works on deals of the project afterwards: a member of the organization that owns it, or of '
-      'another one that sells there.', '{"field": "assigneeId"}');
+      'The assignee must be a member of the organization that owns the project, or of another one that sells in it.',
+        '{"field": "assigneeId"}');
   end if;
   return app_private.hand_over_deals(affiliation.project_id, losing, assignee_id);
 end $$;
@@ -427,7 +430,7 @@ begin
   select a.* into before from app_public.project_organizations a
     where a.id = app_hidden.record_id('project_organizations', input ->> 'id');
   if before.role = 'OWNER' then
-    perform app_hidden.fail('CONFLICT', 'This is the organization that owns the project; its part stays.',
+    perform app_hidden.fail('CONFLICT', 'This organization owns the project and cannot be removed from it.',
       '{"field": "id"}');
   end if;
   perform app_private.hand_over_affiliation(before.id, coalesce(input ->> 'role', before.role),
@@ -454,7 +457,7 @@ begin
   perform app_hidden.require_viewer();
   select a.* into affiliation from app_public.project_organizations a where a.id = delete_project_organization.id;
   if affiliation.role = 'OWNER' then
-    perform app_hidden.fail('CONFLICT', 'This is the organization that owns the project; its part stays.',
+    perform app_hidden.fail('CONFLICT', 'This organization owns the project and cannot be removed from it.',
       '{"field": "id"}');
   end if;
   handed := app_private.hand_over_affiliation(affiliation.id, null, null, hand_over,

@@ -18,7 +18,7 @@ grant select on app_public.project_collections to plat_user, plat_anonymous;
 grant insert (organization_id, title, slug, description, public, sequence, project_ids), update (title, slug,
   description, public, sequence, project_ids), delete on app_public.project_collections to plat_user;
 
-comment on index app_public.project_collections_slug is 'Another collection of the organization has this slug.';
+comment on index app_public.project_collections_slug is 'Another collection of the organization uses this slug.';
 
 comment on table app_public.project_collections is
   E'@defaultOrder sequence asc, id asc\n\nA collection of projects that an organization shows together.';
@@ -61,7 +61,7 @@ begin
       perform app_hidden.fail('LIMIT_EXCEEDED', 'A collection can have at most 1,000 projects.',
         '{"field": "projectIds", "limit": 1000}');
     elsif (select count(distinct w) from unnest(wanted) w) < cardinality(wanted) then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Name each project once.', '{"field": "projectIds"}');
+      perform app_hidden.fail('BAD_USER_INPUT', 'List each project only once.', '{"field": "projectIds"}');
     elsif exists (select from unnest(wanted) w where not exists (select from app_public.projects p
         where p.id = w and p.organization_id = new.organization_id and p.deleted_at is null)) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such project in this organization.', '{"field": "projectIds"}');

@@ -24,16 +24,16 @@ comment on column app_public.deposit_schedule_milestones.due_offset_days is
   'Number of days after the event that `dueRule` names.';
 comment on column app_public.deposit_schedule_milestones.due_date is 'Due date, if `dueRule` is FIXED_DATE.';
 comment on constraint deposit_schedule_milestones_amount_some on app_public.deposit_schedule_milestones is
-  'Give an amount above zero.';
+  'The amount must be greater than zero.';
 comment on constraint deposit_schedule_milestones_percent_range on app_public.deposit_schedule_milestones is
-  'Give a percentage above 0 and up to 100, with at most 4 decimal places.';
+  'A percentage must be greater than 0 and at most 100, with at most 4 decimal places.';
 comment on constraint deposit_schedule_milestones_offset_range on app_public.deposit_schedule_milestones is
-  'Give 0 to 3,650 days.';
+  'Must be from 0 to 3,650 days.';
 comment on constraint deposit_schedule_milestones_one_value on app_public.deposit_schedule_milestones is
-  'Give either an amount or a percentage.';
+  'Specify either an amount or a percentage.';
 comment on constraint deposit_schedule_milestones_offset on app_public.deposit_schedule_milestones is
-  'Give the number of days after signing.';
-comment on constraint deposit_schedule_milestones_date on app_public.deposit_schedule_milestones is 'Give the date.';
+  'Specify the number of days after signing.';
+comment on constraint deposit_schedule_milestones_date on app_public.deposit_schedule_milestones is 'Specify the date.';
 
 create function app_private.tg_deposit_schedule_milestones__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -28,8 +28,8 @@ comment on constraint lease_permits_unit_id_fkey on app_public.lease_permits is
   E'@fieldName unit\n@backwardBehavior -*\n\nThe unit that may be let.';
 comment on constraint lease_permits_buyer_id_fkey on app_public.lease_permits is
   E'@fieldName buyer\n@backwardBehavior -*\n\nThe purchase that it belongs to.';
-comment on index app_public.lease_permits_number is 'There is a lease permit with this number in the project already.';
-comment on index app_public.lease_permits_unit is 'The unit has a lease permit already.';
+comment on index app_public.lease_permits_number is 'There is already a lease permit with this number in the project.';
+comment on index app_public.lease_permits_unit is 'The unit already has a lease permit.';
 
 create function app_private.tg_lease_permits__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

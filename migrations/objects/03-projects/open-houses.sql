@@ -25,12 +25,12 @@ comment on column app_public.open_houses.host_id is 'The member who receives vis
 comment on column app_public.open_houses.capacity is 'How many people fit.';
 comment on column app_public.open_houses.rsvp_required is 'Whether visitors have to announce themselves.';
 comment on column app_public.open_houses.public is 'Whether everyone who can see the project can see it.';
-comment on constraint open_houses_capacity_range on app_public.open_houses is 'Give 1 to 100,000 people.';
+comment on constraint open_houses_capacity_range on app_public.open_houses is 'Must be from 1 to 100,000 people.';
 comment on constraint open_houses_order on app_public.open_houses is 'An open house must end after it starts.';
 comment on constraint open_houses_host_id_fkey on app_public.open_houses is
   E'@fieldName host\n@backwardBehavior -*\n\nWho receives visitors.';
 comment on constraint open_houses_kept_status on app_public.open_houses is
-  'Give SCHEDULED or CANCELED; other statuses follow from the time.';
+  'Only SCHEDULED and CANCELED can be set; other statuses follow from the time.';
 
 insert into app_hidden.transitions (subject, from_state, to_state, by_service) values
   ('open_house', null, 'SCHEDULED', false), ('open_house', 'SCHEDULED', 'CANCELED', false),

@@ -3,7 +3,7 @@ select app_private.make_file_table('project_avatars', 'project_avatar', parent =
 
 comment on table app_public.project_avatars is E'@file Image\n\nLogo of a project.';
 comment on index app_public.project_avatars_avatar is
-  'Somebody else uploaded a picture meanwhile; look at it and try again.';
+  'Somebody else has just uploaded an image; review it and try again.';
 
 select app_private.make_file_table('project_images', 'project_image', parent => 'projects', list => 'images',
   settable => '{title, sequence, category}');

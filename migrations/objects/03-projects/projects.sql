@@ -113,17 +113,17 @@ comment on column app_public.projects.metadata is
 comment on column app_public.projects.service_index is
   E'@secret\n\nScore from 0 to 100 of how well the project serves buyers; default order of `publicProjects`.';
 comment on constraint projects_overview_length on app_public.projects is 'An overview has at most 1,500 characters.';
-comment on constraint projects_reservation_expiration_range on app_public.projects is 'Give 1 to 8,760 hours.';
-comment on constraint projects_hold_expiration_range on app_public.projects is 'Give 1 to 720 hours.';
-comment on constraint projects_hold_expiration_limit_range on app_public.projects is 'Give 1 to 720 hours.';
+comment on constraint projects_reservation_expiration_range on app_public.projects is 'Must be from 1 to 8,760 hours.';
+comment on constraint projects_hold_expiration_range on app_public.projects is 'Must be from 1 to 720 hours.';
+comment on constraint projects_hold_expiration_limit_range on app_public.projects is 'Must be from 1 to 720 hours.';
 comment on constraint projects_hold_expiration_within on app_public.projects is
   'A hold cannot last longer than holdExpirationLimit.';
-comment on constraint projects_public_hold_expiration_range on app_public.projects is 'Give 1 to 72 hours.';
-comment on constraint projects_holds_per_person_range on app_public.projects is 'Give 0 to 10,000 holds.';
-comment on constraint projects_holds_per_organization_range on app_public.projects is 'Give 0 to 10,000 holds.';
-comment on constraint projects_rescission_days_range on app_public.projects is 'Give 0 to 365 days.';
+comment on constraint projects_public_hold_expiration_range on app_public.projects is 'Must be from 1 to 72 hours.';
+comment on constraint projects_holds_per_person_range on app_public.projects is 'Must be from 0 to 10,000 holds.';
+comment on constraint projects_holds_per_organization_range on app_public.projects is 'Must be from 0 to 10,000 holds.';
+comment on constraint projects_rescission_days_range on app_public.projects is 'Must be from 0 to 365 days.';
 comment on constraint projects_dates_order on app_public.projects is
-  'The completion date lies before the start of sales.';
+  'The completion date must not be before the start of sales.';
 comment on constraint projects_organization_id_fkey on app_public.projects is
   E'@parent\n@backwardBehavior -*\n\nThe organization that owns it.';
 comment on index app_public.projects_slug is 'This slug is taken; choose another.';
@@ -132,7 +132,7 @@ create function app_private.tg_projects__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if not exists (select from app_hidden.currencies c where c.code = new.currency) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'This currency is unknown; give a code of ISO 4217, such as USD.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'This currency is unknown; use an ISO 4217 code, such as USD.',
       '{"field": "currency"}');
   end if;
   new.address := app_hidden.complete_address(new.address,
@@ -142,7 +142,7 @@ begin
   if tg_op = 'UPDATE' then
     if old.status = 'ARCHIVED' and new.status = 'ARCHIVED'
       and to_jsonb(new) - '{service_index,city}'::text[] <> to_jsonb(old) - '{service_index,city}'::text[] then
-      perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+      perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
     end if;
     if old.status = 'ARCHIVED' and new.status <> 'ARCHIVED' and new.status <> old.archived_from then
       perform app_hidden.fail('INVALID_TRANSITION',

@@ -49,20 +49,20 @@ comment on column app_public.promotions.floor_plan_ids is
   E'@writeOnly\n\nThe floor plans that a promotion of the scope FLOOR_PLANS is for; replaces those it had.';
 comment on constraint promotions_code_format on app_public.promotions is
   'A code has 2 to 40 letters, digits, hyphens and underscores, such as SPRING-25.';
-comment on constraint promotions_amount_some on app_public.promotions is 'Give an amount above zero.';
+comment on constraint promotions_amount_some on app_public.promotions is 'The amount must be greater than zero.';
 comment on constraint promotions_percent_range on app_public.promotions is
-  'Give a percentage above 0 and up to 100, with at most 4 decimal places.';
-comment on constraint promotions_max_amount_some on app_public.promotions is 'Give an amount above zero.';
+  'A percentage must be greater than 0 and at most 100, with at most 4 decimal places.';
+comment on constraint promotions_max_amount_some on app_public.promotions is 'The amount must be greater than zero.';
 comment on constraint promotions_usage_limit_some on app_public.promotions is
-  'Give a number above zero, or omit it for no limit.';
+  'Must be greater than zero; omit it for no limit.';
 comment on constraint promotions_usage_count_range on app_public.promotions is
   'The promotion has reached its usage limit.';
 comment on constraint promotions_order on app_public.promotions is 'A promotion must end after it starts.';
 comment on constraint promotions_cap on app_public.promotions is
   'A maximum amount can only be combined with a percentage.';
 comment on constraint promotions_kept_status on app_public.promotions is
-  'Give DRAFT, ACTIVE, PAUSED or ENDED; other statuses follow from the time.';
-comment on index app_public.promotions_code is 'There is a promotion with this code in the project already.';
+  'Only DRAFT, ACTIVE, PAUSED and ENDED can be set; other statuses follow from the time.';
+comment on index app_public.promotions_code is 'There is already a promotion with this code in the project.';
 
 insert into app_hidden.transitions (subject, from_state, to_state, by_service) values
   ('promotion', null, 'DRAFT', false), ('promotion', null, 'SCHEDULED', false), ('promotion', null, 'ACTIVE', false),
@@ -99,20 +99,20 @@ begin
   new.amount := app_hidden.to_money(new.amount, currency, 'amount');
   new.max_amount := app_hidden.to_money(new.max_amount, currency, 'maxAmount');
   if new.amount is not null and new.percent is not null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give either an amount or a percentage.', '{"field": "percent"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either an amount or a percentage.', '{"field": "percent"}');
   elsif new.kind = 'PRICE_REDUCTION' and new.amount is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'A price reduction must be an amount.', '{"field": "amount"}');
   elsif new.kind in ('PERCENT_DISCOUNT', 'RATE_BUYDOWN') and new.percent is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'This kind of promotion must be a percentage.', '{"field": "percent"}');
   elsif new.kind = 'GIFT' and new.percent is not null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A gift has no percentage; give its value as an amount, or nothing.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'A gift has no percentage; specify its value as an amount, or omit it.',
       '{"field": "percent"}');
   elsif new.kind <> 'GIFT' and new.amount is null and new.percent is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount or a percentage.', '{"field": "amount"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify an amount or a percentage.', '{"field": "amount"}');
   end if;
   if new.usage_limit < new.usage_count then
     perform app_hidden.fail('BAD_USER_INPUT',
-      format('The promotion has already been used %s times; give at least that number.', new.usage_count),
+      format('The promotion has already been used %s times; the limit cannot be lower.', new.usage_count),
       '{"field": "usageLimit"}');
   end if;
   if tg_op = 'INSERT' then

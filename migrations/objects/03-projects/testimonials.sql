@@ -19,4 +19,4 @@ comment on column app_public.project_testimonials.published_on is 'Day on which 
 comment on column app_public.project_testimonials.published is
   E'@filter\n\nWhether everyone who can see the project can see it.';
 comment on column app_public.project_testimonials.sequence is 'Position in the list; lowest first.';
-comment on constraint project_testimonials_rating_range on app_public.project_testimonials is 'Give 1 to 5.';
+comment on constraint project_testimonials_rating_range on app_public.project_testimonials is 'Must be from 1 to 5.';

@@ -33,7 +33,7 @@ comment on column app_public.trackers.utm is
   E'@impersonal\n\nParameters for the destination, such as {"utm_source": "newsletter"}.';
 comment on column app_public.trackers.active is E'@filter\n\nWhether it leads on.';
 comment on constraint trackers_utm_object on app_public.trackers is
-  'Give an object such as {"utm_source": "newsletter"}, at most 2,000 characters.';
+  'Must be an object such as {"utm_source": "newsletter"}, with at most 2,000 characters.';
 comment on constraint trackers_lead_source_id_fkey on app_public.trackers is
   E'@fieldName leadSource\n@backwardBehavior -*\n\nThe lead source that it belongs to.';
 comment on table app_private.tracker_hits is 'How often each tracker was hit.';

@@ -99,7 +99,7 @@ declare
     else 'PENDING' end);
 begin
   if (unit_id is null) = (lot_id is null) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either the unit or the lot.', '{"field": "unitId"}');
   end if;
   if unit_id is not null then
     claims_lot := (select u.lot_id from app_public.units u where u.id = take_claim.unit_id);

@@ -30,7 +30,7 @@ comment on table app_public.floor_plan_drawings is
 comment on column app_public.floor_plan_drawings.level is 'The storey that the drawing shows; 0 is the ground floor.';
 comment on column app_public.floor_plan_drawings.mirrored is 'Whether it shows the plan mirrored.';
 comment on constraint floor_plan_drawings_level_range on app_public.floor_plan_drawings is
-  'Give a level from -20 to 200.';
+  'The level must be from -20 to 200.';
 
 select app_private.make_file_table('floor_plan_documents', 'floor_plan_document', parent => 'floor_plans',
   list => 'documents',

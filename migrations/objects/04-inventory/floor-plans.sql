@@ -92,25 +92,28 @@ comment on column app_public.floor_plans.sequence is 'Position in the list; lowe
 comment on column app_public.floor_plans.tour_url is 'URL of a virtual tour.';
 comment on column app_public.floor_plans.metadata is
   E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
-comment on constraint floor_plans_bedrooms_range on app_public.floor_plans is 'Give 0 to 99 bedrooms.';
-comment on constraint floor_plans_bedrooms_max_range on app_public.floor_plans is 'Give 0 to 99 bedrooms.';
-comment on constraint floor_plans_baths_range on app_public.floor_plans is 'Give 0 to 99 baths.';
-comment on constraint floor_plans_half_baths_range on app_public.floor_plans is 'Give 0 to 99 half baths.';
-comment on constraint floor_plans_garage_range on app_public.floor_plans is 'Give room for 0 to 99 cars.';
-comment on constraint floor_plans_stories_range on app_public.floor_plans is 'Give 0 to 200 stories.';
-comment on constraint floor_plans_sqft_range on app_public.floor_plans is 'Give 1 to 10,000,000 square feet.';
-comment on constraint floor_plans_sqft_max_range on app_public.floor_plans is 'Give 1 to 10,000,000 square feet.';
-comment on constraint floor_plans_balcony_sqft_range on app_public.floor_plans is 'Give 0 to 10,000,000 square feet.';
+comment on constraint floor_plans_bedrooms_range on app_public.floor_plans is 'Must be from 0 to 99 bedrooms.';
+comment on constraint floor_plans_bedrooms_max_range on app_public.floor_plans is 'Must be from 0 to 99 bedrooms.';
+comment on constraint floor_plans_baths_range on app_public.floor_plans is 'Must be from 0 to 99 baths.';
+comment on constraint floor_plans_half_baths_range on app_public.floor_plans is 'Must be from 0 to 99 half baths.';
+comment on constraint floor_plans_garage_range on app_public.floor_plans is 'Must be from 0 to 99 cars.';
+comment on constraint floor_plans_stories_range on app_public.floor_plans is 'Must be from 0 to 200 stories.';
+comment on constraint floor_plans_sqft_range on app_public.floor_plans is 'Must be from 1 to 10,000,000 square feet.';
+comment on constraint floor_plans_sqft_max_range on app_public.floor_plans is
+  'Must be from 1 to 10,000,000 square feet.';
+comment on constraint floor_plans_balcony_sqft_range on app_public.floor_plans is
+  'Must be from 0 to 10,000,000 square feet.';
 comment on constraint floor_plans_bedrooms_order on app_public.floor_plans is
-  'The highest number of bedrooms is below the lowest.';
-comment on constraint floor_plans_sqft_order on app_public.floor_plans is 'The largest size is below the smallest.';
+  'The maximum number of bedrooms must not be below the minimum.';
+comment on constraint floor_plans_sqft_order on app_public.floor_plans is
+  'The maximum size must not be below the minimum.';
 comment on constraint floor_plans_project_id_fkey on app_public.floor_plans is
   E'@parent\n'
   '@fieldName project\n'
   '@foreignFieldName floorPlans\n'
   '@backwardDescription Floor plans, in display order; for non-members only those on offer.\n\n'
   'The project that it belongs to.';
-comment on index app_public.floor_plans_code is 'There is a floor plan with this code already.';
+comment on index app_public.floor_plans_code is 'There is already a floor plan with this code.';
 
 create function app_private.project_currency(project_id uuid) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

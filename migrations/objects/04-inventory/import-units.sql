@@ -69,7 +69,7 @@ begin
     where columns[p] = (select c from unnest(columns) c where c is not null group by c having count(*) > 1 limit 1);
   if twice is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
-      format('The columns %s mean the same; remove all but one.', array_to_string(twice, ', ')),
+      format('The columns %s have the same meaning; remove all but one.', array_to_string(twice, ', ')),
       jsonb_build_object('field', 'file', 'row', 1, 'columns', to_jsonb(twice)));
   end if;
   select array_agg(app_hidden.camel(c.column_name) order by c.position) into missing from app_hidden.import_columns c
@@ -77,8 +77,7 @@ begin
       and c.column_name <> all (coalesce(array_remove(columns, null), '{}'));
   if missing is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
-      format('The first row names no column %s. It has to hold the names of the columns, separated by commas or '
-      'semicolons.',
+      format('The first row has no column %s. It must contain the column names, separated by commas or semicolons.',
         array_to_string(missing, ', ')),
       jsonb_build_object('field', 'file', 'row', 1, 'columns', to_jsonb(missing)));
   end if;
@@ -117,7 +116,7 @@ begin
       jsonb_build_object('permission', import.permission));
   end if;
   if found_project.archived_at is not null then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   end if;
   return found_project;
 end $$;
@@ -182,16 +181,16 @@ begin
   if enumeration is not null then
     execute format('select string_agg(e.value, '', '' order by e.value) from app_public.%I e', enumeration)
       into message;
-    return 'Give one of ' || message || '.';
+    return 'Use one of ' || message || '.';
   end if;
   select obj_description(c.oid, 'pg_constraint') into message from pg_constraint c
     where c.contypid = of_type.oid
       and c.conname = substring((select e.message from pg_input_error_info(value, type) e) from '"([^"]+)"$');
   return coalesce(message, case coalesce(nullif(of_type.typbasetype, 0), of_type.oid)
-    when 'int'::regtype then 'Give a whole number.'
-    when 'numeric'::regtype then 'Give a number such as 425000.00.'
-    when 'boolean'::regtype then 'Give yes or no.'
-    when 'date'::regtype then 'Give a date such as 2027-05-31.'
+    when 'int'::regtype then 'Must be a whole number.'
+    when 'numeric'::regtype then 'Must be a number such as 425000.00.'
+    when 'boolean'::regtype then 'Must be yes or no.'
+    when 'date'::regtype then 'Must be a date such as 2027-05-31.'
     else 'This value has the wrong format.' end);
 end $$;
 comment on function app_private.input_message(text, text) is 'Why a type does not take a value, for the caller.';
@@ -203,7 +202,7 @@ declare
 begin
   -- PERF: without it the planner takes the rows for few.
   analyze pg_temp.import_rows (row);
-  insert into pg_temp.import_errors select r.row, null, 'BAD_USER_INPUT', 'This row has more cells than the first one.',
+  insert into pg_temp.import_errors select r.row, null, 'BAD_USER_INPUT', 'This row has more cells than the header.',
     r.surplus
     from pg_temp.import_rows r where r.surplus is not null;
   for part in
@@ -369,7 +368,7 @@ begin
       jsonb_build_object('permission', permission));
   end if;
   if project.archived_at is not null then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   end if;
   perform set_config('plat.channel', 'IMPORT', true);
   -- One import of a project after the other, so that the second finds what the first one made.
@@ -399,7 +398,7 @@ begin
   perform app_private.check_import_rows('importUnits');
 
   insert into pg_temp.import_errors
-    select d.row, 'number', 'CONFLICT', format('Row %s has this number already.', d.first_row), d.number
+    select d.row, 'number', 'CONFLICT', format('Row %s already has this number.', d.first_row), d.number
     from (select r.row, r.number, first_value(r.row) over (partition by lower(r.number) order by r.row) as first_row
       from pg_temp.import_rows r where r.number is not null) d
     where d.row <> d.first_row;
@@ -414,7 +413,7 @@ begin
     ) n group by n.name;
   insert into pg_temp.import_errors
     select r.row, 'floor_plan', case when p.amount > 1 then 'CONFLICT' else 'NOT_FOUND' end,
-      case when p.amount > 1 then 'Several floor plans of the project have this title; give the code of one.'
+      case when p.amount > 1 then 'Several floor plans of the project have this title; use the code instead.'
         else 'There is no such floor plan in this project.' end,
       left(r.floor_plan, 200)
     from pg_temp.import_rows r left join pg_temp.import_plans p on p.name = lower(r.floor_plan)
@@ -500,7 +499,7 @@ begin
   perform from app_public.units u where u.id = any (existing)
     order by u.id for no key update;
   insert into pg_temp.import_errors
-    select r.row, null, 'CONFLICT', 'Somebody else changed this unit at the same moment; import the row again.',
+    select r.row, null, 'CONFLICT', 'Somebody else changed this unit at the same time; import the row again.',
       r.number
     from pg_temp.import_ready r join app_public.units u on u.id = r.existing_id and u.id = any (existing)
     where u.version <> r.version_before or u.deleted_at is not null;

@@ -231,21 +231,21 @@ begin
     perform app_hidden.fail('NOT_FOUND', 'There is no such project.', '{"field": "projectId"}');
   end if;
   if (ids is null) = (filter is null) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give either ids or filter.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either ids or filter.',
       '{"field": "ids"}');
   end if;
   if price is not null and price_delta_percent is not null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give either price or priceDeltaPercent.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either price or priceDeltaPercent.',
       '{"field": "priceDeltaPercent"}');
   end if;
   if price_delta_percent <= -100 or price_delta_percent > 1000 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give a percentage above -100, up to 1000.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'A percentage must be greater than -100 and at most 1000.',
       '{"field": "priceDeltaPercent"}');
   end if;
   if coalesce(status, price::text, price_delta_percent::text, construction_status, estimated_delivery_date::text)
     is null then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Give a field to change: status, price, priceDeltaPercent, constructionStatus or estimatedDeliveryDate.',
+      'Specify a field to change: status, price, priceDeltaPercent, constructionStatus or estimatedDeliveryDate.',
       '{"field": "status"}');
   end if;
   wanted := case when coalesce(status, price::text, price_delta_percent::text) is not null then 'inventory.manage'
@@ -275,7 +275,7 @@ begin
     select from app_public.units u where u.id = any (targets) and u.project_id = project.id order by u.id for no key
       update) locked;
   if amount < cardinality(targets) then
-    perform app_hidden.fail('NOT_FOUND', 'Some of these units are not in the project.', '{"field": "ids"}');
+    perform app_hidden.fail('NOT_FOUND', 'Some of these units do not belong to the project.', '{"field": "ids"}');
   end if;
   digits := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
   begin

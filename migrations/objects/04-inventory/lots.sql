@@ -51,7 +51,7 @@ comment on column app_public.lots.multi_unit is
   'Whether several units stand on the lot. If so, reserving or selling a unit does not claim the lot.';
 comment on column app_public.lots.metadata is
   E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
-comment on constraint lots_area_sqft_range on app_public.lots is 'Give 1 to 2,000,000,000 square feet.';
+comment on constraint lots_area_sqft_range on app_public.lots is 'Must be from 1 to 2,000,000,000 square feet.';
 comment on constraint lots_priced on app_public.lots is 'A lot that is for sale must have a price.';
 comment on constraint lots_project_id_fkey on app_public.lots is
   E'@parent\n'
@@ -59,7 +59,7 @@ comment on constraint lots_project_id_fkey on app_public.lots is
   '@foreignFieldName lots\n'
   '@backwardDescription Lots; for non-members only released ones.\n\n'
   'The project that it belongs to.';
-comment on index app_public.lots_number is 'There is a lot with this number in the project already.';
+comment on index app_public.lots_number is 'There is already a lot with this number in the project.';
 
 insert into app_private.event_names (subject, column_name, value, name) values ('lot', 'price', null, 'price_changed');
 

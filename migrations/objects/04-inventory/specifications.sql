@@ -27,7 +27,7 @@ comment on column app_public.spec_options.active is E'@filter\n\nWhether it can 
 comment on column app_public.spec_options.sequence is 'Position in the list; lowest first.';
 comment on column app_public.spec_options.excluded_option_ids is
   'Options of the project that do not go together with it.';
-comment on constraint spec_options_max_quantity_range on app_public.spec_options is 'Give 1 to 10,000.';
+comment on constraint spec_options_max_quantity_range on app_public.spec_options is 'Must be from 1 to 10,000.';
 comment on constraint spec_options_element_id_fkey on app_public.spec_options is
   E'@parent\n'
   '@fieldName element\n'
@@ -36,7 +36,7 @@ comment on constraint spec_options_element_id_fkey on app_public.spec_options is
   'The element.';
 comment on constraint spec_options_excluded_number on app_public.spec_options is
   'An option can exclude at most 100 others.';
-comment on index app_public.spec_options_sku is 'There is an option with this article number in the project already.';
+comment on index app_public.spec_options_sku is 'There is already an option with this article number in the project.';
 
 select app_private.make_public_table('spec_categories', 'spec_category', 'inventory.manage', 'specCategories',
   'Categories of the options that buyers can choose from.');

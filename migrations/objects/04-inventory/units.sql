@@ -114,12 +114,12 @@ comment on column app_public.units.market_before is
 comment on column app_public.units.updated_at is E'@filter\n\nWhen the record was last changed.';
 comment on column app_public.units.metadata is
   E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
-comment on constraint units_level_range on app_public.units is 'Give a level between -20 and 300.';
-comment on constraint units_bedrooms_range on app_public.units is 'Give 0 to 99 bedrooms.';
-comment on constraint units_baths_range on app_public.units is 'Give 0 to 99 baths.';
-comment on constraint units_half_baths_range on app_public.units is 'Give 0 to 99 half baths.';
-comment on constraint units_garage_range on app_public.units is 'Give room for 0 to 99 cars.';
-comment on constraint units_sqft_range on app_public.units is 'Give 1 to 10,000,000 square feet.';
+comment on constraint units_level_range on app_public.units is 'The level must be from -20 to 300.';
+comment on constraint units_bedrooms_range on app_public.units is 'Must be from 0 to 99 bedrooms.';
+comment on constraint units_baths_range on app_public.units is 'Must be from 0 to 99 baths.';
+comment on constraint units_half_baths_range on app_public.units is 'Must be from 0 to 99 half baths.';
+comment on constraint units_garage_range on app_public.units is 'Must be from 0 to 99 cars.';
+comment on constraint units_sqft_range on app_public.units is 'Must be from 1 to 10,000,000 square feet.';
 comment on constraint units_priced on app_public.units is 'A unit that is for sale must have a price.';
 comment on constraint units_project_id_fkey on app_public.units is
   E'@parent\n'
@@ -137,7 +137,7 @@ comment on constraint units_lot_id_fkey on app_public.units is
   '@foreignFieldName units\n'
   '@backwardDescription The units that stand on it.\n\n'
   'The lot on which it is built.';
-comment on index app_public.units_number is 'There is a unit with this number in the project already.';
+comment on index app_public.units_number is 'There is already a unit with this number in the project.';
 
 insert into app_hidden.column_permissions (table_name, column_name, permission)
   select 'units', unnest(array['title', 'subtitle', 'description', 'view', 'orientation', 'metadata']),
@@ -166,7 +166,7 @@ begin
       into new.organization_id, new.currency, archived_at, zone, country from app_public.projects p
         where p.id = new.project_id;
     if archived_at is not null then
-      perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+      perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
     end if;
   elsif (new.listing_date is null and new.status = 'AVAILABLE')
     or (new.address is distinct from null and (new.address).country is null) then

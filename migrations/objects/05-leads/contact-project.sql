@@ -48,7 +48,7 @@ comment on column app_public.project_contact_messages.metadata is
   E'@personal\n\nArbitrary JSON of the website that sends the form; not interpreted.';
 comment on column app_public.project_contact_messages.user_id is E'@behavior -*\n\nThe signed-in visitor.';
 comment on constraint project_contact_messages_metadata_size on app_public.project_contact_messages is
-  'metadata takes at most 20,000 characters.';
+  'metadata can have at most 20,000 characters.';
 comment on constraint project_contact_messages_project_id_fkey on app_public.project_contact_messages is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint project_contact_messages_lead_id_fkey on app_public.project_contact_messages is
@@ -129,7 +129,7 @@ begin
   if agent.id is not null then
     perform app_private.agent_for(organization_id, agent, country);
   elsif nullif(btrim(agent.name), '') is null or length(agent.name) > 300 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give the name of the agent, 300 characters at most.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify the name of the agent, at most 300 characters.',
       '{"field": "agent.name"}');
   elsif length(agent.brokerage) > 300 or length(agent.license_number) > 300 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Use at most 300 characters.', jsonb_build_object('field',

@@ -25,7 +25,7 @@ comment on column app_public.fallout_reasons.category is 'Kind of the reason.';
 comment on column app_public.fallout_reasons.active is 'Whether it can be chosen.';
 comment on column app_public.fallout_reasons.sequence is 'Position in the list; lowest first.';
 comment on constraint fallout_reasons_applies_to_some on app_public.fallout_reasons is
-  'Name at least one thing that the reason applies to.';
+  'Specify at least one kind of record that the reason applies to.';
 comment on constraint fallout_reasons_project_id_fkey on app_public.fallout_reasons is
   E'@parent\n'
   '@fieldName project\n'
@@ -34,7 +34,7 @@ comment on constraint fallout_reasons_project_id_fkey on app_public.fallout_reas
   '@backwardDescription Fallout reasons that can be chosen in the project; null without the permission '
   'lead.read.\n\n'
   'The project that it belongs to.';
-comment on index app_public.fallout_reasons_name is 'There is a fallout reason with this name already.';
+comment on index app_public.fallout_reasons_name is 'There is already a fallout reason with this name.';
 
 create function app_public.fallout_reasons_usage_count(r app_public.fallout_reasons) returns int
 language sql stable as $$

@@ -85,7 +85,7 @@ begin
       '{"permission": "lead.write"}');
   end if;
   if system is null and exists (select from pg_temp.import_header h where h.column_name = 'external_id') then
-    perform app_hidden.fail('BAD_USER_INPUT', 'The file has external ids; name the system that they are of.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'The file has external ids; specify the system that they belong to.',
       '{"field": "system"}');
   end if;
   party := (select o from app_private.viewer_parties(project.id) o limit 1);

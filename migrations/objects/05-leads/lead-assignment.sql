@@ -74,8 +74,9 @@ begin
     return false;
   end if;
   if wanted is not null then
-    perform app_hidden.fail('FORBIDDEN', 'You see your own deals only: give this one back with the assigneeId null, '
-      'and whoever sees all of them assigns it.', jsonb_build_object('permission', permission, 'field', 'assigneeId'));
+    perform app_hidden.fail('FORBIDDEN', 'You only see deals that are assigned to you: set assigneeId to null to '
+      'return this one, so that somebody who sees all deals can assign it.',
+      jsonb_build_object('permission', permission, 'field', 'assigneeId'));
   end if;
   return true;
 end $$;

@@ -12,9 +12,10 @@ comment on domain app_public.system_name is
   'The name of a system that knows leads by ids of its own, such as crm.';
 comment on domain app_public.external_id is 'The id that a record has in another system.';
 comment on constraint system_name_format on domain app_public.system_name is
-  'Give the name of a system in lower case, such as crm: letters, digits, points, hyphens and underscores, at most '
-  '50 characters.';
-comment on constraint external_id_length on domain app_public.external_id is 'Give an id of at most 200 characters.';
+  'The name of a system must be in lower case, such as crm: letters, digits, points, hyphens and underscores, at '
+  'most 50 characters.';
+comment on constraint external_id_length on domain app_public.external_id is
+  'An external id must have 1 to 200 characters.';
 
 create function app_private.viewer_parties(project_id uuid) returns setof uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

@@ -20,7 +20,7 @@ comment on constraint lead_notes_project_id_fkey on app_public.lead_notes is
   E'@behavior -*\n\nThe project that it belongs to.';
 comment on constraint lead_notes_author_id_fkey on app_public.lead_notes is
   E'@fieldName author\n@backwardBehavior -*\n\nThe user who wrote it.';
-comment on constraint lead_notes_one_person on app_public.lead_notes is 'Name either the lead or the buyer.';
+comment on constraint lead_notes_one_person on app_public.lead_notes is 'Specify either the lead or the buyer.';
 comment on constraint lead_notes_lead_id_fkey on app_public.lead_notes is
   E'@fieldName lead\n'
   '@foreignFieldName notes\n'

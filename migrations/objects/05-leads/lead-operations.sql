@@ -105,7 +105,7 @@ begin
     select * into lead from app_public.leads l where l.id = existing_id;
     if coalesce(on_duplicate, 'ERROR') = 'ERROR' or lead.id is null then
       -- Somebody else's lead stays theirs: its id is told to those who may see it.
-      perform app_hidden.fail('CONFLICT', 'There is a lead with this email address in the project already.',
+      perform app_hidden.fail('CONFLICT', 'There is already a lead with this email address in the project.',
         jsonb_strip_nulls(jsonb_build_object('field', 'email', 'existingId', lead.id)));
     end if;
     if on_duplicate = 'MERGE' then
@@ -228,8 +228,8 @@ begin
     select * into used from app_private.uses_of_lead_source(source.id);
     if used.leads + used.buyers > 0 then
       perform app_hidden.fail('CONFLICT',
-        format('This lead source cannot be deleted because of what depends on it: %s. Give reassignToId to move them '
-        'to another source.', concat_ws(' and ',
+        format('This lead source cannot be deleted because other records refer to it: %s. Use reassignToId to move '
+          'them to another source.', concat_ws(' and ',
           case when used.leads > 0 then used.leads || case when used.leads = 1 then ' lead' else ' leads' end end,
           case when used.buyers > 0 then used.buyers || case when used.buyers = 1 then ' buyer' else ' buyers' end
             end)),

@@ -33,7 +33,7 @@ comment on column app_private.lead_external_ids.system is
   E'@impersonal\n@impersonal\n\nThe system that knows the lead by the id.';
 comment on column app_private.lead_external_ids.external_id is E'@personal\n@personal\n\nThe id.';
 comment on constraint lead_external_ids_pkey on app_private.lead_external_ids is
-  'Another lead has this external id already.';
+  'Another lead already has this external id.';
 
 create function app_private.lead_row_columns() returns table (name name, type text, required boolean)
 language sql stable as $$
@@ -59,7 +59,7 @@ begin
         (select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.conname = violated
           and obj_description(c.oid, 'pg_constraint') is not null limit 1),
         (select obj_description(c.oid, 'pg_class') from pg_class c where c.relname = violated limit 1),
-        'This row contradicts the existing record.') end, null
+        'This row conflicts with an existing record.') end, null
     from unnest(rows) r;
 end $$;
 comment on function app_private.note_refusal(int[], text, text, text, text) is
@@ -137,7 +137,7 @@ declare
 begin
   perform app_private.check_import_rows('importLeads');
   insert into pg_temp.import_errors
-    select d.row, d.column_name, 'CONFLICT', format('Row %s has this %s already.', d.first_row,
+    select d.row, d.column_name, 'CONFLICT', format('Row %s already has this %s.', d.first_row,
       case d.column_name when 'email' then 'email address' else 'external id' end), left(d.value, 200)
     from (select r.row, k.column_name, k.value, first_value(r.row) over (partition by k.column_name, k.value
         order by r.row) as first_row
@@ -159,8 +159,8 @@ begin
       then a.amount::numeric <> round(a.amount::numeric, digits) end;
   insert into pg_temp.import_errors
     select r.row, 'registered_at', 'BAD_USER_INPUT', case when r.registered_at ~ '^\d{4}-\d\d-\d\d'
-        then 'A lead cannot be registered in the future.'
-        else 'Give a time such as 2027-05-31 or 2027-05-31T10:15:00Z.' end, left(r.registered_at, 200)
+        then 'The registration date of a lead cannot be in the future.'
+        else 'Must be a time such as 2027-05-31 or 2027-05-31T10:15:00Z.' end, left(r.registered_at, 200)
     from pg_temp.import_rows r
     where pg_input_is_valid(r.registered_at, 'timestamptz') and (r.registered_at !~ '^\d{4}-\d\d-\d\d'
       or case when pg_input_is_valid(r.registered_at, 'timestamptz')
@@ -175,7 +175,8 @@ begin
     cross join lateral app_private.tracker_with_key(project.id, d.source) t;
   insert into pg_temp.import_errors
     select r.row, 'source', 'BAD_USER_INPUT', format('There is no such lead source in this project. %s',
-      coalesce('Give one of ' || sources || ', or make it by createLeadSource.', 'Create it with createLeadSource.')),
+      coalesce('Use one of ' || sources || ', or create the source with createLeadSource.',
+        'Create it with createLeadSource.')),
       left(r.source, 200)
     from pg_temp.import_rows r join pg_temp.import_sources s on s.name = r.source
     where num_nonnulls(s.id, s.key) = 0;
@@ -209,10 +210,10 @@ begin
           and r.assignee_id not in (select a.user_id::text from pg_temp.import_assignees a)) k
     where not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = k.column_name);
   insert into pg_temp.import_errors
-    select r.row, 'assignee', 'BAD_USER_INPUT', 'Name the assignee by email address or id, not both.', null
+    select r.row, 'assignee', 'BAD_USER_INPUT', 'Specify the assignee by email address or id, not both.', null
     from pg_temp.import_rows r where num_nonnulls(r.assignee, r.assignee_id) = 2;
   insert into pg_temp.import_errors
-    select r.row, 'source', 'BAD_USER_INPUT', 'Name the source by code or id, not both.', null
+    select r.row, 'source', 'BAD_USER_INPUT', 'Specify the source by code or id, not both.', null
     from pg_temp.import_rows r where num_nonnulls(r.source, r.source_id) = 2;
 
   -- Which lead each row is about, and what may be done with it.
@@ -245,8 +246,8 @@ begin
         when m.is_elsewhere then 'The lead with this external id is in another project.'
         when m.is_linked then 'The lead with this external id belongs to somebody else.'
         when m.has_other and m.is_seen and r.external_id is not null
-          then 'The lead with this email address has another external id already.'
-        else 'There is an open lead with this email address in the project already.' end, null
+          then 'The lead with this email address already has another external id.'
+        else 'There is already an open lead with this email address in the project.' end, null
     from pg_temp.import_leads m join pg_temp.import_rows r using (row)
     where m.is_elsewhere or (m.id is not null and not m.is_seen) or (m.id is not null and not m.is_linked
       and (m.mode = 'ERROR' or (m.has_other and r.external_id is not null)));
@@ -263,12 +264,12 @@ begin
   -- Nobody gives away what they then could not see.
   insert into pg_temp.import_errors
     select r.row, case when r.assignee_id is null then 'assignee' else 'assignee_id' end, 'FORBIDDEN',
-      'You see your own leads only in this project; others hand them on.', null
+      'You only see your own leads in this project, so you cannot assign leads to others.', null
     from pg_temp.import_rows r where own_only and num_nonnulls(r.assignee, r.assignee_id) > 0
       and not exists (select from pg_temp.import_assignees a where a.user_id = viewer
         and (a.email = lower(r.assignee) or a.user_id::text = r.assignee_id))
     union all
-    select c.row, 'assignee_id', 'FORBIDDEN', 'Give leads back by updateLeads with unassign.', null
+    select c.row, 'assignee_id', 'FORBIDDEN', 'Use updateLeads with unassign to return leads.', null
     from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
     where own_only and c.column_name = 'assignee_id' and m.id is not null;
 
@@ -331,8 +332,8 @@ begin
       and row(r.first_name, r.last_name)::text = row(l.first_name, l.last_name)::text
       and row(l.first_name, l.last_name)::text = app_hidden.split_name(l.name)::text;
   -- Who withdrew from marketing mail is not entered anew by a list.
-  update pg_temp.import_ready r set subscribed = false, warnings = array['The lead has unsubscribed from marketing '
-      'mail, and a list does not undo that: subscribed was ignored.']
+  update pg_temp.import_ready r set subscribed = false, warnings = array[
+    'The lead has unsubscribed from marketing mail, and an import cannot change that: subscribed was ignored.']
     where r.subscribed and (exists (select from pg_temp.import_existing l where l.id = r.existing_id
         and l.unsubscribed_at is not null)
       or exists (select from app_private.withdrawn_addresses w where w.organization_id = project.organization_id
@@ -345,10 +346,11 @@ begin
     (select string_agg(format('l.%I', k.name), ', ') from app_private.lead_row_columns() k));
   perform app_private.check_import_states('lead');
   insert into pg_temp.import_errors
-    select r.row, 'budget_max', 'BAD_USER_INPUT', 'The highest budget is below the lowest.', r.budget_max::text
+    select r.row, 'budget_max', 'BAD_USER_INPUT',
+      'The maximum budget must not be below the minimum.', r.budget_max::text
     from pg_temp.import_ready r where r.budget_max < r.budget_min;
   insert into pg_temp.import_errors
-    select r.row, 'email', 'CONFLICT', 'There is an open lead with this email address in the project already.', r.email
+    select r.row, 'email', 'CONFLICT', 'There is already an open lead with this email address in the project.', r.email
     from pg_temp.import_ready r
     cross join lateral (select from (select e.id, e.project_id, e.status from app_public.leads e
         where e.email = r.email and e.deleted_at is null offset 0) l
@@ -392,7 +394,7 @@ begin
   perform app_private.lock_leads(array(select r.existing_id from pg_temp.import_ready r
     where r.existing_id is not null and not exists (select from pg_temp.import_same s where s.row = r.row)));
   insert into pg_temp.import_errors
-    select r.row, null, 'CONFLICT', 'Somebody else changed this lead at the same moment; send the row again.', null
+    select r.row, null, 'CONFLICT', 'Somebody else changed this lead at the same time; send the row again.', null
     from pg_temp.import_ready r join app_public.leads l on l.id = r.existing_id
     where (l.version <> r.version_before or l.deleted_at is not null)
       and not exists (select from pg_temp.import_same s where s.row = r.row);

@@ -34,7 +34,7 @@ comment on constraint lead_sources_project_id_fkey on app_public.lead_sources is
   '@backwardPermission lead.read\n'
   '@backwardDescription Lead sources of the project; null without the permission lead.read.\n\n'
   'The project that it belongs to.';
-comment on index app_public.lead_sources_code is 'There is a lead source with this code already.';
+comment on index app_public.lead_sources_code is 'There is already a lead source with this code.';
 
 create function app_private.tg_lead_sources__keep_system() returns trigger
 language plpgsql volatile as $$
@@ -115,7 +115,8 @@ declare
     where s.project_id = refuse_unknown_source.project_id and s.active order by s.code);
 begin
   perform app_hidden.fail('BAD_USER_INPUT', format('There is no lead source %s in this project. %s', left(source, 100),
-    coalesce('Give one of ' || nullif(array_to_string(codes, ', '), '') || ', or make it by createLeadSource.',
+    coalesce('Use one of ' || nullif(array_to_string(codes, ', '), '')
+      || ', or create the source with createLeadSource.',
       'Create it with createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
 end $$;
 comment on function app_hidden.refuse_unknown_source(uuid, text) is

@@ -119,7 +119,7 @@ comment on column app_public.leads.status_before_deal is
 comment on column app_public.leads.unsubscribed_at is
   'When the lead unsubscribed from marketing email, by link or through the team; null if they did not, or '
   'subscribed again.';
-comment on constraint leads_budget_order on app_public.leads is 'The highest budget is below the lowest.';
+comment on constraint leads_budget_order on app_public.leads is 'The maximum budget must not be below the minimum.';
 comment on constraint leads_project_id_fkey on app_public.leads is
   E'@parent\n@fieldName project\n@foreignFieldName leads\n@backwardPermission lead.read\n@backwardDescription The '
   'leads, newest registration first; null without the permission lead.read.\n\nThe project that it belongs to.';
@@ -135,9 +135,9 @@ comment on constraint leads_agent_id_fkey on app_public.leads is
 comment on constraint leads_assignee_id_fkey on app_public.leads is
   E'@fieldName assignee\n@backwardBehavior -*\n\nThe team member assigned to the lead.';
 comment on constraint leads_subscription on app_public.leads is
-  'A lead follows marketing mail or has unsubscribed from it.';
+  'A lead cannot both subscribe to and unsubscribe from marketing mail.';
 comment on index app_public.leads_open_email is
-  'There is an open lead with this email address in the project already.';
+  'There is already an open lead with this email address in the project.';
 
 create function app_private.tg_leads__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -176,7 +176,7 @@ begin
     new.budget_max := app_hidden.to_money(new.budget_max, project_currency, 'budgetMax');
   end if;
   if new.registered_at > now() + interval '1 minute' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A lead cannot be registered in the future.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'The registration date of a lead cannot be in the future.',
       '{"field": "registeredAt"}');
   end if;
   -- PERF: a condition with a query in it is run as one, whatever comes before it; so the cheap ones stand around it.
@@ -194,7 +194,8 @@ begin
   if new.assignee_id is not null and (tg_op = 'INSERT' or new.assignee_id is distinct from old.assignee_id) then
     if not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'A lead is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
+        'A lead can only be assigned to a member of an organization that sells in its project.',
+          '{"field": "assigneeId"}');
     end if;
   end if;
   if new.fallout_reason_id is not null

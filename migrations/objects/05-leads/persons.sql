@@ -20,7 +20,7 @@ comment on column app_public.persons.organization_id is E'@behavior -*\n\nThe or
 comment on column app_public.persons.email_digest is E'@secret\n@behavior -*\n\nSHA-256 of the email address.';
 comment on constraint persons_organization_id_fkey on app_public.persons is
   E'@fieldName organization\n@backwardBehavior -*\n\nThe organization that knows them.';
-comment on index app_public.persons_email is 'There is a person with this email address already.';
+comment on index app_public.persons_email is 'There is already a person with this email address.';
 comment on column app_public.leads.person_id is
   'The person behind the lead: the same record for all leads and purchases of one person.';
 comment on column app_public.buyers.person_id is

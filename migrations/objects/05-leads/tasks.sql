@@ -64,7 +64,7 @@ comment on constraint tasks_created_by_id_fkey on app_public.tasks is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nThe user who created the task.';
 comment on constraint tasks_completed_by_id_fkey on app_public.tasks is
   E'@fieldName completedBy\n@backwardBehavior -*\n\nThe user who completed the task.';
-comment on constraint tasks_one_person on app_public.tasks is 'Name the lead or the buyer, not both.';
+comment on constraint tasks_one_person on app_public.tasks is 'Specify the lead or the buyer, not both.';
 comment on constraint tasks_buyer_id_fkey on app_public.tasks is
   E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer that it is about.';
 comment on constraint tasks_workflow_execution_id_fkey on app_public.tasks is
@@ -76,7 +76,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 begin
   if tg_op = 'INSERT' then
     if num_nonnulls(new.lead_id, new.buyer_id) > 1 then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Name the lead or the buyer, not both.', '{"field": "buyerId"}');
+      perform app_hidden.fail('BAD_USER_INPUT', 'Specify the lead or the buyer, not both.', '{"field": "buyerId"}');
     elsif new.lead_id is not null then
       select l.project_id, l.organization_id into new.project_id, new.organization_id from app_public.leads l
         where l.id = new.lead_id;
@@ -87,7 +87,7 @@ begin
       select p.organization_id into new.organization_id from app_public.projects p where p.id = new.project_id;
     elsif new.organization_id is null then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'Name the lead, the buyer, the project or the organization that the task is for.',
+        'Specify the lead, the buyer, the project or the organization that the task is for.',
         '{"field": "organizationId"}');
     end if;
   end if;

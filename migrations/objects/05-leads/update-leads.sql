@@ -105,11 +105,11 @@ begin
       '{"field": "ids"}');
   end if;
   if change = '{}' and cardinality(added || removed) = 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give a field to change: assigneeId, unassign, addTags, removeTags, '
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify a field to change: assigneeId, unassign, addTags, removeTags, '
       'status, falloutReasonId or falloutNote.', '{"field": "status"}');
   end if;
   if unassign and assignee_id is not null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give either assigneeId or unassign.', '{"field": "unassign"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either assigneeId or unassign.', '{"field": "unassign"}');
   end if;
   if ids is not null then
     targets := array(select i.id from (select app_hidden.record_id('leads', g.id, 'ids') as id, min(g.place) as place
@@ -149,8 +149,8 @@ begin
         where q.subject = 'lead' and q.to_state = status and to_jsonb(l) ->> q.column_name is null
           and change ->> q.column_name is null
       union all
-      select 'BAD_USER_INPUT', 'assigneeId', 'A lead is assigned to a member of an organization that '
-          'sells in its project.'
+      select 'BAD_USER_INPUT', 'assigneeId',
+        'A lead can only be assigned to a member of an organization that sells in its project.'
         where assignee_id is not null and l.assignee_id is distinct from assignee_id
           and l.project_id <> all (array(select app_private.projects_with_part(assignee_id,
             array(select distinct a.project_id from app_public.leads a where a.id = any (targets)))))
@@ -174,9 +174,10 @@ begin
           errors := errors || jsonb_build_object(portion[1], case found_state
             when 'PLAT0' then jsonb_build_object('code', found_details::jsonb -> 'code',
               'field', found_details::jsonb -> 'field', 'message', found_message)
-            when '42501' then '{"code": "FORBIDDEN", "message": "You may not change this lead so."}'
+            when '42501' then '{"code": "FORBIDDEN", "message": "You may not make this change to the lead."}'
             else jsonb_build_object('code', 'CONFLICT', 'message', coalesce((select obj_description(c.oid, 'pg_class')
-              from pg_class c where c.relname = violated limit 1), 'This contradicts the existing record.')) end);
+              from pg_class c where c.relname = violated limit 1),
+                'The change conflicts with an existing record.')) end);
         end if;
       end;
     end loop;

@@ -108,7 +108,7 @@ begin
       '{"permission": "lead.write"}');
   end if;
   if project.archived_at is not null then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   end if;
   party := (select o from app_private.viewer_parties(project.id) o limit 1);
   -- One list of a system after the other, so that the second finds what the first one made.

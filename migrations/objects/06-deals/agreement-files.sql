@@ -62,8 +62,8 @@ comment on column app_public.agreement_files.void_signatures is
   'then asked to sign again.';
 comment on column app_public.agreement_files.sent_at is
   'When the version was first sent to the signers; null if it was not.';
-comment on index app_public.agreement_files_number is 'Somebody else uploaded a version meanwhile; look at it and try '
-  'again.';
+comment on index app_public.agreement_files_number is
+  'Somebody else has just uploaded a version; review it and try again.';
 
 create function app_private.present_file(agreement_id uuid) returns app_public.agreement_files
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -102,16 +102,17 @@ begin
       jsonb_build_object('limit', most));
   elsif agreement.status in ('DECLINED', 'EXPIRED', 'VOIDED')
     or (is_signed_here and agreement.status in ('SIGNED', 'EXECUTED')) then
-    perform app_hidden.fail('CONFLICT', format('This agreement is over (%s) and takes no further version; make another '
-      'agreement.', agreement.status), '{"field": "agreementId"}');
+    perform app_hidden.fail('CONFLICT', format('This agreement has ended (%s) and accepts no further versions; '
+      'create another agreement.', agreement.status), '{"field": "agreementId"}');
   elsif is_signed_here and agreement.signing_provider <> 'EMBEDDED' and agreement.status <> 'DRAFT' then
     perform app_hidden.fail('CONFLICT',
-      'This agreement is being signed at its provider, which takes no further version; void it and make another one.',
+      'This agreement is being signed at its provider, which accepts no further versions; void it and create another '
+      'one.',
       '{"field": "agreementId"}');
   elsif signed > 0 and not new.void_signatures then
-    perform app_hidden.fail('CONFLICT', format('The present version is signed by %s, and no signature holds for '
-      'another '
-      'one. Give voidSignatures: true to give them up and ask everybody again.', signed),
+    perform app_hidden.fail('CONFLICT', format('The current version has been signed (%s signatures), and signatures '
+      'do not apply to another version. Use voidSignatures: true to void them and ask everybody to sign again.',
+      signed),
       jsonb_build_object('field', 'voidSignatures', 'signatures', signed));
   end if;
   new.void_signatures := signed > 0;
@@ -156,7 +157,7 @@ begin
     return old;
   end if;
   if old.sent_at is not null then
-    perform app_hidden.fail('CONFLICT', 'What was sent is kept; upload another version to replace it.');
+    perform app_hidden.fail('CONFLICT', 'A sent version cannot be deleted; upload another version to replace it.');
   end if;
   return old;
 end $$;

@@ -135,10 +135,10 @@ comment on column app_public.agreement_signers.link_id is
   E'@behavior -*\n@secret\n\nWhat their link is known by; another one where their address changes.';
 comment on column app_public.agreement_signers.invitation is
   E'@behavior -*\n@secret\n\nHow often they were asked; only the mail of the last time still goes out.';
-comment on constraint agreement_signers_sequence_range on app_public.agreement_signers is 'Give a sequence from 1 to '
-  '100.';
+comment on constraint agreement_signers_sequence_range on app_public.agreement_signers is
+  'The sequence must be from 1 to 100.';
 comment on constraint agreement_signers_signed_file on app_public.agreement_signers is
-  'Who has signed, has signed a version.';
+  'A signer who has signed must have a signed version.';
 comment on constraint agreement_signers_agreement_id_fkey on app_public.agreement_signers is
   E'@parent\n'
   '@notNull\n'
@@ -218,20 +218,20 @@ begin
     return new;
   end if;
   if tg_op = 'INSERT' then
-    perform app_hidden.fail('CONFLICT', 'Signers are added to a draft; this agreement was sent. Void it and make '
-      'another one.',
+    perform app_hidden.fail('CONFLICT',
+      'Signers can only be added to a draft; this agreement has been sent. Void it and create another one.',
       '{"field": "agreementId"}');
   elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
     or new.status in ('SIGNED', 'DECLINED') then
-    perform app_hidden.fail('CONFLICT', 'This signer is done with the agreement, and stays as it is.', '{"field": '
+    perform app_hidden.fail('CONFLICT', 'This signer has signed or declined and can no longer be changed.', '{"field": '
       '"id"}');
   elsif agreement.signing_provider <> 'EMBEDDED' then
     perform app_hidden.fail('CONFLICT',
-      'This agreement is at its provider, where its signers stay as they were; void it and make another one.',
+      'The signers of an agreement at a provider cannot be changed; void it and create another one.',
       '{"field": "id"}');
   elsif row(new.role, new.sequence) is distinct from row(old.role, old.sequence) then
-    perform app_hidden.fail('CONFLICT', 'The agreement was sent: only name, address and phone number of a signer '
-      'change now.',
+    perform app_hidden.fail('CONFLICT',
+      'The agreement has been sent: only the name, address and phone number of a signer can still be changed.',
       jsonb_build_object('field', case when new.role <> old.role then 'role' else 'sequence' end));
   end if;
   is_new_address := new.email <> old.email;
@@ -260,7 +260,8 @@ begin
     return old;
   end if;
   if exists (select from app_public.agreements a where a.id = old.agreement_id and a.status <> 'DRAFT') then
-    perform app_hidden.fail('CONFLICT', 'The agreement was sent, and keeps its signers; void it and make another one.');
+    perform app_hidden.fail('CONFLICT',
+      'The agreement has been sent, so signers cannot be removed; void it and create another one.');
   end if;
   return old;
 end $$;

@@ -26,7 +26,7 @@ select app_private.make_state_machine('agreements', 'agreement',
     ['PARTIALLY_SIGNED', 'VOIDED', 'hand'],
     ['SIGNED', 'VOIDED', 'hand']],
   initial => array['DRAFT', 'SENT', 'SIGNED', 'EXECUTED'],
-  requirements => array[['VOIDED', 'void_reason', 'Say why the agreement is voided.']]);
+  requirements => array[['VOIDED', 'void_reason', 'Voiding an agreement requires a reason.']]);
 select app_private.make_deadline('agreement', 'app_public.agreements', 'expires_at',
   'new.deleted_at is null and new.status in (''SENT'', ''VIEWED'', ''PARTIALLY_SIGNED'')', '{status,deleted_at}',
     'app_private.expire_agreement(uuid)');
@@ -56,8 +56,8 @@ comment on column app_public.agreements.signing_provider is
   'draft.';
 comment on column app_public.agreements.reminder_days is
   'Days after which signers are reminded, at most three times. Default: 3; null for no reminders.';
-comment on constraint agreements_reminder_days_range on app_public.agreements is 'Give 1 to 60 days, or null for '
-  'never.';
+comment on constraint agreements_reminder_days_range on app_public.agreements is
+  'Must be from 1 to 60 days, or null for never.';
 comment on column app_public.agreements.void_reason is
   E'@personal\n\nWhy it was voided; required for the status VOIDED.';
 

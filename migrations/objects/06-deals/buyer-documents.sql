@@ -25,7 +25,7 @@ comment on table app_public.buyer_documents is
 comment on column app_public.buyer_documents.category is
   'Subject of the document: IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
 comment on constraint buyer_documents_kinds on app_public.buyer_documents is
-  'A private document of a buyer is IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
+  'The kind of a buyer''s private document must be IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
 comment on column app_public.buyer_documents.public is 'Always false: buyer documents are private.';
 comment on column app_public.buyer_documents.file is
   E'@personal contract\n@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
@@ -38,7 +38,7 @@ comment on column app_public.buyer_documents.checksum is
 comment on column app_public.buyer_documents.filemime is
   E'@impersonal\n\nMedia type (MIME) detected from the content.';
 comment on constraint buyer_documents_private on app_public.buyer_documents is
-  'A private document of a buyer is not public.';
+  'A buyer''s private document cannot be public.';
 
 create function app_private.tg_buyer_documents__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

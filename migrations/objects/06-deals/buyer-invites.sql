@@ -54,10 +54,10 @@ begin
   if buyer.status = 'CANCELLED' then
     perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "buyerId"}');
   elsif buyer.user_id is not null then
-    perform app_hidden.fail('CONFLICT', 'This buyer has accepted an invitation already.',
+    perform app_hidden.fail('CONFLICT', 'This buyer has already accepted an invitation.',
       jsonb_build_object('field', 'buyerId', 'existingId', buyer.user_id));
   elsif recipient is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'The buyer has no email address; give one.', '{"field": "email"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'The buyer has no email address; specify one.', '{"field": "email"}');
   end if;
   perform app_private.rate_limit('invite.buyers', buyer.organization_id::text);
   perform app_private.rate_limit('invite.buyer', buyer.id::text);
@@ -96,9 +96,9 @@ begin
   elsif not app_hidden.deal_can(buyer.organization_id, buyer.project_id, buyer.assignee_id, 'buyer.write') then
     perform app_hidden.fail('FORBIDDEN', 'This requires the permission buyer.write.', '{"permission": "buyer.write"}');
   elsif length(message) > 2000 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give a message of at most 2,000 characters.', '{"field": "message"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A message can have at most 2,000 characters.', '{"field": "message"}');
   elsif exists (select from app_public.projects p where p.id = buyer.project_id and p.archived_at is not null) then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   end if;
   perform app_private.invite_buyer(buyer.id, email, nullif(btrim(message), ''));
   return true;
@@ -135,7 +135,7 @@ begin
   -- Whoever invited may still do so.
   if app_private.principal_fault('app_hidden.buyer_invites', invite.id) is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Whoever sent this invitation may not invite to the purchase any more; ask for a new one.',
+      'The sender of this invitation may no longer invite to the purchase; ask for a new invitation.',
       '{"field": "token"}');
   end if;
   if not app_private.has_address(viewer, invite.email) then
@@ -145,7 +145,7 @@ begin
   end if;
   -- A token that is restricted to an organization, or to scopes without purchases, does not widen itself.
   if not app_hidden.scopes_allow('purchase.own') or app_hidden.setting('organization_id') is not null then
-    perform app_hidden.fail('FORBIDDEN', 'The access token does not reach purchases; sign in to accept.',
+    perform app_hidden.fail('FORBIDDEN', 'This access token does not apply to purchases; sign in to accept.',
       '{"permission": "purchase.own"}');
   end if;
   perform set_config('plat.actor_type', 'BUYER', true);

@@ -202,15 +202,15 @@ begin
   select k into other from jsonb_object_keys(input - '{id,expected_version}'::text[] - corrected) k order by k limit 1;
   if buyer.id is null or other is not null then
     perform app_hidden.fail('FORBIDDEN',
-      'A buyer corrects their own email, phone, address and preferredLanguage; everything else of the purchase is up '
-      'to the sales team.',
+      'Buyers can only change their own email, phone, address and preferredLanguage; the sales team changes '
+      'everything else.',
       jsonb_strip_nulls(jsonb_build_object('permission', 'buyer.write', 'field', app_hidden.camel(other))));
   elsif buyer.status = 'CANCELLED' then
     perform app_hidden.fail('CONFLICT', 'This purchase is cancelled.', '{"field": "id"}');
   elsif input ? 'email' and not app_private.viewer_owns_address(coalesce(btrim(input ->> 'email'), '')) then
     -- Mails about the purchase go there.
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Give the confirmed email address of your account; another one is yours once the account has it.',
+      'Use the confirmed email address of your account; to use another one, change the address of your account first.',
       '{"field": "email"}');
   end if;
   perform set_config('plat.actor_type', 'BUYER', true);

@@ -43,9 +43,9 @@ grant update (status, first_name, last_name, legal_name, email, phone, dob, comp
   purchase_date, estimated_closing_date, closing_date, fallout_reason_id, cancellation_reason, metadata), delete on
   app_public.buyers to plat_user;
 
-comment on index app_public.buyers_unit is 'There is a purchase of this unit already.';
-comment on index app_public.buyers_lot is 'There is a purchase of this lot already.';
-comment on index app_public.buyers_lead_without_home is 'This lead has a purchase without a home already.';
+comment on index app_public.buyers_unit is 'There is already a purchase of this unit.';
+comment on index app_public.buyers_lot is 'There is already a purchase of this lot.';
+comment on index app_public.buyers_lead_without_home is 'This lead already has a purchase without a home.';
 
 comment on table app_public.buyers is $$
 @portfolio buyer.read
@@ -103,8 +103,8 @@ comment on column app_public.buyers.metadata is
   E'@personal\n@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on column app_public.buyers.updated_at is E'@filter\n\nWhen the record was last changed.';
 comment on column app_public.buyers.invited_at is 'When the buyer was last invited to the service.';
-comment on constraint buyers_one_thing on app_public.buyers is 'Name the unit or the lot, not both.';
-comment on constraint buyers_closing_order on app_public.buyers is 'A purchase closes after it was signed.';
+comment on constraint buyers_one_thing on app_public.buyers is 'Specify the unit or the lot, not both.';
+comment on constraint buyers_closing_order on app_public.buyers is 'A purchase must close after it was signed.';
 comment on constraint buyers_reason on app_public.buyers is 'Cancelling a purchase requires a fallout reason.';
 comment on constraint buyers_lead_id_fkey on app_public.buyers is
   E'@fieldName lead\n'
@@ -213,7 +213,7 @@ begin
       new.financing_contingency := coalesce(new.financing_contingency, reservation.financing_contingency);
     end if;
     if num_nonnulls(new.unit_id, new.lot_id) > 1 then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
+      perform app_hidden.fail('BAD_USER_INPUT', 'Specify the unit or the lot, not both.', '{"field": "lotId"}');
     elsif new.unit_id is not null and not exists (
       select from app_public.units u where u.id = new.unit_id and u.project_id = new.project_id
         and u.deleted_at is null) then
@@ -281,7 +281,8 @@ begin
   if new.assignee_id is not null and (is_new or new.assignee_id is distinct from old.assignee_id)
     and not app_private.sells_in(new.assignee_id, new.project_id, locks => true) then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'A purchase is assigned to a member of an organization that sells in its project.', '{"field": "assigneeId"}');
+      'A purchase can only be assigned to a member of an organization that sells in its project.',
+        '{"field": "assigneeId"}');
   end if;
   if new.fallout_reason_id is not null and (is_new or new.fallout_reason_id is distinct from old.fallout_reason_id) then
     select 'BUYER' = any (r.applies_to::text[]) into applies from app_public.fallout_reasons r
@@ -348,8 +349,8 @@ begin
     and b.lot_id is not distinct from new.lot_id;
   if found then
     perform app_hidden.fail('CONFLICT', case when num_nonnulls(new.unit_id, new.lot_id) = 0
-        then 'This lead has a purchase without a home already; name the unit or lot of another one.'
-        else 'This lead is the buyer of this home already.' end,
+        then 'This lead already has a purchase without a home; specify the unit or lot of another one.'
+        else 'This lead is already the buyer of this home.' end,
       jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(new.unit_id, new.lot_id) = 0 then
@@ -400,7 +401,7 @@ begin
   if is_elsewhere and exists (select from app_public.reservations r where r.lead_id = lead.id
     and r.status in ('PENDING', 'CONFIRMED') and r.deleted_at is null) then
     perform app_hidden.fail('CONFLICT', 'The lead of this purchase has an open reservation, and the person has '
-      'registered anew: cancel that reservation first.', jsonb_build_object('field', 'id', 'existingId', lead.id));
+      'registered again: cancel that reservation first.', jsonb_build_object('field', 'id', 'existingId', lead.id));
   end if;
   update app_public.leads l set converted_at = null,
       status = case when is_elsewhere then 'LOST'

@@ -45,7 +45,7 @@ begin
     end if;
   end if;
   if num_nonnulls(new.lead_id, new.buyer_id) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the lead or the buyer.', '{"field": "leadId"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either the lead or the buyer.', '{"field": "leadId"}');
   end if;
   if tg_argv[0] = 'assignee' then
     -- Whoever hands the deal over meanwhile waits, or is waited for: no row is left with the assignee before.
@@ -101,7 +101,7 @@ declare
   writers text := app_private.deal_child_condition(table_name, lead_write, buyer_write, has_assignee);
 begin
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_one_person', table_name,
-    'Name either the lead or the buyer.');
+    'Specify either the lead or the buyer.');
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_lead_id_fkey', table_name,
     format(E'@fieldName lead\n@foreignFieldName %s\n@backwardDescription %s.\n\nThe lead; null where it is of a buyer, '
       'or not the viewer''s to see.', list_name, list_description));
@@ -188,7 +188,7 @@ comment on column app_public.contacts.is_signer is 'Whether the contact signs th
 comment on column app_public.contacts.ownership_percent is 'Share of the ownership, in percent.';
 comment on column app_public.contacts.notes is E'@personal\n\nInternal notes for the team.';
 comment on constraint contacts_ownership_percent_range on app_public.contacts is
-  'Give a percentage above 0 and up to 100, with at most 4 decimal places.';
+  'A percentage must be greater than 0 and at most 100, with at most 4 decimal places.';
 
 create function app_private.tg_contacts__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -30,7 +30,7 @@ begin
     end if;
   end loop;
   if num_nonnulls(unit_id, lot_id) > 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the unit or the lot, not both.', '{"field": "lotId"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify the unit or the lot, not both.', '{"field": "lotId"}');
   elsif unit_id is not null and not exists (select from app_public.units u where u.id = convert_lead.unit_id
     and u.project_id = lead.project_id and app_private.viewer_sees('app_public.units', u.id)) then
     perform app_hidden.fail('NOT_FOUND', 'There is no such unit in this project.', '{"field": "unitId"}');
@@ -52,7 +52,7 @@ begin
       order by r.id);
     if cardinality(candidates) > 1 and num_nonnulls(unit_id, lot_id) = 0 then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'The lead has several active reservations; say which of them becomes the purchase.',
+        'The lead has several active reservations; specify which one becomes the purchase.',
         '{"field": "reservationId"}');
     end if;
   end if;
@@ -75,12 +75,12 @@ begin
       and b.deleted_at is null order by b.id desc limit 1;
   end if;
   if existing_id is not null then
-    perform app_hidden.fail('CONFLICT', 'This lead is a buyer already; name the reservation, unit or lot of another '
-      'home that they buy.', jsonb_build_object('field', 'leadId', 'existingId', existing_id));
+    perform app_hidden.fail('CONFLICT', 'This lead is already a buyer; specify the reservation, unit or lot of '
+      'another home that they buy.', jsonb_build_object('field', 'leadId', 'existingId', existing_id));
   end if;
   if num_nonnulls(unit_id, lot_id, reservation.id) = 0 then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'The lead has no active reservation: name the unit or the lot that it buys.', '{"field": "unitId"}');
+      'The lead has no active reservation; specify the unit or the lot that they buy.', '{"field": "unitId"}');
   end if;
   if asking is null then
     asking := coalesce(reservation.price,
@@ -91,7 +91,7 @@ begin
       (select u.price from app_public.units u where u.id = convert_lead.unit_id),
       (select l.price from app_public.lots l where l.id = convert_lead.lot_id));
     if asking is null then
-      perform app_hidden.fail('BAD_USER_INPUT', 'There is no price to take; give one.', '{"field": "price"}');
+      perform app_hidden.fail('BAD_USER_INPUT', 'No price is known; specify one.', '{"field": "price"}');
     end if;
   end if;
 

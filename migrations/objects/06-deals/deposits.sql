@@ -83,8 +83,8 @@ comment on column app_public.deposits.reservation_id is
   'The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.';
 comment on column app_public.deposits.is_reservation_fee is 'Whether the deposit is the reservation fee.';
 comment on constraint deposits_one_person on app_public.deposits is
-  'Name either the lead or the buyer, or a reservation that has neither.';
-comment on index app_public.deposits_reservation_fee is 'The fee of this reservation is a deposit already.';
+  'Specify either the lead or the buyer, or a reservation that has neither.';
+comment on index app_public.deposits_reservation_fee is 'The fee of this reservation already has a deposit.';
 comment on column app_public.deposits.milestone_id is
   'Milestone of the project''s deposit schedule. Supplies the amount or percentage and the due date if they are '
   'omitted.';
@@ -123,12 +123,12 @@ comment on column app_public.deposits.forfeited_at is 'When the deposit was forf
 comment on column app_public.deposits.invoice_number is
   E'@personal contract\n\nReference of the invoice in the accounting of the seller.';
 comment on column app_public.deposits.offer_id is 'The offer that it belongs to; the accepted offer if omitted.';
-comment on constraint deposits_amount_some on app_public.deposits is 'Give an amount above zero.';
+comment on constraint deposits_amount_some on app_public.deposits is 'The amount must be greater than zero.';
 comment on constraint deposits_percent_range on app_public.deposits is
-  'Give a percentage above 0 and up to 100, with at most 4 decimal places.';
-comment on constraint deposits_one_value on app_public.deposits is 'Give either an amount or a percentage.';
+  'A percentage must be greater than 0 and at most 100, with at most 4 decimal places.';
+comment on constraint deposits_one_value on app_public.deposits is 'Specify either an amount or a percentage.';
 comment on constraint deposits_return_within on app_public.deposits is
-  'The amount to return cannot exceed what was paid and not refunded.';
+  'The amount to return cannot exceed the amount paid minus refunds.';
 comment on constraint deposits_refunded_within on app_public.deposits is
   'Refunds cannot exceed the amount paid.';
 comment on constraint deposits_reservation_id_fkey on app_public.deposits is
@@ -231,7 +231,7 @@ begin
       end if;
     end if;
     if num_nonnulls(new.amount, new.percent) <> 1 then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Give either an amount or a percentage.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'Specify either an amount or a percentage.',
         jsonb_build_object('field', case when new.amount is null then 'amount' else 'percent' end));
     end if;
     new.amount := app_hidden.to_money(new.amount, new.currency, 'amount');
@@ -249,7 +249,7 @@ begin
     end if;
     if new.percent is not null and app_private.deposit_price(new) is null then
       perform app_hidden.fail('BAD_USER_INPUT',
-        'There is no price yet for the percentage; give an amount, or reserve a home first.',
+        'The percentage requires a price: specify an amount, or reserve a home first.',
         '{"field": "percent"}');
     end if;
     -- One after the other on each deal, so that each has its place.
@@ -328,7 +328,7 @@ begin
   elsif new.status = 'PAID' and old.status in ('PROCESSING', 'PARTIALLY_PAID') then
     new.amount_paid := due + old.amount_refunded;
   elsif new.status = 'PARTIALLY_PAID' and old.status = 'PROCESSING' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give the amount that was paid.', '{"field": "amountPaid"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify the amount that was paid.', '{"field": "amountPaid"}');
   elsif new.status = 'REFUNDED' and old.status <> 'REFUNDED' then
     new.amount_refunded := new.amount_paid;
   end if;

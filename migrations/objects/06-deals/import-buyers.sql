@@ -129,7 +129,7 @@ begin
   perform set_config('enable_nestloop', 'off', true);
   perform app_private.check_import_rows('importBuyers');
   insert into pg_temp.import_errors
-    select r.row, 'legal_name', 'BAD_USER_INPUT', 'Say who buys: a name, a company or an email address.', null
+    select r.row, 'legal_name', 'BAD_USER_INPUT', 'Specify who buys: a name, a company or an email address.', null
     from pg_temp.import_rows r where num_nonnulls(r.first_name, r.last_name, r.legal_name, r.company, r.email) = 0;
   insert into pg_temp.import_errors
     select r.row, 'phone', 'BAD_USER_INPUT', 'Not a valid phone number; use one such as +1 416 555 0123.',
@@ -137,10 +137,10 @@ begin
     where r.phone is not null and app_private.try_e164(r.phone, coalesce((project.address).country, 'US')) is null
       and not exists (select from pg_temp.import_errors e where e.row = r.row and e.column_name = 'phone');
   insert into pg_temp.import_errors
-    select r.row, 'lot', 'BAD_USER_INPUT', 'Name the unit or the lot, not both.', left(r.lot, 200)
+    select r.row, 'lot', 'BAD_USER_INPUT', 'Specify the unit or the lot, not both.', left(r.lot, 200)
     from pg_temp.import_rows r where num_nonnulls(r.unit, r.lot) = 2;
   insert into pg_temp.import_errors
-    select d.row, d.column_name, 'CONFLICT', format('Row %s is about the same purchase already.', d.first_row),
+    select d.row, d.column_name, 'CONFLICT', format('Row %s is already about the same purchase.', d.first_row),
       left(d.value, 200)
     from (select r.row, k.column_name, k.value,
       first_value(r.row) over (partition by k.column_name, lower(k.value) order by r.row) as first_row
@@ -216,7 +216,7 @@ begin
       where x.id = coalesce(of_unit.id, of_lot.id, of_email.id) limit 1) b on true;
   insert into pg_temp.import_errors
     select r.row, case when r.unit_id is not null then 'unit' else 'lot' end, 'INVENTORY_UNAVAILABLE',
-      'Somebody else with another email address buys it.', null
+      'Another buyer, with a different email address, has this purchase.', null
     from pg_temp.import_ready r where r.is_other;
   perform app_private.check_import_states('buyer');
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
@@ -260,7 +260,7 @@ begin
             coalesce((select obj_description(c.oid, 'pg_constraint') from pg_constraint c where c.conname = violated
               limit 1),
               (select obj_description(c.oid, 'pg_class') from pg_class c where c.relname = violated limit 1),
-              'This row contradicts the existing record.'), null;
+              'This row conflicts with an existing record.'), null;
       end;
     end loop;
     select count(distinct e.row) into result.failed_count from pg_temp.import_errors e;

@@ -218,7 +218,7 @@ declare
 begin
   perform app_hidden.require_viewer();
   if cardinality(others) not between 1 and 20 or into_id = any (others) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 20 other leads to merge into this one.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify 1 to 20 other leads to merge into this one.',
       '{"field": "ids", "limit": 20}');
   end if;
   return app_private.merge_leads(into_id, others);
@@ -250,10 +250,11 @@ begin
   if merge.moved is null then
     perform app_hidden.fail('CONFLICT', 'This lead was merged by an earlier version, which did not record what moved.');
   elsif merge.into_id <> merge.direct_into_id then
-    perform app_hidden.fail('CONFLICT', 'The lead that it was merged into was merged itself: unmerge that one first.',
+    perform app_hidden.fail('CONFLICT',
+      'The lead that it was merged into has itself been merged: unmerge that one first.',
       jsonb_build_object('existingId', merge.direct_into_id));
   elsif kept.deleted_at is not null then
-    perform app_hidden.fail('CONFLICT', 'The lead that it was merged into was deleted.');
+    perform app_hidden.fail('CONFLICT', 'The lead that it was merged into has been deleted.');
   end if;
   perform app_private.require_writable_lead(kept.id, 'id');
   -- What was changed since stays as it is.

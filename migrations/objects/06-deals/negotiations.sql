@@ -64,8 +64,10 @@ comment on column app_public.negotiations.notes is
   E'@personal\n@masked\n\nNotes of the seller. Requires the permission sale.strategy.';
 comment on column app_public.negotiations.cancellation_reason is
   E'@personal\n@masked\n\nReason for the cancellation; required for the status CANCELLED.';
-comment on constraint negotiations_somebody on app_public.negotiations is 'Name the lead or the buyer who negotiates.';
-comment on constraint negotiations_offer_expiration_hours_range on app_public.negotiations is 'Give 1 to 8,760 hours.';
+comment on constraint negotiations_somebody on app_public.negotiations is
+  'Specify the lead or the buyer who negotiates.';
+comment on constraint negotiations_offer_expiration_hours_range on app_public.negotiations is
+  'Must be from 1 to 8,760 hours.';
 comment on constraint negotiations_unit_id_fkey on app_public.negotiations is
   E'@fieldName unit\n@foreignFieldName negotiations\n@backwardPermission sale.read\n@backwardDescription The '
   'negotiations about it, newest first; null without the permission sale.read.\n\nThe unit that it is about.';
@@ -78,8 +80,8 @@ comment on constraint negotiations_reservation_id_fkey on app_public.negotiation
   E'@fieldName reservation\n@backwardBehavior -*\n\nTheir reservation of the unit.';
 comment on constraint negotiations_assignee_id_fkey on app_public.negotiations is
   E'@behavior -*\n@backwardBehavior -*\n\nThe member who has the deal.';
-comment on index app_public.negotiations_open_lead is 'There is a negotiation of this lead about the unit already.';
-comment on index app_public.negotiations_open_buyer is 'There is a negotiation of this buyer about the unit already.';
+comment on index app_public.negotiations_open_lead is 'There is already a negotiation with this lead about the unit.';
+comment on index app_public.negotiations_open_buyer is 'There is already a negotiation with this buyer about the unit.';
 
 insert into app_hidden.column_permissions (table_name, column_name, permission)
   select 'negotiations', unnest(array['status', 'offer_expiration_hours', 'cancellation_reason']), 'sale.write';
@@ -129,7 +131,7 @@ begin
     new.buyer_id := coalesce(new.buyer_id, reservation.purchase_id);
   end if;
   if num_nonnulls(new.lead_id, new.buyer_id) = 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the lead or the buyer who negotiates.', '{"field": "leadId"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify the lead or the buyer who negotiates.', '{"field": "leadId"}');
   end if;
   if new.buyer_id is not null then
     select * into buyer from app_public.buyers b where b.id = new.buyer_id and b.deleted_at is null;
@@ -139,7 +141,7 @@ begin
     elsif buyer.status in ('CANCELLED', 'CLOSED') then
       perform app_hidden.fail('CONFLICT', format('This purchase is %s.', buyer.status), '{"field": "buyerId"}');
     elsif new.lead_id <> buyer.lead_id then
-      perform app_hidden.fail('BAD_USER_INPUT', 'The buyer did not come from this lead.', '{"field": "leadId"}');
+      perform app_hidden.fail('BAD_USER_INPUT', 'The buyer was not converted from this lead.', '{"field": "leadId"}');
     end if;
     new.lead_id := coalesce(new.lead_id, buyer.lead_id);
   end if;
@@ -149,7 +151,7 @@ begin
     if lead.project_id <> new.project_id then
       perform app_hidden.fail('BAD_USER_INPUT', 'This lead belongs to another project.', '{"field": "leadId"}');
     elsif lead.status in ('LOST', 'UNQUALIFIED') then
-      perform app_hidden.fail('CONFLICT', format('This lead is %s; set it back to an open status first.', lead.status),
+      perform app_hidden.fail('CONFLICT', format('This lead is %s; change it to an open status first.', lead.status),
         '{"field": "leadId"}');
     end if;
     if new.buyer_id is null and lead.status = 'CONVERTED' then

@@ -37,8 +37,8 @@ grant insert (negotiation_id, side, price, parent_id, closing_date, earnest_mone
   financing_contingency, amount_financed, occupancy_type, requested_credits, comments, expires_at) on app_public.offers
   to plat_user;
 
-comment on index app_public.offers_pending is 'An offer is pending in this negotiation already.';
-comment on index app_public.offers_accepted is 'An offer on this unit was accepted already.';
+comment on index app_public.offers_pending is 'There is already a pending offer in this negotiation.';
+comment on index app_public.offers_accepted is 'An offer on this unit has already been accepted.';
 
 comment on table app_public.offers is E'@implements OfferTerms\n\nAn offer or counter-offer in a negotiation.';
 comment on column app_public.offers.assignee_id is
@@ -102,8 +102,8 @@ comment on constraint offers_reservation_id_fkey on app_public.offers is
 comment on constraint offers_assignee_id_fkey on app_public.offers is
   E'@behavior -*\n@backwardBehavior -*\n\nThe member who has the deal.';
 comment on constraint offers_place on app_public.offers is
-  'There is another offer in this round already; look at the negotiation and try again.';
-comment on index app_public.offers_parent is 'This offer has a counter-offer already.';
+  'There is already another offer in this round; read the negotiation again and repeat your change.';
+comment on index app_public.offers_parent is 'This offer already has a counter-offer.';
 
 create policy sellers on app_public.offer_responses for select to plat_user
   using ((select true from app_public.offers o where o.id = offer_id));
@@ -121,7 +121,7 @@ comment on column app_public.offer_responses.manual is
 comment on column app_public.offer_responses.comments is E'@personal\n\nFree text to the other side.';
 comment on column app_public.offer_responses.fallout_reason_id is 'Why it was rejected.';
 comment on column app_public.offer_responses.responded_by_id is 'User who answered.';
-comment on constraint offer_responses_once on app_public.offer_responses is 'This offer was answered already.';
+comment on constraint offer_responses_once on app_public.offer_responses is 'This offer has already been answered.';
 comment on constraint offer_responses_project_id_fkey on app_public.offer_responses is
   E'@behavior -*\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint offer_responses_offer_id_fkey on app_public.offer_responses is

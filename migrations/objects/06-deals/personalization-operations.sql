@@ -211,18 +211,18 @@ begin
   end if;
   foreach choice in array coalesce(selections, '{}') loop
     if choice.option_id is null then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Name the option.', '{"field": "selections.optionId"}');
+      perform app_hidden.fail('BAD_USER_INPUT', 'Specify the option.', '{"field": "selections.optionId"}');
     elsif coalesce(choice.quantity, 1) <> round(coalesce(choice.quantity, 1), 2) then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Give a quantity with at most 2 decimal places.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'A quantity can have at most 2 decimal places.',
         '{"field": "selections.quantity"}');
     elsif not coalesce(choice.quantity, 1) between 0.01 and 10000 then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Give a quantity above 0 and up to 10,000.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'A quantity must be greater than 0 and at most 10,000.',
         '{"field": "selections.quantity"}');
     elsif not exists (select from app_public.spec_options o where o.id = choice.option_id) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such option in the project of the unit.',
         '{"field": "selections.optionId"}');
     elsif (select count(*) from unnest(selections) s where s.option_id = choice.option_id) > 1 then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Name each option once, with its quantity.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'List each option only once, with its quantity.',
         '{"field": "selections.optionId"}');
     end if;
   end loop;

@@ -26,7 +26,7 @@ comment on column app_public.personalization_selections.note is
   E'@personal\n\nRemark for the builder, such as a color.';
 comment on column app_public.personalization_selections.selected_at is 'When it was chosen.';
 comment on constraint personalization_selections_quantity_range on app_public.personalization_selections is
-  'Give a quantity above 0 and up to 10,000.';
+  'A quantity must be greater than 0 and at most 10,000.';
 comment on constraint personalization_selections_personalization_id_fkey on app_public.personalization_selections is
   E'@forwardBehavior -*\n@foreignFieldName selections\n@backwardDescription The options, in the order chosen.\n\nThe '
   'personalization.';
@@ -36,7 +36,7 @@ comment on constraint personalization_selections_option_id_fkey on app_public.pe
   E'@fieldName option\n@backwardBehavior -*\n\nThe option.';
 comment on constraint personalization_selections_selected_by_id_fkey on app_public.personalization_selections is
   E'@fieldName selectedBy\n@backwardBehavior -*\n\nThe user who chose the option.';
-comment on index app_public.personalization_selections_once is 'Name each option once, with its quantity.';
+comment on index app_public.personalization_selections_once is 'List each option only once, with its quantity.';
 
 select app_private.make_price_part('personalization_credits', 'personalization_credit', 'credits',
   'Credits: fixed amounts that reduce the total.');
@@ -56,7 +56,7 @@ comment on column app_public.personalization_credits.amount is
 comment on column app_public.personalization_credits.reason is E'@personal\n\nWhy it is given.';
 comment on column app_public.personalization_credits.promotion_id is 'The promotion that gives it, which must run.';
 comment on constraint personalization_credits_amount_some on app_public.personalization_credits is
-  'A credit must be above zero.';
+  'A credit must be greater than zero.';
 comment on constraint personalization_credits_promotion_id_fkey on app_public.personalization_credits is
   E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
 comment on constraint personalization_credits_created_by_id_fkey on app_public.personalization_credits is
@@ -85,11 +85,11 @@ comment on column app_public.personalization_discounts.amount is
 comment on column app_public.personalization_discounts.reason is E'@personal\n\nWhy it is given.';
 comment on column app_public.personalization_discounts.promotion_id is 'The promotion that gives it, which must run.';
 comment on constraint personalization_discounts_percent_range on app_public.personalization_discounts is
-  'A discount must be a percentage above 0 and up to 100, with at most 4 decimal places.';
+  'A discount must be a percentage greater than 0 and at most 100, with at most 4 decimal places.';
 comment on constraint personalization_discounts_max_amount_some on app_public.personalization_discounts is
-  'Give an amount above zero.';
+  'The amount must be greater than zero.';
 comment on constraint personalization_discounts_category on app_public.personalization_discounts is
-  'A discount on a category names it in categoryId; others name none.';
+  'Only a discount on a category has a categoryId, and requires it.';
 comment on constraint personalization_discounts_category_id_fkey on app_public.personalization_discounts is
   E'@fieldName category\n@backwardBehavior -*\n\nThe category whose options it is of.';
 comment on constraint personalization_discounts_promotion_id_fkey on app_public.personalization_discounts is

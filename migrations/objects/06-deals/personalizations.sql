@@ -55,7 +55,7 @@ comment on column app_public.personalizations.notes is E'@personal\n\nNotes that
 comment on column app_public.personalizations.selections_changed_at is
   E'@behavior -insert -update\n\nWhen its options were last changed.';
 comment on constraint personalizations_one_person on app_public.personalizations is
-  'Name the lead or the buyer, not both.';
+  'Specify the lead or the buyer, not both.';
 comment on constraint personalizations_unit_id_fkey on app_public.personalizations is
   E'@fieldName unit\n@foreignFieldName personalizations\n@backwardPermission sale.read\n@backwardDescription The '
   'choices of options, newest first; null without the permission sale.read.\n\nThe unit.';
@@ -121,7 +121,7 @@ begin
     select u.project_id, u.organization_id into new.project_id, new.organization_id from app_public.units u
       where u.id = new.unit_id and u.deleted_at is null;
     if new.lead_id is not null and new.buyer_id is not null then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Name the lead or the buyer, not both.', '{"field": "leadId"}');
+      perform app_hidden.fail('BAD_USER_INPUT', 'Specify the lead or the buyer, not both.', '{"field": "leadId"}');
     elsif new.lead_id is not null then
       select l.assignee_id into new.assignee_id from app_public.leads l where l.id = new.lead_id
         and l.project_id = new.project_id and l.deleted_at is null;
@@ -136,7 +136,7 @@ begin
         perform app_hidden.fail('NOT_FOUND', 'There is no such buyer in the project of the unit.',
           '{"field": "buyerId"}');
       elsif buyer.unit_id is distinct from new.unit_id then
-        perform app_hidden.fail('BAD_USER_INPUT', 'This is not the unit that the buyer buys.', '{"field": "unitId"}');
+        perform app_hidden.fail('BAD_USER_INPUT', 'This is not the unit of the purchase.', '{"field": "unitId"}');
       elsif buyer.status = 'CANCELLED' then
         perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
       end if;
@@ -156,14 +156,14 @@ begin
     case new.status
       when 'SUBMITTED' then
         if not exists (select from app_public.personalization_selections s where s.personalization_id = new.id) then
-          perform app_hidden.fail('BAD_USER_INPUT', 'Choose at least one option before you submit it.',
+          perform app_hidden.fail('BAD_USER_INPUT', 'Choose at least one option before you submit.',
             '{"field": "selections"}');
         end if;
         select string_agg(format('"%s"', e.title), ', ' order by e.sequence, e.id),
             jsonb_agg(e.id order by e.sequence, e.id)
           into missing, missing_ids from app_private.elements_to_choose(new) e;
         if missing is not null then
-          perform app_hidden.fail('BAD_USER_INPUT', format('Choose an option for %s before you submit it.', missing),
+          perform app_hidden.fail('BAD_USER_INPUT', format('Choose an option for %s before you submit.', missing),
             jsonb_build_object('field', 'selections', 'elementIds', missing_ids));
         end if;
         new.submitted_at := now();
@@ -185,7 +185,8 @@ begin
         loop
           if other.status <> 'APPROVED' then
             perform app_hidden.fail('CONFLICT',
-              'Something was chosen here that was signed for in another personalization of this unit.',
+              'This personalization contains an option that was already signed for in another personalization of '
+              'this unit.',
               jsonb_build_object('existingId', other.id));
           end if;
           perform set_config('plat.service', 'on', true);
@@ -237,7 +238,8 @@ begin
     return old;
   end if;
   if old.status in ('APPROVED', 'SIGNED', 'LOCKED') then
-    perform app_hidden.fail('CONFLICT', 'What was agreed stays; cancel it instead, as long as it is not signed.');
+    perform app_hidden.fail('CONFLICT',
+      'An approved or signed personalization cannot be deleted; cancel it instead, as long as it is not signed.');
   end if;
   return old;
 end $$;

@@ -213,7 +213,7 @@ begin
     or input ->> 'status' is distinct from 'CANCELLED'
       or input - '{id,status,cancellation_reason,expected_version}'::text[] <> '{}' then
     perform app_hidden.fail('FORBIDDEN',
-      'A buyer cancels their own reservation, with a reason; everything else is up to the sales team.',
+      'Buyers can only cancel their own reservation, with a reason; the sales team changes everything else.',
       '{"permission": "sale.write"}');
   end if;
   perform set_config('plat.actor_type', 'BUYER', true);

@@ -103,9 +103,10 @@ comment on column app_public.reservations.inserted_at is
   E'@filter\n\nWhen the reservation was created. Lists are sorted by it, latest first.';
 comment on column app_public.reservations.cancellation_reason is
   E'@personal\n@masked\n\nReason for the cancellation, in words.';
-comment on constraint reservations_one_thing on app_public.reservations is 'Name either the unit or the lot.';
-comment on constraint reservations_refunded on app_public.reservations is 'A refunded reservation has no purchase.';
-comment on constraint reservations_expiration_range on app_public.reservations is 'Give 1 to 8,760 hours.';
+comment on constraint reservations_one_thing on app_public.reservations is 'Specify either the unit or the lot.';
+comment on constraint reservations_refunded on app_public.reservations is
+  'A refunded reservation cannot have a purchase.';
+comment on constraint reservations_expiration_range on app_public.reservations is 'Must be from 1 to 8,760 hours.';
 comment on constraint reservations_cancelled_for_a_reason on app_public.reservations is
   'Cancelling a reservation requires a cancellationReason or a falloutReasonId.';
 comment on constraint reservations_accepted_terms on app_public.reservations is
@@ -129,8 +130,8 @@ comment on constraint reservations_assignee_id_fkey on app_public.reservations i
   E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on it.';
 comment on constraint reservations_fallout_reason_id_fkey on app_public.reservations is
   E'@fieldName falloutReason\n@backwardBehavior -*\n\nReason why the reservation fell through.';
-comment on index app_public.reservations_unit_open is 'This unit is reserved already.';
-comment on index app_public.reservations_lot_open is 'This lot is reserved already.';
+comment on index app_public.reservations_unit_open is 'This unit is already reserved.';
+comment on index app_public.reservations_lot_open is 'This lot is already reserved.';
 comment on table app_private.reservation_counters is 'The last number of a reservation of each project.';
 
 create function app_private.tg_reservations__about() returns trigger
@@ -139,7 +140,7 @@ declare
   lead_status text;
 begin
   if num_nonnulls(new.unit_id, new.lot_id) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either the unit or the lot.', '{"field": "unitId"}');
   end if;
   new.project_id := coalesce((select u.project_id from app_public.units u where u.id = new.unit_id
     and u.deleted_at is null),
@@ -194,7 +195,7 @@ begin
       old.premium_snapshot)
     or new.accepted_terms_at is distinct from old.accepted_terms_at and not app_private.is_turning() then
     perform app_hidden.fail('CONFLICT',
-      'What a reservation is about, its number and the list price of then never change.');
+      'The unit or lot, the number and the original list price of a reservation cannot be changed.');
   end if;
   is_open := old.status in ('PENDING', 'CONFIRMED');
   if new.price is distinct from old.price then
@@ -219,8 +220,8 @@ begin
   if new.cancelled_at is distinct from old.cancelled_at
     and (new.status <> 'CANCELLED' or new.cancelled_at > now() + interval '1 minute') then
     perform app_hidden.fail('BAD_USER_INPUT', case when new.status <> 'CANCELLED'
-      then 'Only a reservation that is cancelled has a time when it was.'
-      else 'A reservation cannot have been cancelled in the future.' end, '{"field": "cancelledAt"}');
+      then 'Only a cancelled reservation can have a cancellation time.'
+      else 'The cancellation time of a reservation cannot be in the future.' end, '{"field": "cancelledAt"}');
   end if;
   return new;
 end $$;
@@ -233,7 +234,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 begin
   -- By the clock: who waited for a lock began before the end.
   if old.status not in ('PENDING', 'CONFIRMED') or old.expires_at <= clock_timestamp() then
-    perform app_hidden.fail('CONFLICT', 'This reservation is over and cannot be extended; make a new one.',
+    perform app_hidden.fail('CONFLICT', 'This reservation has ended and cannot be extended; create a new one.',
       '{"field": "expiration"}');
   end if;
   new.extended_count := old.extended_count + 1;
@@ -251,7 +252,7 @@ create trigger _250_extend before update of expiration on app_public.reservation
 create function app_private.tg_reservations__refuse_repeat() returns trigger
 language plpgsql volatile as $$
 begin
-  perform app_hidden.fail('INVALID_TRANSITION', 'This reservation was refunded already.',
+  perform app_hidden.fail('INVALID_TRANSITION', 'This reservation has already been refunded.',
     '{"from": "REFUNDED", "to": "REFUNDED", "field": "status", "allowedTransitions": []}');
   return null;
 end $$;
@@ -272,7 +273,7 @@ begin
   end if;
   new.expiration := coalesce(new.expiration, project.reservation_expiration);
   if new.expiration not between 1 and 8760 then -- before the time is computed, which has an end
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 8,760 hours.', '{"field": "expiration"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Must be from 1 to 8,760 hours.', '{"field": "expiration"}');
   end if;
   new.expires_at := now() + make_interval(hours => new.expiration);
   -- A visitor has as long as the hold to pay the fee; then its hours begin.
@@ -349,7 +350,7 @@ begin
   if lead.deleted_at is not null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
   elsif lead.status in ('LOST', 'UNQUALIFIED') then
-    perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
+    perform app_hidden.fail('CONFLICT', format('This lead is %s; change its status first.', lead.status),
       '{"field": "leadId"}');
   end if;
   return null;

@@ -32,7 +32,7 @@ begin
   unit_id := app_hidden.record_id('units', nullif(btrim(input ->> 'unit_id'), ''), 'unitId');
   lot_id := app_hidden.record_id('lots', nullif(btrim(input ->> 'lot_id'), ''), 'lotId');
   if num_nonnulls(unit_id, lot_id) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either the unit or the lot.', '{"field": "unitId"}');
   end if;
   field := case when unit_id is not null then 'unitId' else 'lotId' end;
   select p.project_id, p.organization_id into project_id, organization_id from (
@@ -88,7 +88,7 @@ begin
         and (r.unit_id = admit_visitor.unit_id or r.lot_id = admit_visitor.lot_id)) f;
   if former > clock_timestamp() - interval '24 hours' then
     perform app_hidden.fail('CONFLICT',
-      format('You have had this %s already; it is open to others until %s.',
+      format('You have recently had this %s; it is open to others until %s.',
         case when admit_visitor.unit_id is not null then 'unit' else 'lot' end,
         to_char((former + interval '24 hours') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
       jsonb_build_object('field', case when admit_visitor.unit_id is not null then 'unitId' else 'lotId' end));
@@ -104,7 +104,7 @@ begin
   if coalesce(input ->> 'status', 'PENDING') <> 'PENDING'
     or jsonb_strip_nulls(input) ?| array['lead_id', 'expiration', 'notes', 'metadata'] then
     perform app_hidden.fail('FORBIDDEN',
-      'Who it is for, how long it lasts, whether it is confirmed and what is noted about it is up to the sales team.',
+      'Only the sales team can set the lead or buyer, the expiry, the confirmation and the notes of a reservation.',
       '{"permission": "sale.write"}');
   end if;
 end $$;
@@ -182,7 +182,8 @@ begin
   perform app_private.refuse_team_fields(input);
   if app_private.wants_fee_first(project) and not exists (select from app_private.payments_accounts a
     where a.organization_id = project.organization_id and a.status = 'ENABLED') then
-    perform app_hidden.fail('CONFLICT', 'The fee of a reservation cannot be paid here yet; contact the sales office.');
+    perform app_hidden.fail('CONFLICT',
+      'The fee of this reservation cannot be paid here yet; contact the sales office.');
   end if;
   -- What they hold already was counted then.
   if not exists (select from app_public.unit_holds h where h.id = any (array(select app_hidden.viewer_holds()))

@@ -141,7 +141,7 @@ declare
   way text := coalesce(request_signing_code.channel, 'EMAIL');
 begin
   if way = 'SMS' and (turn.signer).phone is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'There is no phone number of this signer; have the code sent by mail.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'This signer has no phone number; request the code by mail.',
       '{"field": "channel"}');
   end if;
   perform app_private.rate_limit('signing.code', (turn.signer).id::text);
@@ -217,12 +217,11 @@ begin
       and c.proof::text = take_proof.proof and c.proof_expires_at > clock_timestamp()
     returning * into result;
   if result.signer_id is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'There is no open code: it was not sent yet, was used, is over ten '
-      'minutes '
-      'old, or was tried too often. Ask for a new one with requestSigningCode.', '{"field": "code"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no valid code: none was sent, or it was used, is over ten '
+      'minutes old, or was tried too often. Request a new one with requestSigningCode.', '{"field": "code"}');
   elsif result.file_id <> (turn.file).id then
-    perform app_hidden.fail('CONFLICT', 'There is another version since the code was sent; read it and ask for a new '
-      'code.',
+    perform app_hidden.fail('CONFLICT',
+      'The document has changed since the code was sent; read the new version and request a new code.',
       '{"field": "code"}');
   end if;
   return result;
@@ -239,10 +238,11 @@ declare
   used app_private.agreement_codes;
 begin
   if not coalesce(consent, false) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Signing takes consent: true to consentText of the signing request.',
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Signing requires consent: true, to the consentText of the signing request.',
       '{"field": "consent"}');
   elsif sign_agreement.file_id <> (turn.file).id then
-    perform app_hidden.fail('CONFLICT', 'This is not the present version; read that one first.', '{"field": "fileId"}');
+    perform app_hidden.fail('CONFLICT', 'This is not the current version; read that one first.', '{"field": "fileId"}');
   end if;
   used := app_private.take_proof(turn, sign_agreement.code);
   perform app_private.act_as_signer((turn.signer).role);
@@ -275,7 +275,7 @@ declare
   used app_private.agreement_codes;
 begin
   if reason is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give a reason for declining.', '{"field": "reason"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Declining requires a reason.', '{"field": "reason"}');
   end if;
   used := app_private.take_proof(turn, decline_agreement.code);
   perform app_private.act_as_signer((turn.signer).role);
@@ -331,8 +331,8 @@ begin
   select s.* into signer from app_public.agreement_signers s where s.id = remind_signer.id for no key update;
   if signer.status not in ('INVITED', 'VIEWED')
     or agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') then
-    perform app_hidden.fail('CONFLICT', 'Only somebody who was asked, and has neither signed nor declined, is '
-      'reminded.',
+    perform app_hidden.fail('CONFLICT',
+      'Only a signer who has been asked, and has neither signed nor declined, can be reminded.',
       '{"field": "id"}');
   end if;
   perform app_private.rate_limit('signing.reminder', signer.id::text);

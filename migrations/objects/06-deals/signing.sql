@@ -58,7 +58,7 @@ declare
   has_signers boolean;
 begin
   if tg_op = 'UPDATE' and new.signing_provider <> old.signing_provider and old.status <> 'DRAFT' then
-    perform app_hidden.fail('CONFLICT', 'Where an agreement is signed is chosen while it is a draft.',
+    perform app_hidden.fail('CONFLICT', 'The signing provider can only be changed while the agreement is a draft.',
       '{"field": "signingProvider"}');
   end if;
   if tg_op = 'INSERT' or new.status = old.status or coalesce(app_hidden.is_service(), false) then
@@ -68,22 +68,21 @@ begin
     s.deleted_at is null);
   if new.status = 'SENT' then
     if has_signers and (app_private.present_file(new.id)).id is null then
-      perform app_hidden.fail('CONFLICT', 'There is nothing to sign yet: upload the PDF with uploadAgreementFile.',
+      perform app_hidden.fail('CONFLICT', 'There is no document to sign yet: upload the PDF with uploadAgreementFile.',
         '{"field": "status"}');
     elsif not has_signers and new.signing_provider <> 'EMBEDDED' then
-      perform app_hidden.fail('CONFLICT', 'Nobody is to sign yet: add signers with createAgreementSigner.',
+      perform app_hidden.fail('CONFLICT', 'There are no signers yet: add them with createAgreementSigner.',
         '{"field": "status"}');
     elsif has_signers and new.signing_provider = 'DOCUSIGN'
       and app_private.signing_integration(new.organization_id, 'docusign') is null then
       perform app_hidden.fail('CONFLICT',
-        'The organization has no integration docusign that works: connect one, or sign here (signingProvider: '
-        'EMBEDDED).',
+        'The organization has no working docusign integration: connect one, or use signingProvider: EMBEDDED.',
         '{"field": "signingProvider"}');
     end if;
   elsif has_signers and (new.status in ('VIEWED', 'PARTIALLY_SIGNED', 'SIGNED', 'DECLINED')
       or (new.status = 'EXECUTED' and exists (select from app_public.agreement_signers s where s.agreement_id = new.id
         and s.role = 'SELLER_REPRESENTATIVE' and s.deleted_at is null))) then
-    perform app_hidden.fail('CONFLICT', format('What its signers do makes an agreement %s; they sign or decline '
+    perform app_hidden.fail('CONFLICT', format('The status %s follows from what the signers do; they sign or decline '
       'themselves.', new.status), '{"field": "status"}');
   end if;
   return new;
@@ -145,15 +144,15 @@ declare
   result uuid;
 begin
   if num_nonnulls(signer_id, nullif(btrim(token), '')) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the signer, signed in, or the token of the link.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either the signer, while signed in, or the token of the link.',
       '{"field": "signerId"}');
   end if;
   if signer_id is not null then
     perform app_hidden.require_viewer();
     select s into result from app_hidden.viewer_signers() s where s = signer_id;
     if result is null then
-      perform app_hidden.fail('NOT_FOUND', 'There is no such signer for you; sign in with the address that you were '
-        'asked at.',
+      perform app_hidden.fail('NOT_FOUND',
+        'You are not such a signer; sign in with the email address that the request was sent to.',
         '{"field": "signerId"}');
     end if;
     return result;
@@ -165,9 +164,8 @@ begin
       -- Links of old mails open nothing for ever.
       and (a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or a.status_changed_at > now() - interval '90 days');
   if result is null then
-    perform app_hidden.fail('NOT_FOUND', 'This link is incomplete, too old, or another one took its place; look for '
-      'the '
-      'latest mail.', '{"field": "token"}');
+    perform app_hidden.fail('NOT_FOUND', 'This link is incomplete, expired or replaced by another one; use the link '
+      'of the latest mail.', '{"field": "token"}');
   end if;
   return result;
 end $$;
@@ -186,19 +184,19 @@ begin
     where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id) for no key update;
   select s.* into signer from app_public.agreement_signers s where s.id = signer_id for no key update;
   if agreement.signing_provider <> 'EMBEDDED' then
-    perform app_hidden.fail('CONFLICT', 'This agreement is signed at its provider: take the link of the mail that came '
-      'from '
-      'there.', '{"field": "signerId"}');
+    perform app_hidden.fail('CONFLICT',
+      'This agreement is signed at its provider: use the link of the mail from the provider.', '{"field": "signerId"}');
   elsif agreement.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') and agreement.expires_at <= clock_timestamp() then
-    perform app_hidden.fail('CONFLICT', 'The time to sign this agreement is over; ask for another one.',
+    perform app_hidden.fail('CONFLICT', 'The time to sign this agreement has expired; ask for another one.',
       '{"field": "signerId"}');
   elsif agreement.status not in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') or signer.status = 'DECLINED' then
-    perform app_hidden.fail('CONFLICT', format('This agreement is over (%s).', agreement.status),
+    perform app_hidden.fail('CONFLICT', format('This agreement has ended (%s).', agreement.status),
       '{"field": "signerId"}');
   elsif signer.status = 'SIGNED' then
-    perform app_hidden.fail('CONFLICT', 'You have signed this agreement already.', '{"field": "signerId"}');
+    perform app_hidden.fail('CONFLICT', 'You have already signed this agreement.', '{"field": "signerId"}');
   elsif signer.status not in ('INVITED', 'VIEWED') then
-    perform app_hidden.fail('CONFLICT', 'Others sign before; a mail says when it is your turn.', '{"field": '
+    perform app_hidden.fail('CONFLICT',
+      'Other signers sign first; you will receive a mail when it is your turn.', '{"field": '
       '"signerId"}');
   elsif exists (select from app_public.projects p where p.id = agreement.project_id and p.archived_at is not null) then
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; ask whoever sent the '

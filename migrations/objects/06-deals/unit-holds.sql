@@ -60,8 +60,8 @@ comment on column app_public.unit_holds.held_price is
 comment on column app_public.unit_holds.notes is E'@personal\n@masked\n\nInternal notes of the sales team.';
 comment on column app_public.unit_holds.inserted_at is
   E'@filter\n\nWhen the hold was created. Lists are sorted by it, latest first.';
-comment on constraint unit_holds_one_thing on app_public.unit_holds is 'Name either the unit or the lot.';
-comment on constraint unit_holds_expiration_range on app_public.unit_holds is 'Give 1 to 720 hours.';
+comment on constraint unit_holds_one_thing on app_public.unit_holds is 'Specify either the unit or the lot.';
+comment on constraint unit_holds_expiration_range on app_public.unit_holds is 'Must be from 1 to 720 hours.';
 comment on constraint unit_holds_unit_id_fkey on app_public.unit_holds is
   E'@fieldName unit\n@foreignFieldName holds\n@backwardPermission sale.read\n@backwardDescription Its holds, newest '
   'first; null without the permission sale.read.\n\nThe unit.';
@@ -88,7 +88,7 @@ create function app_private.tg_unit_holds__about() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if num_nonnulls(new.unit_id, new.lot_id) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name either the unit or the lot.', '{"field": "unitId"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either the unit or the lot.', '{"field": "unitId"}');
   end if;
   new.project_id := coalesce((select u.project_id from app_public.units u where u.id = new.unit_id
     and u.deleted_at is null),
@@ -120,7 +120,7 @@ begin
   if lead.id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such lead in this project.', '{"field": "leadId"}');
   elsif lead.status in ('LOST', 'UNQUALIFIED') and new.status = 'ACTIVE' then
-    perform app_hidden.fail('CONFLICT', format('This lead is %s; set its status back first.', lead.status),
+    perform app_hidden.fail('CONFLICT', format('This lead is %s; change its status first.', lead.status),
       '{"field": "leadId"}');
   end if;
   new.assignee_id := coalesce(lead.assignee_id, case when not new.is_self_service then new.user_id end);
@@ -170,14 +170,14 @@ begin
       and h.expires_at > clock_timestamp();
   if own >= project.holds_per_person then
     perform app_hidden.fail('LIMIT_EXCEEDED', case when project.holds_per_person = 0
-      then 'Nobody holds homes of this project; reserve instead.'
-      else format('You hold %s homes of this project, as many as one person may (holdsPerPerson); reserve one, or give '
-        'one back with deleteUnitHold.', own) end,
+      then 'This project does not offer holds; reserve instead.'
+      else format('You hold %s homes of this project, the maximum per person (holdsPerPerson); reserve one, or '
+        'release one with deleteUnitHold.', own) end,
       jsonb_build_object('limit', project.holds_per_person));
   elsif of_organization >= project.holds_per_organization then
     perform app_hidden.fail('LIMIT_EXCEEDED',
-      format('Your organization holds %s homes of this project, as many as one may (holdsPerOrganization); reserve '
-        'one, or give one back with deleteUnitHold.', of_organization),
+      format('Your organization holds %s homes of this project, the maximum per organization (holdsPerOrganization); '
+        'reserve one, or release one with deleteUnitHold.', of_organization),
       jsonb_build_object('limit', project.holds_per_organization));
   end if;
 end $$;
@@ -195,8 +195,8 @@ declare
 begin
   if last_moment <= clock_timestamp() then
     perform app_hidden.fail('CONFLICT',
-      format('You have held this %s as long as the project allows (holdExpirationLimit); reserve it, or leave it to '
-        'others for a while.', case when hold.unit_id is not null then 'unit' else 'lot' end),
+      format('You have held this %s for as long as the project allows (holdExpirationLimit); reserve it, or try '
+        'again later.', case when hold.unit_id is not null then 'unit' else 'lot' end),
       '{"field": "expiration"}');
   elsif until_when > last_moment + interval '1 second' then
     perform app_hidden.fail('BAD_USER_INPUT',
@@ -259,7 +259,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 begin
   -- By the clock: who waited for a lock began before the end.
   if old.status <> 'ACTIVE' or old.expires_at <= clock_timestamp() then
-    perform app_hidden.fail('CONFLICT', 'This hold is over and cannot be extended; make a new one.',
+    perform app_hidden.fail('CONFLICT', 'This hold has ended and cannot be extended; create a new one.',
       '{"field": "expiration"}');
   end if;
   new.expires_at := app_private.hold_until(new);
@@ -337,7 +337,7 @@ begin
   perform app_hidden.lock_seen('app_public.unit_holds', app_hidden.record_id('unit_holds', input ->> 'id'));
   if input ? 'lead_id' and exists (select from app_public.unit_holds h
     where h.id = app_hidden.record_id('unit_holds', input ->> 'id') and h.status <> 'ACTIVE') then
-    perform app_hidden.fail('CONFLICT', 'This hold is over; make a new one.', '{"field": "leadId"}');
+    perform app_hidden.fail('CONFLICT', 'This hold has ended; create a new one.', '{"field": "leadId"}');
   end if;
   return app_hidden.update_record(null::app_public.unit_holds, input);
 end $$;
@@ -361,7 +361,7 @@ begin
   perform app_private.lock_inventory(hold.unit_id, hold.lot_id);
   select h.* into hold from app_public.unit_holds h where h.id = hold.id and h.deleted_at is null for no key update;
   if hold.status is distinct from 'ACTIVE' then
-    perform app_hidden.fail('CONFLICT', format('This hold is over: it is %s.', coalesce(hold.status, 'deleted')),
+    perform app_hidden.fail('CONFLICT', format('This hold has ended: it is %s.', coalesce(hold.status, 'deleted')),
       '{"field": "id"}');
   end if;
   perform app_private.release_claim((app_private.active_claim(hold.id)).id, 'RELEASED');

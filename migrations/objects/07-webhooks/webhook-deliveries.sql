@@ -405,13 +405,15 @@ declare
 begin
   if from_sequence is null or from_sequence !~ '^[0-9]{1,18}$' or from_sequence::bigint not between 1 and last_sequence
     then
-    perform app_hidden.fail('BAD_USER_INPUT', format('Give a sequence number from 1 to %s, as text.', last_sequence),
+    perform app_hidden.fail('BAD_USER_INPUT', format(
+      'Specify a sequence number from 1 to %s, as a string.', last_sequence),
       '{"field": "fromSequence"}');
   end if;
   first_wanted := from_sequence::bigint;
   if to_sequence is not null and (to_sequence !~ '^[0-9]{1,18}$' or to_sequence::bigint not between first_wanted
     and last_sequence) then
-    perform app_hidden.fail('BAD_USER_INPUT', format('Give a sequence number from %s to %s, as text.', first_wanted,
+    perform app_hidden.fail('BAD_USER_INPUT', format(
+      'Specify a sequence number from %s to %s, as a string.', first_wanted,
       last_sequence), '{"field": "toSequence"}');
   end if;
   last_wanted := coalesce(to_sequence::bigint, last_sequence);

@@ -12,7 +12,7 @@ comment on domain app_public.webhook_url is
   E'@scalar URL\n@transform publicAddress\n\nAn address that starts with https:// and is reachable in public.';
 
 comment on constraint webhook_url_https on domain app_public.webhook_url is
-  'Give an address that starts with https://.';
+  'The URL must start with https://.';
 
 comment on domain app_public.fresh_secret is
   E'@transform freshSecret\n@given\n\nA secret that the service has just made: itself to be shown once, and sealed to '
@@ -68,7 +68,7 @@ comment on constraint webhooks_principal_id_fkey on app_public.webhooks is
   'the organization any more.';
 comment on column app_public.webhooks.integration_id is
   E'@secret\n@behavior -*\n\nThe integration that it belongs to, which is what people see of it.';
-comment on constraint webhooks_secret_is_not_kept on app_public.webhooks is 'Secrets are not kept.';
+comment on constraint webhooks_secret_is_not_kept on app_public.webhooks is 'Secrets must not be stored.';
 comment on constraint webhooks_organization_id_fkey on app_public.webhooks is
   E'@parent\n'
   '@fieldName organization\n'
@@ -152,14 +152,14 @@ declare
 begin
   if tg_op = 'INSERT' or new.events is distinct from old.events then
     if coalesce(cardinality(new.events), 0) not between 1 and 100 then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Name 1 to 100 events, such as lead.created, unit.* or *.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'List 1 to 100 events, such as lead.created, unit.* or *.',
         '{"field": "events"}');
     end if;
     select coalesce(left(e, 100), 'null') into wrong from unnest(new.events) e where e is null
       or not app_private.is_event_name(e) limit 1;
     if found then
       perform app_hidden.fail('BAD_USER_INPUT',
-        format('There is no event %s; name events such as lead.created, unit.* or *.', wrong), '{"field": "events"}');
+        format('There is no event %s; use events such as lead.created, unit.* or *.', wrong), '{"field": "events"}');
     end if;
     new.events := array(select distinct e from unnest(new.events) e order by e);
   end if;
@@ -230,7 +230,7 @@ begin
   perform from app_public.organizations o where o.id = home for no key update;
   if (select count(*) from app_public.webhooks w where w.organization_id = home and w.deleted_at is null
     and w.integration_id is null) >= most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', format('The organization has %s webhooks; delete some first.', most),
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('The limit of %s webhooks is reached; delete one first.', most),
       jsonb_build_object('limit', most));
   end if;
   insert into app_public.webhooks (id, organization_id, url, events, description, secret_prefix)
@@ -266,9 +266,9 @@ declare
   ends timestamptz;
 begin
   if hours not between 0 and 720 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 0 to 720 hours.', '{"field": "graceHours"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Must be from 0 to 720 hours.', '{"field": "graceHours"}');
   elsif rotate_webhook_secret.secret ->> 'webhook' is distinct from webhook.id::text then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give the id in the form that answers have it in.', '{"field": "id"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Use the id exactly as the API returned it.', '{"field": "id"}');
   end if;
   ends := case when hours > 0 then now() + make_interval(hours => hours) end;
   update app_private.webhook_secrets s

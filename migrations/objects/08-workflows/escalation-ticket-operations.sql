@@ -103,7 +103,7 @@ begin
     perform app_hidden.fail('FORBIDDEN', 'Resolving a ticket requires the permission workflow.run.',
       '{"permission": "workflow.run"}');
   elsif chosen is null or chosen <> all (ticket.available_actions::text[]) then
-    perform app_hidden.fail('BAD_USER_INPUT', format('This ticket can only be resolved by one of %s.',
+    perform app_hidden.fail('BAD_USER_INPUT', format('This ticket can only be resolved by one of these actions: %s.',
       array_to_string(ticket.available_actions::text[], ', ')), '{"field": "action"}');
   end if;
   select a.* into handler from app_hidden.ticket_actions a where a.action = chosen
@@ -206,7 +206,7 @@ declare
   wanted uuid := coalesce((ticket.input ->> 'assignee_id')::uuid, ticket.assignee_id, ticket.resolved_by_id);
 begin
   if num_nonnulls(ticket.lead_id, ticket.buyer_id) = 0 then
-    perform app_hidden.fail('CONFLICT', 'This ticket is about no lead or purchase that could be handed on.');
+    perform app_hidden.fail('CONFLICT', 'This ticket refers to no lead or purchase that could be reassigned.');
   elsif not exists (select from app_public.users u where u.id = wanted) then
     perform app_hidden.fail('NOT_FOUND', 'There is no such user.', '{"field": "assigneeId"}');
   end if;

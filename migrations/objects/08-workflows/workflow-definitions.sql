@@ -74,16 +74,16 @@ begin
   if not found then
     select string_agg(r.root, ', ' order by r.position) into names from app_hidden.workflow_roots r;
     perform app_private.refuse_definition(at,
-      format('there is no variable %s; there are %s.', left(path[1], 50), names));
+      format('there is no variable %s; use one of %s.', left(path[1], 50), names));
   end if;
   if known.root = 'steps' then
     if scope ->> 'sequence' is null then
-      perform app_private.refuse_definition(at, 'no step has been taken here; steps are read by later steps only.');
+      perform app_private.refuse_definition(at, 'results of steps are only available in later steps.');
     elsif coalesce(path[2], '') !~ '^[0-9]{1,3}$' or path[2]::int not between 1 and (scope ->> 'sequence')::int - 1 then
-      perform app_private.refuse_definition(at, 'name the sequence of an earlier step.');
+      perform app_private.refuse_definition(at, 'must refer to the sequence of an earlier step.');
     end if;
   elsif known.root = 'event' and scope ->> 'event' is null then
-    perform app_private.refuse_definition(at, 'there is no event; this workflow is not started by one.');
+    perform app_private.refuse_definition(at, 'there is no event, because no event starts this workflow.');
   elsif known.root = 'event' and path[2] in ('data', 'changes') and path[3] is not null and scope ->> 'event' <> '*'
     then
     select r.table_name into table_of from app_hidden.record_types r
@@ -112,7 +112,7 @@ begin
       perform app_private.refuse_definition(at, format('%s.%s has no %s.', known.root, path[2], left(path[3], 50)));
     end if;
   elsif known.root = 'now' and path[2] is not null then
-    perform app_private.refuse_definition(at, 'now is a time.');
+    perform app_private.refuse_definition(at, 'now is a time and has no fields.');
   end if;
 end $$;
 comment on function app_private.check_variable(text[], text, jsonb) is
@@ -132,12 +132,12 @@ begin
   if depth = 0 then
     if jsonb_typeof(rule) <> 'object' then
       perform app_private.refuse_definition(at,
-        'give a condition as JSON Logic, such as {"==": [{"var": "lead.status"}, "NEW"]}.');
+        'must be a condition in JSON Logic, such as {"==": [{"var": "lead.status"}, "NEW"]}.');
     elsif length(rule::text) > 20000 then
-      perform app_private.refuse_definition(at, 'a condition has at most 20,000 characters.');
+      perform app_private.refuse_definition(at, 'a condition must have at most 20,000 characters.');
     end if;
   elsif depth > 20 then
-    perform app_private.refuse_definition(at, 'a condition has at most 20 levels.');
+    perform app_private.refuse_definition(at, 'a condition must have at most 20 levels.');
   end if;
   if jsonb_typeof(rule) = 'array' then
     for wanted in select e from jsonb_array_elements(rule) e loop
@@ -149,13 +149,13 @@ begin
     return;
   end if;
   if (select count(*) from jsonb_object_keys(rule)) <> 1 then
-    perform app_private.refuse_definition(at, 'an object of a condition has exactly one member, the operator.');
+    perform app_private.refuse_definition(at, 'an object of a condition must have exactly one key, the operator.');
   end if;
   select k into op from jsonb_object_keys(rule) k;
   place := at || '.' || left(op, 50);
   select * into known from app_hidden.workflow_operators o where o.operator = op;
   if not found then
-    perform app_private.refuse_definition(place, format('there is no such operator; there are %s.',
+    perform app_private.refuse_definition(place, format('there is no such operator; use one of %s.',
       (select string_agg(o.operator, ' ' order by o.operator) from app_hidden.workflow_operators o)));
   end if;
   args := case when jsonb_typeof(rule -> op) = 'array' then rule -> op else jsonb_build_array(rule -> op) end;
@@ -169,7 +169,7 @@ begin
       or e.n = 1 loop
       if jsonb_typeof(wanted) not in ('string', 'number') or (wanted #>> '{}') !~ '^([A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*)?$'
         or (not of_element and wanted = '""') then
-        perform app_private.refuse_definition(place, 'name a variable, such as lead.status.');
+        perform app_private.refuse_definition(place, 'must be a variable, such as lead.status.');
       elsif of_element then
         continue when (wanted #>> '{}') !~ '(__proto__|constructor|prototype)';
         perform app_private.refuse_definition(place, 'there is no such variable.');
@@ -178,7 +178,7 @@ begin
     end loop;
     if op = 'var' and jsonb_typeof(args -> 1) in ('object', 'array') then
       perform app_private.refuse_definition(place,
-        'the default of a variable is a text, a number, true, false or null.');
+        'the default of a variable must be a string, a number, true, false or null.');
     end if;
   elsif jsonb_typeof(rule -> op) <> 'array' then
     perform app_private.check_condition(rule -> op, place, scope, depth + 1, of_element);
@@ -201,15 +201,15 @@ declare
   variable jsonb;
 begin
   if jsonb_typeof(value) <> 'string' or btrim(value #>> '{}') = '' then
-    perform app_private.refuse_definition(at, 'give a text.');
+    perform app_private.refuse_definition(at, 'must be a string.');
   elsif length(value #>> '{}') > most then
-    perform app_private.refuse_definition(at, format('has at most %s characters.', most));
+    perform app_private.refuse_definition(at, format('must have at most %s characters.', most));
   elsif (value #>> '{}') !~ '\{[{%]' then
     return;
   end if;
   found := checks -> at;
   if found is null or found ? 'fault' then
-    perform app_private.refuse_definition(at, coalesce(found ->> 'fault', 'this template was not read.'));
+    perform app_private.refuse_definition(at, coalesce(found ->> 'fault', 'this template was not checked.'));
   end if;
   for variable in select v from jsonb_array_elements(found -> 'variables') v loop
     perform app_private.check_variable(array(select v from jsonb_array_elements_text(variable) v), at, scope);
@@ -225,9 +225,9 @@ declare
   member record;
 begin
   if depth = 0 and length(value::text) > most then
-    perform app_private.refuse_definition(at, format('has at most %s characters.', most));
+    perform app_private.refuse_definition(at, format('must have at most %s characters.', most));
   elsif depth > 10 then
-    perform app_private.refuse_definition(at, 'has at most 10 levels.');
+    perform app_private.refuse_definition(at, 'must have at most 10 levels.');
   end if;
   case jsonb_typeof(value)
     when 'string' then
@@ -262,7 +262,7 @@ begin
   end if;
   if jsonb_typeof(value) is distinct from 'string' or wanted = '*' or not app_private.is_event_name(wanted) then
     perform app_private.refuse_definition(at,
-      format('there is no event %s; name one such as lead.created, or lead.* for all of a lead.',
+      format('there is no event %s; use one such as lead.created, or lead.* for all events of a lead.',
       left(coalesce(value #>> '{}', 'null'), 100)));
   elsif split_part(wanted, '.', 1) <> all (about) and not exists (
     select from app_hidden.record_types r cross join lateral app_private.record_columns(r.table_name) c
@@ -284,7 +284,7 @@ begin
       and (m.organization_id = (scope ->> 'organizationId')::uuid
         or m.organization_id in (select p.organization_id from app_public.project_organizations p
           where p.project_id = (scope ->> 'projectId')::uuid))) then
-    perform app_private.refuse_definition(at, 'name a member of the organization by id.');
+    perform app_private.refuse_definition(at, 'must be the id of a member of the organization.');
   end if;
 end $$;
 comment on function app_private.check_user(jsonb, text, jsonb) is
@@ -339,7 +339,7 @@ declare
   clauses text := '';
 begin
   if jsonb_typeof(filter) <> 'object' then
-    perform app_private.refuse_definition(at, 'give an object, such as {"status": ["NEW"]}.');
+    perform app_private.refuse_definition(at, 'must be an object, such as {"status": ["NEW"]}.');
   end if;
   for member in
     select f.key, f.value, c.column_name, c.type, t.typelem from jsonb_each(jsonb_strip_nulls(filter)) f
@@ -348,13 +348,13 @@ begin
   loop
     if member.column_name is null or member.type <> all (array['text', 'uuid', 'boolean', 'text[]']::regtype[]) then
       perform app_private.refuse_definition(at || '.' || left(member.key, 50),
-        format('a %s is not selected by this; there are %s.', lower(scope ->> 'subjectType'),
+        format('cannot be used to select a %s; use one of %s.', lower(scope ->> 'subjectType'),
         (select string_agg(c.name, ', ' order by c.name) from app_private.record_columns(table_of) c
           where c.type = any (array['text', 'uuid', 'boolean', 'text[]']::regtype[]))));
     end if;
     wanted := case when jsonb_typeof(member.value) = 'array' then member.value else jsonb_build_array(member.value) end;
     if jsonb_array_length(wanted) > 100 then
-      perform app_private.refuse_definition(at || '.' || member.key, 'give at most 100 values.');
+      perform app_private.refuse_definition(at || '.' || member.key, 'must have at most 100 values.');
     end if;
     -- Checked when it is written: who has left since, or what is gone, selects nothing.
     for i in 0 .. case when scope ? 'organizationId' then jsonb_array_length(wanted) else 0 end - 1 loop
@@ -382,11 +382,11 @@ declare
 begin
   if jsonb_typeof(trigger) is distinct from 'object' then
     perform app_private.refuse_definition('trigger',
-      'give an object, such as {"type": "EVENT", "event": "lead.created"}.');
+      'must be an object, such as {"type": "EVENT", "event": "lead.created"}.');
   elsif jsonb_typeof(trigger -> 'type') is distinct from 'string'
     or type not in (select v.value from app_public.workflow_trigger_type_values v) then
     perform app_private.refuse_definition('trigger.type',
-      format('give one of %s.', (select string_agg(v.value, ', ') from app_public.workflow_trigger_type_values v)));
+      format('must be one of %s.', (select string_agg(v.value, ', ') from app_public.workflow_trigger_type_values v)));
   end if;
   select k into wrong from jsonb_object_keys(trigger) k
     where k not in ('type') and not (type in ('EVENT', 'SCHEDULE') and k = 'filter')
@@ -394,21 +394,21 @@ begin
       and not (type = 'SCHEDULE' and k in ('schedule', 'timeZone')) limit 1;
   if found then
     perform app_private.refuse_definition('trigger.' || left(wrong, 50),
-      format('a trigger of type %s has no such member.', type));
+      format('a trigger of type %s has no such field.', type));
   end if;
   if type = 'EVENT' then
     perform app_private.check_event(trigger -> 'event', 'trigger.event', scope);
   elsif type = 'SCHEDULE' then
     if jsonb_typeof(trigger -> 'schedule') is distinct from 'string' then
       perform app_private.refuse_definition('trigger.schedule',
-        'give a cron line: minute, hour, day of the month, month, day of the week, such as "0 9 * * 1-5".');
+        'must be a cron expression: minute, hour, day of the month, month, day of the week, such as "0 9 * * 1-5".');
     elsif trigger ? 'timeZone' and (jsonb_typeof(trigger -> 'timeZone') <> 'string'
       or not app_hidden.names_time_zone(trigger ->> 'timeZone')) then
       perform app_private.refuse_definition('trigger.timeZone',
-        'this time zone is unknown; give a name of the IANA database, such as America/Toronto.');
+        'this time zone is unknown; use a name of the IANA database, such as America/Toronto.');
     elsif checks -> 'trigger.schedule' is null or checks -> 'trigger.schedule' ? 'fault' then
       perform app_private.refuse_definition('trigger.schedule',
-        coalesce(checks -> 'trigger.schedule' ->> 'fault', 'this cron line was not read.'));
+        coalesce(checks -> 'trigger.schedule' ->> 'fault', 'this cron expression was not checked.'));
     end if;
   end if;
   if trigger ? 'filter' then
@@ -436,24 +436,24 @@ begin
     perform app_private.refuse_definition(base || '.type', kind.refusal);
   elsif kind.subjects is not null and scope ->> 'subjectType' <> all (kind.subjects) then
     perform app_private.refuse_definition(base || '.type',
-      format('takes a lead or buyer, which a %s does not have.', lower(scope ->> 'subjectType')));
+      format('requires a lead or buyer, which a %s does not have.', lower(scope ->> 'subjectType')));
   elsif jsonb_typeof(step.config) <> 'object' then
-    perform app_private.refuse_definition(base || '.config', 'give an object.');
+    perform app_private.refuse_definition(base || '.config', 'must be an object.');
   end if;
   if step.type = 'WAIT' and num_nonnulls(step.wait_seconds, step.config -> 'until') <> 1 then
     perform app_private.refuse_definition(base || '.waitSeconds', 'a WAIT has either waitSeconds or config.until.');
   elsif step.type = 'WAIT' and step.wait_seconds is not null and step.config ? 'offsetSeconds' then
-    perform app_private.refuse_definition(base || '.config.offsetSeconds', 'stands with until only.');
+    perform app_private.refuse_definition(base || '.config.offsetSeconds', 'is only allowed with until.');
   elsif step.type = 'WAIT_FOR_EVENT' and step.wait_seconds is not null then
     perform app_private.refuse_definition(base || '.waitSeconds', 'WAIT_FOR_EVENT has config.timeoutSeconds instead.');
   elsif step.type = 'WAIT' and step.wait_seconds = 0 then
-    perform app_private.refuse_definition(base || '.waitSeconds', 'give 1 to 31,536,000 seconds (a year).');
+    perform app_private.refuse_definition(base || '.waitSeconds', 'must be from 1 to 31,536,000 seconds (one year).');
   end if;
   select k into wrong from jsonb_object_keys(step.config) k
     where not exists (select from app_hidden.workflow_step_members m where m.type = step.type and m.name = k) limit 1;
   if found then
     perform app_private.refuse_definition(format('%s.config.%s', base, left(wrong, 50)),
-      format('the config of %s has no such member; there are %s.', step.type,
+      format('the config of %s has no such field; it has %s.', step.type,
       coalesce((select string_agg(m.name, ', ' order by m.position) from app_hidden.workflow_step_members m
         where m.type = step.type), 'none')));
   end if;
@@ -464,7 +464,7 @@ begin
       if coalesce(step.config ->> member.with_name, '') <> member.with_value then
         if value is not null then
           perform app_private.refuse_definition(at,
-            format('stands with %s: %s only.', member.with_name, member.with_value));
+            format('is only allowed with %s: %s.', member.with_name, member.with_value));
         end if;
         continue;
       elsif value is null then
@@ -480,34 +480,35 @@ begin
     case member.kind
       when 'text' then
         if jsonb_typeof(value) <> 'string' or length(value #>> '{}') not between 1 and member.most then
-          perform app_private.refuse_definition(at, format('give a text of at most %s characters.', member.most));
+          perform app_private.refuse_definition(at, format('must be a string of at most %s characters.', member.most));
         end if;
       when 'template' then
         perform app_private.check_template(value, member.most, at, scope, step.checks);
       when 'templates' then
         if jsonb_typeof(value) <> 'object' then
-          perform app_private.refuse_definition(at, 'give an object.');
+          perform app_private.refuse_definition(at, 'must be an object.');
         end if;
         perform app_private.check_templates(value, member.most, at, scope, step.checks);
       when 'integer' then
         if jsonb_typeof(value) <> 'number' or (value #>> '{}')::numeric not between member.least and member.most
           or (value #>> '{}')::numeric % 1 <> 0 then
           perform app_private.refuse_definition(at,
-            format('give a whole number from %s to %s.', member.least, member.most));
+            format('must be a whole number from %s to %s.', member.least, member.most));
         end if;
       when 'boolean' then
         if jsonb_typeof(value) <> 'boolean' then
-          perform app_private.refuse_definition(at, 'give true or false.');
+          perform app_private.refuse_definition(at, 'must be true or false.');
         end if;
       when 'choice' then
         if jsonb_typeof(value) <> 'string' or value #>> '{}' <> all (member.choices) then
-          perform app_private.refuse_definition(at, format('give one of %s.', array_to_string(member.choices, ', ')));
+          perform app_private.refuse_definition(at,
+            format('must be one of %s.', array_to_string(member.choices, ', ')));
         end if;
       when 'member' then
         perform app_private.check_user(value, at, scope);
       when 'members' then
         if jsonb_typeof(value) <> 'array' or jsonb_array_length(value) not between member.least and member.most then
-          perform app_private.refuse_definition(at, format('name %s to %s members.', member.least, member.most));
+          perform app_private.refuse_definition(at, format('must list %s to %s members.', member.least, member.most));
         end if;
         for i in 0 .. jsonb_array_length(value) - 1 loop
           perform app_private.check_user(value -> i, format('%s[%s]', at, i), scope);
@@ -516,15 +517,15 @@ begin
         if jsonb_typeof(value) <> 'string'
           or (value #>> '{}') !~ '^[^\s@"<>(),;:\\\[\]]+@[^\s@"<>(),;:\\\[\]]+\.[^\s@"<>(),;:\\\[\]]{2,}$'
           or length(value #>> '{}') > 254 then
-          perform app_private.refuse_definition(at, 'this is no email address; give one such as ada@example.com.');
+          perform app_private.refuse_definition(at, 'must be an email address, such as ada@example.com.');
         end if;
       when 'url' then
         if jsonb_typeof(value) <> 'string' or (value #>> '{}') !~* '^https://' or length(value #>> '{}') > member.most
           then
-          perform app_private.refuse_definition(at, 'give an address that starts with https://.');
+          perform app_private.refuse_definition(at, 'must be a URL that starts with https://.');
         elsif step.checks -> at is null or step.checks -> at ? 'fault' then
           perform app_private.refuse_definition(at,
-            coalesce(step.checks -> at ->> 'fault', 'this address was not looked at.'));
+            coalesce(step.checks -> at ->> 'fault', 'this URL was not checked.'));
         end if;
       when 'event' then
         perform app_private.check_event(value, at, scope, true);
@@ -535,7 +536,8 @@ begin
         continue when member.kind = 'timeout' and value in ('"CONTINUE"', '"STOP"');
         if jsonb_typeof(value) <> 'number' or (value #>> '{}')::numeric % 1 <> 0 then
           perform app_private.refuse_definition(at, case member.kind when 'timeout'
-            then 'give CONTINUE, STOP or the sequence of a later step.' else 'give the sequence of a later step.' end);
+            then 'must be CONTINUE, STOP or the sequence of a later step.'
+            else 'must be the sequence of a later step.' end);
         elsif (value #>> '{}')::numeric <= step.sequence then
           perform app_private.refuse_definition(at,
             format('step %s does not come later than step %s, so this would be a cycle.', value #>> '{}',
@@ -546,7 +548,8 @@ begin
         end if;
       when 'time' then
         if jsonb_typeof(value) <> 'string' or (value #>> '{}') !~ '^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+$' then
-          perform app_private.refuse_definition(at, 'name a variable that is a time, such as reservation.expiresAt.');
+          perform app_private.refuse_definition(at,
+            'must be a variable that is a time, such as reservation.expiresAt.');
         end if;
         perform app_private.check_variable(string_to_array(value #>> '{}', '.'), at, scope);
         if split_part(value #>> '{}', '.', 1) not in ('context', 'steps', 'event') and not exists (
@@ -561,14 +564,14 @@ begin
         table_of := case coalesce(step.config ->> 'record', 'SUBJECT') when 'LEAD' then 'leads' when 'BUYER'
           then 'buyers' else app_private.subject_table(scope ->> 'subjectType') end;
         if step.config ->> 'record' in ('LEAD', 'BUYER') and scope ->> 'subjectType' = 'UNIT' then
-          perform app_private.refuse_definition(base || '.config.record', 'a unit has neither.');
+          perform app_private.refuse_definition(base || '.config.record', 'a unit has neither a lead nor a buyer.');
         end if;
         select a.attname, a.attnotnull into of_column from pg_attribute a
           where a.attrelid = format('app_public.%I', table_of)::regclass and a.attnum > 0 and not a.attisdropped
             and app_hidden.camel(a.attname) = value #>> '{}'
             and has_column_privilege('plat_user', a.attrelid, a.attnum, 'UPDATE');
         if not found then
-          perform app_private.refuse_definition(at, format('this is no field that can be set; there are %s.',
+          perform app_private.refuse_definition(at, format('this field cannot be set; use one of %s.',
             (select string_agg(app_hidden.camel(a.attname), ', ' order by a.attname)
             from pg_attribute a where a.attrelid = format('app_public.%I', table_of)::regclass and a.attnum > 0
               and not a.attisdropped and has_column_privilege('plat_user', a.attrelid, a.attnum, 'UPDATE'))));
@@ -577,7 +580,7 @@ begin
         if jsonb_typeof(value) = 'string' and (value #>> '{}') ~ '\{[{%]' then
           perform app_private.check_template(value, member.most, at, scope, step.checks);
         elsif value = 'null' and of_column.attnotnull then
-          perform app_private.refuse_definition(at, 'this field is never null.');
+          perform app_private.refuse_definition(at, 'this field cannot be null.');
         else
           perform app_private.check_value(table_of, of_column.attname, value, at, scope);
         end if;
@@ -658,15 +661,15 @@ declare
   most constant int := 100;
 begin
   if coalesce(cardinality(steps), 0) not between 1 and most then
-    perform app_private.refuse_definition('steps', format('give 1 to %s steps.', most));
+    perform app_private.refuse_definition('steps', format('must have 1 to %s steps.', most));
   end if;
   for i in 1 .. cardinality(steps) loop
     -- Before the table does, so that the path is told.
     if steps[i].wait_seconds is not null and steps[i].wait_seconds not between 0 and 31536000 then
       perform app_private.refuse_definition(format('steps[%s].waitSeconds', i - 1),
-        'give 1 to 31,536,000 seconds (a year).');
+        'must be from 1 to 31,536,000 seconds (one year).');
     elsif length(btrim(steps[i].name)) > 300 then
-      perform app_private.refuse_definition(format('steps[%s].name', i - 1), 'give 1 to 300 characters.');
+      perform app_private.refuse_definition(format('steps[%s].name', i - 1), 'must have 1 to 300 characters.');
     end if;
   end loop;
   insert into app_public.workflow_steps (workflow_id, organization_id, revision, sequence, type, name, config,
@@ -702,7 +705,7 @@ begin
   -- Two at once must not both be the last one within the limit.
   perform from app_public.organizations o where o.id = home for no key update;
   if (select count(*) from app_public.workflows w where w.organization_id = home and w.deleted_at is null) >= most then
-    perform app_hidden.fail('LIMIT_EXCEEDED', format('The organization has %s workflows; delete some first.', most),
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('The limit of %s workflows is reached; delete one first.', most),
       jsonb_build_object('limit', most));
   end if;
   if input -> 'trigger' is not null then

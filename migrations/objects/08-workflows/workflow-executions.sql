@@ -32,7 +32,7 @@ select app_private.make_state_machine('workflow_executions', 'workflow_execution
 grant select on app_public.workflow_executions to plat_user, plat_anonymous;
 
 comment on constraint workflow_executions_context_size on app_public.workflow_executions is
-  'context is an object of at most 20,000 characters.';
+  'context must be an object with at most 20,000 characters.';
 comment on index app_public.workflow_executions_live is 'The workflow is already running for this subject.';
 
 -- Before the events are made, which leave out what only serves the engine.

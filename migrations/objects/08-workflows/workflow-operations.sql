@@ -27,7 +27,7 @@ begin
   end if;
   if exists (select from app_public.projects p where p.id = workflow.project_id and p.archived_at is not null) then
     perform app_hidden.fail('PROJECT_ARCHIVED',
-      'The project of this workflow is archived and read-only; set its status back first.');
+      'The project of this workflow is archived and read-only; change its status first.');
   end if;
   return workflow;
 end $$;
@@ -66,10 +66,10 @@ begin
       '{"field": "subjectId"}');
   elsif subject.organization_id <> workflow.organization_id or subject.project_id is distinct
     from coalesce(workflow.project_id, subject.project_id) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'The workflow is not for records of this project.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'The workflow does not apply to records of this project.',
       '{"field": "subjectId"}');
   elsif subject.is_archived then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   end if;
   select s into started from app_private.start_workflow_executions(workflow, array[subject_id],
     case when app_hidden.setting('token_id') is null then 'MANUAL' else 'API' end, null, app_public.current_user_id(),
@@ -96,7 +96,7 @@ declare
   workflow app_public.workflows := app_private.require_enabled_workflow(workflow_id, 'workflowId');
 begin
   if context is not null and (jsonb_typeof(context) <> 'object' or length(context::text) > 20000) then
-    perform app_hidden.fail('BAD_USER_INPUT', 'context is an object of at most 20,000 characters.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'context must be an object with at most 20,000 characters.',
       '{"field": "context"}');
   end if;
   if subject_id is null or not exists (select
@@ -193,13 +193,13 @@ declare
   targets uuid[];
 begin
   if num_nonnulls(subject_ids, leads_filter) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give either subjectIds or leadsFilter.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify either subjectIds or leadsFilter.',
       '{"field": "subjectIds"}');
   end if;
   if leads_filter is not null then
     if workflow.subject_type <> 'LEAD' then
       perform app_hidden.fail('BAD_USER_INPUT',
-        format('This workflow is about subjects of the kind %s; name them by subjectIds.', workflow.subject_type),
+        format('This workflow runs for subjects of the kind %s; list them in subjectIds.', workflow.subject_type),
         '{"field": "leadsFilter"}');
     end if;
     targets := array(select m from app_hidden.leads_of_filter(workflow.organization_id, workflow.project_id,
@@ -374,7 +374,8 @@ language plpgsql volatile as $$
 begin
   perform app_hidden.see_execution(pause_workflow_execution.id);
   if resume_at <= now() or resume_at > now() + interval '5 years' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'An execution resumes by itself at a time to come, within five years.',
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'The time at which an execution resumes must be in the future, within five years.',
       '{"field": "resumeAt"}');
   end if;
   return app_private.pause_execution(pause_workflow_execution.id,
@@ -446,8 +447,8 @@ begin
   if not app_hidden.organization_can(workflow.organization_id, 'workflow.manage')
     and not app_hidden.organization_can(workflow.organization_id, 'lead.read') then
     perform app_hidden.fail('FORBIDDEN',
-      'This requires the permission workflow.manage, because some of the executions are about leads that are not '
-        'yours.',
+      'This requires the permission workflow.manage, because some of the executions concern leads that are not '
+      'assigned to you.',
       '{"permission": "workflow.manage"}');
   end if;
   -- From here on no worker takes one for a call. (A lock on a row of which it turns out that somebody holds it would

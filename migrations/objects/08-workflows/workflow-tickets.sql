@@ -29,7 +29,7 @@ begin
   select e.* into execution from app_public.workflow_executions e where e.id = ticket.workflow_execution_id for no key
     update;
   if execution.id is null then
-    perform app_hidden.fail('CONFLICT', 'This ticket is about no execution of a workflow.');
+    perform app_hidden.fail('CONFLICT', 'This ticket does not refer to a workflow execution.');
   end if;
   return execution;
 end $$;
@@ -97,7 +97,7 @@ declare
   execution app_public.workflow_executions := app_private.execution_of_ticket(ticket);
 begin
   if execution.status in ('COMPLETED', 'FAILED') then
-    perform app_hidden.fail('CONFLICT', format('The execution is %s already.', execution.status));
+    perform app_hidden.fail('CONFLICT', format('The execution is already %s.', execution.status));
   end if;
   perform app_private.cancel_executions(array[execution.id],
     coalesce(ticket.note, 'Cancelled, as an escalation ticket was resolved.'));

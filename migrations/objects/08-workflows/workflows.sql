@@ -79,7 +79,8 @@ comment on column app_public.workflow_steps.wait_seconds is
 comment on column app_public.workflow_steps.checks is
   E'@behavior -*\n\nWhat reading its templates and addresses came to, by their path: the variables of each.';
 comment on column app_public.workflow_steps.on_error is 'What to do when the step fails.';
-comment on constraint workflow_steps_wait on app_public.workflow_steps is 'Give at most 31,536,000 seconds (a year).';
+comment on constraint workflow_steps_wait on app_public.workflow_steps is
+  'Must be at most 31,536,000 seconds (one year).';
 comment on constraint workflow_steps_workflow_id_fkey on app_public.workflow_steps is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe workflow.';
 
@@ -243,7 +244,7 @@ declare
 begin
   if amount > most then
     perform app_private.refuse_definition(format('steps[%s].config.body', new.sequence - 1),
-      format('the text takes %s segments and may take %s: %s.', amount, most,
+      format('the text has %s segments, and at most %s are allowed: %s.', amount, most,
       'about 153 characters each, 67 where one of them is beyond the GSM alphabet, such as an emoji'));
   end if;
   return new;

@@ -61,10 +61,10 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     '{{ data.name }} is a new lead for {{ project }}, who holds or reserves a home',
       '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', null),
   ('contact_message', '{contact_message.created}', null, null, null, 'lead.read', '{TEAM}', false, false,
-    '{{ data.name }} wrote to the sales office of {{ project }}',
+    '{{ data.name }} contacted the sales office of {{ project }}',
       '{{ data.email }}{% if data.phone %}, {{ data.phone }}{% endif %}', '{{ data.text }}'),
   ('lead_assigned', '{lead.*}', 'assigneeId', null, null, 'lead.read', '{assigneeId}', false, false,
-    '{{ data.name }} is your lead now, in {{ project }}', null, null),
+    '{{ data.name }} is now your lead in {{ project }}', null, null),
   ('lead_note', '{lead_note.created}', null, null, '{SYSTEM,INTEGRATION,WEBHOOK}', 'lead.read', '{ASSIGNEE}', false,
     false,
     'A note on {{ person }} in {{ project }}', null, '{{ data.text }}'),
@@ -90,7 +90,7 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
     'Purchase{% if home %} of {{ home }}{% endif %} in {{ project }}{% if person %} by {{ person }}{% endif %}, '
     'cancelled', null, null),
   ('reservation', '{unit_hold.expired}', null, null, null, 'sale.read', '{userId}', false, false,
-    'Your hold of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %} ran out', null, null),
+    'Your hold of {{ home }} in {{ project }}{% if person %} for {{ person }}{% endif %} expired', null, null),
   ('offer', '{offer.created}', null, null, null, 'sale.read', '{TEAM}', false, false,
     '{% if data.side == "BUYER" %}{{ person | default: "The buyer" }} offers{% else %}The seller asks{% endif %} {{ '
     'data.price | money: data.currency }} for {{ home }} in {{ project }}', null, null),
@@ -104,17 +104,17 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   -- A task without a lead or purchase is for members alone, one with it for whoever sees that.
   ('task', '{task.created}', null, '{"{\"leadId\": null, \"buyerId\": null}"}', null, 'org.member', '{assigneeId}',
     false, false,
-    'A task for you: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,
+    'New task for you: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,
       null),
   ('task', '{task.created}', null, null, null, 'lead.read', '{assigneeId}', false, false,
-    'A task for you: {{ data.title }}{% if person %} ({{ person }}){% endif %}{% if data.dueAt %}, due {{ data.dueAt | '
-    'when: timeZone }}{% endif %}', null, null),
+    'New task for you: {{ data.title }}{% if person %} ({{ person }}){% endif %}{% if data.dueAt %}, due {{ '
+    'data.dueAt | when: timeZone }}{% endif %}', null, null),
   ('task', '{task.*}', 'assigneeId', '{"{\"leadId\": null, \"buyerId\": null}"}', null, 'org.member', '{assigneeId}',
     false, false,
-    'A task is yours now: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,
+    'Task assigned to you: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,
       null),
   ('task', '{task.*}', 'assigneeId', null, null, 'lead.read', '{assigneeId}', false, false,
-    'A task is yours now: {{ data.title }}{% if person %} ({{ person }}){% endif %}{% if data.dueAt %}, due {{ '
+    'Task assigned to you: {{ data.title }}{% if person %} ({{ person }}){% endif %}{% if data.dueAt %}, due {{ '
     'data.dueAt | when: timeZone }}{% endif %}', null, null),
   ('task', null, null, null, null, 'org.member', '{}', false, false,
     '{{ data.title }}{% if person %} ({{ person }}){% endif %}, {% if data.overdue %}was due{% else %}due{% endif %} '

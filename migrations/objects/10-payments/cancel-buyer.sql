@@ -188,7 +188,7 @@ begin
       perform app_hidden.fail('CONFLICT', format('A deposit with the status %s cannot be refunded.', deposit.status),
         jsonb_build_object('field', format('returns.%s.depositId', place)));
     elsif deposit.id = any (seen) then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Name each deposit once.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'List each deposit only once.',
         jsonb_build_object('field', format('returns.%s.depositId', place)));
     end if;
     seen := seen || deposit.id;
@@ -201,8 +201,9 @@ begin
       continue when returned = 0;
     elsif returned <= 0 then
       perform app_hidden.fail('BAD_USER_INPUT', case when wanted ->> 'amount' is null
-          then 'It was paid by card: refund its charge, or say how much is given back otherwise.'
-          else 'Give an amount above zero.' end,
+          then
+            'This deposit was paid by card: refund its charge, or specify the amount that is returned in another way.'
+          else 'The amount must be greater than zero.' end,
         jsonb_build_object('field', format('returns.%s.amount', place)));
     elsif returned > deposit.most then
       perform app_hidden.fail('BAD_USER_INPUT', format('The amount exceeds the refundable amount, %s.', deposit.most),
@@ -233,14 +234,14 @@ begin
   ), money as (
     -- Of deposits what was paid otherwise than by card: the rest stands with the charges.
     select c.id, c.amount_refunding as moved, app_public.processor_charges_amount_refundable(c) as rest,
-      case when c.status = 'DISPUTED' then 'The bank decides about the money of a disputed charge.' end as reason
+      case when c.status = 'DISPUTED' then 'The charge is disputed; the bank decides the outcome.' end as reason
       from app_public.processor_charges c where c.id = any (charge_ids) and sees_charges
     union all
     select d.id, d.amount_to_return, case when d.status in ('PARTIALLY_PAID', 'PAID', 'RELEASED', 'FORFEITED')
         then d.amount_paid - d.amount_refunded - d.amount_to_return
           - coalesce((select sum(c.deposit_amount - app_private.deposit_given_back(c))
             from app_public.processor_charges c where c.deposit_id = d.id and c.captured_at is not null), 0) end,
-        case when d.status = 'RELEASED' then 'It was handed to the seller.' end
+        case when d.status = 'RELEASED' then 'It was released to the seller.' end
       from app_public.deposits d where d.id = any (deposit_ids)
   ), told as (
     select p.place, p.record_id, 1 as part, 'CHANGED' as kind, p.record_type, p.title, p.status, p.status_after,
@@ -255,11 +256,11 @@ begin
     union all
     select p.place, p.record_id, 3, 'KEPT', p.record_type, p.title, p.status, p.status_after, null, case
         when p.record_type = 'agreement' and not app_private.can_step('agreement', p.status, 'VOIDED')
-          then 'It was executed, and is ended by another agreement.'
+          then 'It has been executed; another agreement is required to end it.'
         when p.record_type = 'personalization' and not app_private.can_step('personalization', p.status, 'CANCELLED')
-          then 'It was signed.'
-        when p.record_type = 'lease_permit' then 'It was issued; revoke it with updateLeasePermit.'
-        when p.record_type = 'lead' then 'The lead has another purchase, or was not converted by this one.' end
+          then 'It has been signed.'
+        when p.record_type = 'lease_permit' then 'It has been issued; revoke it with updateLeasePermit.'
+        when p.record_type = 'lead' then 'The lead has another purchase, or was not converted to this one.' end
       from present p where p.status = p.status_after and p.is_open
   )
   select array_agg(row(t.kind, t.record_type, t.record_id, t.title, t.status, t.status_after, t.amount, t.reason
@@ -312,18 +313,18 @@ begin
     perform app_hidden.fail('FORBIDDEN', 'Refunding, returning and forfeiting require the permission finance.write.',
       '{"permission": "finance.write"}');
   elsif exists (select from app_public.projects p where p.id = purchase.project_id and p.archived_at is not null) then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   end if;
   for clash in select m.message, m.named from (values
-      ('refund_charges', 'refunds', 'Refund all charges or name some, not both.'),
-      ('return_deposits', 'returns', 'Return all deposits or name some, not both.')) m (whole, named, message)
+      ('refund_charges', 'refunds', 'Either refund all charges or list some, not both.'),
+      ('return_deposits', 'returns', 'Either return all deposits or list some, not both.')) m (whole, named, message)
     where (input ->> m.whole)::boolean and jsonb_array_length(coalesce(nullif(input -> m.named, 'null'), '[]')) > 0
   loop
     perform app_hidden.fail('BAD_USER_INPUT', clash.message, jsonb_build_object('field', clash.named));
   end loop;
   if greatest(jsonb_array_length(coalesce(nullif(input -> 'refunds', 'null'), '[]')),
     jsonb_array_length(coalesce(nullif(input -> 'returns', 'null'), '[]'))) > 100 then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'Give at most 100 charges and 100 deposits.', '{"limit": 100}');
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'At most 100 charges and 100 deposits can be listed.', '{"limit": 100}');
   end if;
 
   -- In the order of locks; charges before their deposits, as payments have it.

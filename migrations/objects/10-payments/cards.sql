@@ -27,7 +27,7 @@ language plpgsql stable as $$
 begin
   perform app_hidden.require_viewer();
   if app_hidden.viewer_payer() is null then
-    perform app_hidden.fail('FORBIDDEN', 'The access token does not reach cards and payments; sign in to pay.',
+    perform app_hidden.fail('FORBIDDEN', 'This access token does not apply to cards and payments; sign in to pay.',
       '{"permission": "purchase.own"}');
   end if;
   return app_public.current_user_id();
@@ -86,7 +86,8 @@ begin
     -- Who tries many cards is looking for one that works.
     perform app_private.rate_limit('cards', payer::text, 30, interval '1 hour');
     if (select count(*) from app_public.processor_cards c where c.user_id = payer and c.removed_at is null) >= 50 then
-      perform app_hidden.fail('LIMIT_EXCEEDED', 'You have 50 cards; remove some first.', '{"limit": 50}');
+      perform app_hidden.fail('LIMIT_EXCEEDED',
+        'You have reached the limit of 50 cards; remove one first.', '{"limit": 50}');
     end if;
   end if;
   return jsonb_build_object('answered', attempt.answered, 'key', attempt.key, 'userId', payer,
@@ -178,7 +179,8 @@ declare
   card app_public.processor_cards := app_private.own_card(update_processor_card.id);
 begin
   if make_default = false and card.is_default then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Make another card the default instead.', '{"field": "makeDefault"}');
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'The default card cannot be unset; make another card the default instead.', '{"field": "makeDefault"}');
   end if;
   if make_default then
     update app_public.processor_cards c set is_default = false where c.user_id = card.user_id and c.is_default

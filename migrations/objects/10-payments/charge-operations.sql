@@ -54,10 +54,11 @@ declare
     currency, field);
 begin
   if amount <= 0 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give an amount above zero.', jsonb_build_object('field', field));
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'The amount must be greater than zero.', jsonb_build_object('field', field));
   elsif scale(amount) = 3 and amount <> round(amount, 2) then
     perform app_hidden.fail('BAD_USER_INPUT',
-      format('Cards in %s are charged to the second digit after the point; let the third be 0.', currency),
+      format('Cards in %s can be charged to at most two decimal places; the third must be 0.', currency),
       jsonb_build_object('field', field));
   end if;
   return amount;
@@ -113,7 +114,8 @@ begin
     intent.deposit_id := deposit.id;
     if input ->> 'reservationId' is not null and app_hidden.record_id('reservations', input ->> 'reservationId',
       'reservationId') is distinct from deposit.reservation_id then
-      perform app_hidden.fail('BAD_USER_INPUT', 'The deposit does not belong to this reservation; give one of the two.',
+      perform app_hidden.fail('BAD_USER_INPUT',
+        'The deposit does not belong to this reservation; specify only one of them.',
         '{"field": "reservationId"}');
     end if;
   elsif input ->> 'reservationId' is not null then
@@ -137,7 +139,7 @@ begin
     end if;
     is_own := true;
   else
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name the deposit, the reservation or the organization that is paid.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify the deposit, the reservation or the organization that is paid.',
       '{"field": "depositId"}');
   end if;
   if intent.project_id is not null then
@@ -145,7 +147,7 @@ begin
       where p.id = intent.project_id;
     if input ->> 'organizationId' is not null and app_hidden.record_id('organizations', input ->> 'organizationId',
       'organizationId') <> intent.organization_id then
-      perform app_hidden.fail('BAD_USER_INPUT', 'It is paid to the organization that sells; omit organizationId.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'The selling organization receives this payment; omit organizationId.',
         '{"field": "organizationId"}');
     end if;
     if not is_own and not app_hidden.project_can(intent.project_id, intent.organization_id, 'finance.write') then
@@ -153,7 +155,7 @@ begin
         '{"permission": "finance.write"}');
     end if;
     if exists (select from app_public.projects p where p.id = intent.project_id and p.archived_at is not null) then
-      perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+      perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
     end if;
   else
     currencies := array(select distinct p.currency::text from app_public.projects p
@@ -163,15 +165,15 @@ begin
   intent.currency := coalesce(wanted_currency, case when cardinality(currencies) = 1 then currencies[1] end);
   if intent.currency is null or intent.currency <> all (currencies) then
     perform app_hidden.fail('BAD_USER_INPUT', case when cardinality(currencies) = 0
-      then 'The organization has no project to pay for.'
-      else format('It is paid in %s.', array_to_string(currencies, ' or ')) end, '{"field": "currency"}');
+      then 'The organization has no project that can be paid for.'
+      else format('This is paid in %s.', array_to_string(currencies, ' or ')) end, '{"field": "currency"}');
   end if;
   intent.amount := app_private.amount_of_payment(input, intent.currency);
   if not exists (select from app_private.payments_accounts a where a.organization_id = intent.organization_id
     and a.status = 'ENABLED') then
     perform app_hidden.fail('CONFLICT',
-      'The organization cannot accept payments yet: add the representatives that the processor requires with '
-        'createOrganizationPaymentsRepresentative.',
+      'The organization cannot accept payments yet: add the representatives that the payment processor requires with '
+      'createOrganizationPaymentsRepresentative.',
       '{"field": "organizationId"}');
   end if;
   -- Who pays for a reservation pays its fee first.
@@ -193,8 +195,9 @@ begin
         '{"field": "depositId"}');
     elsif intent.amount > due - deposit.amount_paid + deposit.amount_refunded - taken then
       perform app_hidden.fail('BAD_USER_INPUT',
-        format('That is more than is due, %s%s.', due - deposit.amount_paid + deposit.amount_refunded - taken,
-        case when taken > 0 then format('; %s is on its way', taken) else '' end), '{"field": "amount"}');
+        format(
+          'The amount exceeds what is still due, %s%s.', due - deposit.amount_paid + deposit.amount_refunded - taken,
+        case when taken > 0 then format('; %s is already being paid', taken) else '' end), '{"field": "amount"}');
     end if;
   elsif reservation.id is not null then
     if reservation.status not in ('PENDING', 'CONFIRMED', 'CONVERTED') then

@@ -41,9 +41,9 @@ comment on column app_public.organization_payments_representatives.verified_at i
 comment on constraint representatives_phone_e164 on app_public.organization_payments_representatives is
   'Not a valid phone number; use one with its country code, such as +1 416 555 0123.';
 comment on constraint representatives_ownership_percent_range on app_public.organization_payments_representatives is
-  'Give a percentage above 0 and up to 100, with at most 4 decimal places.';
+  'A percentage must be greater than 0 and at most 100, with at most 4 decimal places.';
 comment on constraint representatives_owner_of_a_quarter on app_public.organization_payments_representatives is
-  'A beneficial owner has 25 percent or more; give ownershipPercent.';
+  'A beneficial owner holds at least 25 percent; specify ownershipPercent.';
 comment on constraint organization_payments_representatives_organization_id_fkey
   on app_public.organization_payments_representatives is
   E'@parent\n'
@@ -54,7 +54,7 @@ comment on constraint organization_payments_representatives_organization_id_fkey
   'org.billing.\n\n'
   'The organization.';
 comment on index app_public.representatives_one_authorized is
-  'The organization has an authorized representative already; remove that one first.';
+  'The organization already has an authorized representative; remove that one first.';
 
 create function app_private.tg_representatives__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -66,12 +66,12 @@ begin
   new.phone := app_hidden.to_e164(new.phone, coalesce((new.address).country, home));
   if new.dob is not null and (tg_op = 'INSERT' or new.dob is distinct from old.dob)
     and (new.dob > current_date - interval '18 years' or new.dob < current_date - interval '120 years') then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A representative is between 18 and 120 years old.', '{"field": "dob"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A representative must be 18 to 120 years old.', '{"field": "dob"}');
   end if;
   if (select coalesce(sum(r.ownership_percent), 0) from app_public.organization_payments_representatives r
       where r.organization_id = new.organization_id and r.id <> new.id
         and r.status <> 'REJECTED') + coalesce(new.ownership_percent, 0) > 100 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Together the owners would have more than 100 percent.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'The owners would hold more than 100 percent in total.',
       '{"field": "ownershipPercent"}');
   end if;
   return new;
@@ -157,12 +157,13 @@ begin
       where r.organization_id = home and r.email = lower(value_list ->> 'email') and r.kind = value_list ->> 'kind'
         and r.status <> 'REJECTED';
     if result.processor_person_id is not null then
-      perform app_hidden.fail('CONFLICT', 'This representative is there already.',
+      perform app_hidden.fail('CONFLICT', 'This representative already exists.',
         jsonb_build_object('existingId', result.id, 'field', 'email'));
     elsif result.id is null then
       if (select count(*) from app_public.organization_payments_representatives r where r.organization_id = home) >= 50
         then
-        perform app_hidden.fail('LIMIT_EXCEEDED', 'The organization has 50 representatives; remove some first.',
+        perform app_hidden.fail('LIMIT_EXCEEDED',
+          'The organization has reached the limit of 50 representatives; remove one first.',
           '{"limit": 50}');
       end if;
       result := app_hidden.create_record(null::app_public.organization_payments_representatives,

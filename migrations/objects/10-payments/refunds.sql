@@ -87,11 +87,11 @@ begin
   rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
   if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
     perform app_hidden.fail('CONFLICT', case when charge.status in ('PENDING', 'REQUIRES_ACTION')
-      then 'This charge is not paid yet.'
-      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides about the money.'
+      then 'This charge has not been paid yet.'
+      when charge.status = 'DISPUTED' then 'This charge is disputed: the bank decides the outcome.'
       when charge.status in ('FAILED', 'CANCELLED')
         then format('A charge with the status %s cannot be refunded.', charge.status)
-      else 'This charge was refunded already.' end, jsonb_build_object('field', path || 'chargeId'));
+      else 'This charge has already been refunded.' end, jsonb_build_object('field', path || 'chargeId'));
   end if;
   wanted := case when input ->> 'amount' is null then rest
     else app_private.amount_of_payment(input, charge.currency, path || 'amount') end;
@@ -146,7 +146,7 @@ begin
   end if;
   perform app_private.rate_limit('refunds', viewer::text, 1000, interval '10 minutes');
   if exists (select from app_public.projects p where p.id = charge.project_id and p.archived_at is not null) then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; set its status back first.');
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   end if;
   refund := app_private.open_refund(charge.id, input, attempt.key);
   return app_private.refund_facts(refund) || '{"answered": false, "isNew": true}';

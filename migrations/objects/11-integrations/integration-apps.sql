@@ -69,7 +69,7 @@ begin
   perform app_private.set_claims(claims);
   if lacking is not null then
     perform app_hidden.fail('FORBIDDEN',
-      format('It would send events on your behalf, which requires the permission %s.', lacking),
+      format('The integration would send events on your behalf, which requires the permission %s.', lacking),
       jsonb_build_object('permission', lacking));
   end if;
 end $$;

@@ -87,7 +87,7 @@ begin
     perform app_hidden.require_organization(home, 'org.admin');
   elsif app_hidden.viewer_integrator() is null then
     perform app_hidden.fail('FORBIDDEN',
-      'This access token does not reach integrations of your own; sign in to connect one.',
+      'This access token cannot manage your personal integrations; sign in to connect one.',
       '{"permission": "org.admin"}');
   end if;
   select a.* into app from app_public.integration_apps a where a.key = lower(btrim(app_key)) and a.scope = of_scope;
@@ -128,7 +128,7 @@ begin
     perform app_hidden.require_organization(owner_id, 'org.admin');
     perform from app_public.organizations o where o.id = owner_id for no key update;
   elsif owner_id is distinct from app_hidden.viewer_integrator() then
-    perform app_hidden.fail('FORBIDDEN', 'A user connects for themselves only.', '{"permission": "org.admin"}');
+    perform app_hidden.fail('FORBIDDEN', 'Users can only connect their own accounts.', '{"permission": "org.admin"}');
   else
     perform pg_advisory_xact_lock(hashtextextended('plat.integrations ' || owner_id, 0));
   end if;
@@ -140,7 +140,8 @@ begin
     execute format('select count(*) from app_public.%I i where i.%I = $1 and i.deleted_at is null', target,
       owner_column) into held using owner_id;
     if held >= most then
-      perform app_hidden.fail('LIMIT_EXCEEDED', format('There are %s integrations; delete some first.', most),
+      perform app_hidden.fail('LIMIT_EXCEEDED', format(
+        'The limit of %s integrations is reached; delete one first.', most),
         jsonb_build_object('limit', most));
     end if;
     execute format('insert into app_public.%I (app_id, name, config, request_key, %I %s) values ($1, $2, $3, $4, $5 '

@@ -440,7 +440,7 @@ begin
   words := array(select w.word from string_to_table(cleaned, ' ') with ordinality w (word, n) where w.word <> ''
     group by w.word order by min(w.n));
   if cardinality(words) = 0 or (cardinality(words) = 1 and words[1] ~ '^[a-z]$') then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Search for two letters at least, or for a number.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'A search text must have at least two letters, or be a number.',
       '{"field": "query"}');
   end if;
   if search.project_id is not null then

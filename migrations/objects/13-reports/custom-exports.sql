@@ -60,10 +60,11 @@ begin
   asked := app_hidden.report_query(subject, organization_id, project_id, columns, filter, coalesce(group_by, '{}'),
     sort);
   if asked.group_by <> '{}' and group_by is null then
-    perform app_hidden.refuse_report('An export has rows, not figures; make a report of it, and export that.',
+    perform app_hidden.refuse_report(
+      'An export contains rows, not aggregates; create a report instead, and export that.',
       'columns');
   elsif jsonb_array_length(columns) > most then
-    perform app_hidden.refuse_report(format('A page has room for %s columns; name those that matter, or choose another '
+    perform app_hidden.refuse_report(format('A page can have at most %s columns; select fewer, or choose another '
       'format.', most), 'columns');
   end if;
   if most is not null then
@@ -104,7 +105,7 @@ begin
     return new; -- the policy refuses it
   end if;
   if length(new.columns::text) + length(new.filter::text) + length(new.sort::text) > 100000 then
-    perform app_hidden.refuse_report('An export has 100,000 characters at most.', 'filter');
+    perform app_hidden.refuse_report('An export can have at most 100,000 characters.', 'filter');
   end if;
   query := app_hidden.export_query(new.subject, new.format, new.organization_id, new.project_id, new.columns,
     new.filter, new.sort);

@@ -66,8 +66,8 @@ create function app_hidden.refuse_report_kind(kind text) returns void
 language plpgsql immutable as $$
 begin
   if kind = 'COMMISSION' then
-    perform app_hidden.refuse_report('Commissions are not kept yet, so there is no report of them; choose another '
-      'kind, such as CUSTOM.', 'kind');
+    perform app_hidden.refuse_report(
+      'Reports of commissions are not supported; choose another kind, such as CUSTOM.', 'kind');
   end if;
 end $$;
 comment on function app_hidden.refuse_report_kind(text) is
@@ -89,7 +89,7 @@ begin
     return new;
   end if;
   if length(new.columns::text) + length(new.filter::text) > 100000 then
-    perform app_hidden.refuse_report('A report has 100,000 characters at most.', 'filter');
+    perform app_hidden.refuse_report('A report can have at most 100,000 characters.', 'filter');
   end if;
   new.group_by := coalesce(new.group_by, '{}');
   query := app_hidden.report_query(new.subject, new.organization_id, new.project_id, new.columns, new.filter,

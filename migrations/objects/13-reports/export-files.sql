@@ -34,8 +34,8 @@ begin
   end if;
   if amount > most then
     perform app_hidden.fail('LIMIT_EXCEEDED',
-      pg_catalog.format('These are more than %s rows, and a file of this format has no more; filter them, or choose '
-      'another format.', most),
+      pg_catalog.format('The export has more than %s rows, the maximum of this format; filter the rows, or choose '
+        'another format.', most),
       jsonb_build_object('field', 'format', 'limit', most));
   end if;
 end $$;
@@ -54,7 +54,8 @@ declare
 begin
   select * into chosen from app_public.exports e where e.id = open_export.id;
   if chosen.id is null then
-    perform app_hidden.fail('FORBIDDEN', 'Whoever asked for it may not export from the organization any more.',
+    perform app_hidden.fail('FORBIDDEN',
+      'The user who requested the export may no longer export from the organization.',
       '{"permission": "report.run"}');
   end if;
   query := app_hidden.export_query(chosen.subject, chosen.format, chosen.organization_id, chosen.project_id,

@@ -180,8 +180,8 @@ begin
       and e.status in ('PENDING', 'PROCESSING');
   if running.of_person >= most.waiting_of_person or running.of_organization >= most.waiting_of_organization then
     perform app_hidden.fail('RATE_LIMITED',
-      format('%s exports of yours and %s of the organization wait or are being written; at most %s and %s do. Wait '
-      'until one is ready, or cancel one.',
+      format('%s of your exports and %s of the organization are queued or running, the limits being %s and %s. Wait '
+        'for one to finish, or cancel one.',
         running.of_person, running.of_organization, most.waiting_of_person, most.waiting_of_organization),
       '{"retryAfterSeconds": 15}');
   end if;

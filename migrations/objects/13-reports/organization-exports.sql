@@ -76,7 +76,7 @@ declare
 begin
   -- Of an export that is not seen any more there is no organization.
   if app_hidden.organization_can(organization_id, 'org.owner') is not true then
-    perform app_hidden.fail('FORBIDDEN', 'Whoever asked for it may not export the organization any more.',
+    perform app_hidden.fail('FORBIDDEN', 'The user who requested the archive may no longer export the organization.',
       '{"permission": "org.owner"}');
   end if;
   for one in select p.* from app_private.organization_export_plan(open_organization_archive.organization_id) p loop

@@ -100,12 +100,13 @@ begin
         substring(obj_description(wanted.sql_type::regtype, 'pg_type') from '^@enum (\w+)')) into allowed;
     end if;
     perform app_hidden.refuse_report(case wanted.type
-        when 'BOOLEAN' then 'Give true or false.' when 'INTEGER' then 'Give a whole number.' when 'DATE'
-          then 'Give a day such as 2027-05-31.'
-        when 'DECIMAL' then 'Give a number such as "425000.00".' when 'MONEY' then 'Give a number such as "425000.00".'
-        when 'DATETIME' then 'Give a point in time by RFC 3339, such as 2026-11-21T12:00:00Z.' when 'ID'
-          then 'Give an id that the API returned, a UUID.'
-        when 'ENUM' then 'Give one of ' || allowed || '.' else 'Give a text of at most 1,000 characters.' end, field);
+        when 'BOOLEAN' then 'Must be true or false.' when 'INTEGER' then 'Must be a whole number.' when 'DATE'
+          then 'Must be a date such as 2027-05-31.'
+        when 'DECIMAL' then 'Must be a number such as "425000.00".'
+        when 'MONEY' then 'Must be a number such as "425000.00".'
+        when 'DATETIME' then 'Must be a time in RFC 3339, such as 2026-11-21T12:00:00Z.' when 'ID'
+          then 'Must be an id that the API returned, a UUID.'
+        when 'ENUM' then 'Use one of ' || allowed || '.' else 'Must be a text of at most 1,000 characters.' end, field);
   end if;
   return case when wanted.sql_type like '%email_address' then lower(text_value) else text_value end;
 end $$;
@@ -127,13 +128,13 @@ begin
   if jsonb_typeof(value) = 'object' then
     for member in select m.key, m.value, field || '.' || m.key as field from jsonb_each(value) m loop
       if member.key <> all (bounds) then
-        perform app_hidden.refuse_report(format('A condition on %s takes %s.', wanted.name,
+        perform app_hidden.refuse_report(format('A condition on %s accepts %s.', wanted.name,
           array_to_string(bounds, ', ')), left(member.field, 200));
       end if;
       continue when jsonb_typeof(member.value) = 'null';
       if member.key = 'empty' then
         if jsonb_typeof(member.value) <> 'boolean' then
-          perform app_hidden.refuse_report('Give true or false.', member.field);
+          perform app_hidden.refuse_report('Must be true or false.', member.field);
         end if;
         parts := parts || format('%s is %s', wanted.expression, case when member.value = 'true' then 'null'
           else 'not null' end);
@@ -154,7 +155,7 @@ begin
   end if;
   if jsonb_typeof(value) = 'array' then
     if jsonb_array_length(value) > most then
-      perform app_hidden.refuse_report(format('Give %s values at most.', most), field);
+      perform app_hidden.refuse_report(format('Use at most %s values.', most), field);
     end if;
     select coalesce(array_agg(app_hidden.report_literal(wanted, e.value, field || '.' || (e.place - 1))
       order by e.place), '{}') into given
@@ -213,7 +214,8 @@ begin
     perform app_hidden.refuse_report(format('There are no reports about %s.', subject), 'subject');
   end if;
   if not app_hidden.report_can(organization_id, project_id, source.permissions[1]) then
-    perform app_hidden.fail('FORBIDDEN', format('%s require the permission %s.', subject, source.permissions[1]),
+    perform app_hidden.fail('FORBIDDEN', format(
+      'The columns %s require the permission %s.', subject, source.permissions[1]),
       jsonb_build_object('permission', source.permissions[1], 'field', 'subject'));
   end if;
   result.relation := app_hidden.source_of(format('app_public.%I', source.table_name)::regclass);
@@ -236,7 +238,7 @@ begin
       perform app_hidden.refuse_report(format('Days and times can be grouped by %s, such as insertedAt:month.',
         array_to_string(units, ', ')), item.field);
     elsif item.name = any (grouped) then
-      perform app_hidden.refuse_report(format('%s is grouped by already.', item.name), item.field);
+      perform app_hidden.refuse_report(format('%s is already used for grouping.', item.name), item.field);
     end if;
     sql := case when unit is null then wanted.expression when wanted.type = 'DATE'
       then format('date_trunc(%L, (%s)::timestamp)::date', unit, wanted.expression)
@@ -257,7 +259,7 @@ begin
   end if;
   if jsonb_typeof(columns) <> 'array' or (jsonb_array_length(columns) = 0 and grouped = '{}')
     or jsonb_array_length(columns) > most then
-    perform app_hidden.refuse_report(format('Give a list of 1 to %s columns, such as ["status", {"column": "price", '
+    perform app_hidden.refuse_report(format('Must be a list of 1 to %s columns, such as ["status", {"column": "price", '
       '"aggregate": "SUM"}].', most), 'columns');
   end if;
   for item in select e.value, 'columns.' || (e.place - 1) as field from jsonb_array_elements(columns)
@@ -265,13 +267,14 @@ begin
     if jsonb_typeof(item.value) = 'string' then
       item.value := jsonb_build_object('column', item.value);
     elsif jsonb_typeof(item.value) <> 'object' or item.value - '{column, aggregate, as}'::text[] <> '{}' then
-      perform app_hidden.refuse_report('A column is its name, or {"column": …, "aggregate": …, "as": …}.', item.field);
+      perform app_hidden.refuse_report(
+        'A column must be a name, or {"column": …, "aggregate": …, "as": …}.', item.field);
     end if;
     aggregate := item.value ->> 'aggregate';
     if aggregate is null and item.value ->> 'column' = any (grouped) and not item.value ? 'as' then
       continue;
     elsif aggregate <> all ('{COUNT, COUNT_DISTINCT, SUM, AVERAGE, MIN, MAX}'::text[]) then
-      perform app_hidden.refuse_report('An aggregate is COUNT, COUNT_DISTINCT, SUM, AVERAGE, MIN or MAX.',
+      perform app_hidden.refuse_report('An aggregate must be COUNT, COUNT_DISTINCT, SUM, AVERAGE, MIN or MAX.',
         item.field || '.aggregate');
     elsif aggregate = 'COUNT' and not item.value ? 'column' then
       wanted := null;
@@ -305,9 +308,9 @@ begin
       then 'count'
       else app_hidden.camel(lower(aggregate)) || upper(left(wanted.name, 1)) || substr(wanted.name, 2) end);
     if octet_length(name) not between 1 and 60 or name ~ '[[:cntrl:]]' then
-      perform app_hidden.refuse_report('Give a name of 1 to 60 characters.', item.field || '.as');
+      perform app_hidden.refuse_report('A name must have 1 to 60 characters.', item.field || '.as');
     elsif result.columns @> jsonb_build_array(jsonb_build_object('name', name)) then
-      perform app_hidden.refuse_report(format('There are two columns %s; give one another name with "as".', name),
+      perform app_hidden.refuse_report(format('There are two columns %s; rename one of them with "as".', name),
         item.field);
     end if;
     result.columns := result.columns
@@ -320,7 +323,7 @@ begin
       with ordinality e (value, place)
       where coalesce(e.value ->> 'aggregate', '') = '' and coalesce(e.value ->> 'column',
         e.value #>> '{}') <> all (grouped) or (not e.value ? 'aggregate' and e.value ? 'as') loop
-      perform app_hidden.refuse_report('Beside what is grouped by there are aggregates only, such as {"column": '
+      perform app_hidden.refuse_report('Columns that are not grouped must be aggregates, such as {"column": '
         '"price", "aggregate": "SUM"}.', item.field);
     end loop;
     if result.group_by = '{}' then
@@ -330,7 +333,7 @@ begin
   if money_at is not null and 'currency' <> all (grouped)
     and (select count(distinct p.currency) > 1 from app_public.projects p
     where p.organization_id = report_query.organization_id and p.id = coalesce(report_query.project_id, p.id)) then
-    perform app_hidden.refuse_report('The projects have several currencies: group by currency, or name the project.',
+    perform app_hidden.refuse_report('The projects have several currencies: group by currency, or specify a project.',
       money_at);
   end if;
 
@@ -339,8 +342,8 @@ begin
     || case when exists (select from pg_attribute a where a.attrelid = result.relation::regclass
       and a.attname = 'deleted_at') then ' and t.deleted_at is null' else '' end;
   if filter is not null and jsonb_typeof(filter) not in ('object', 'null') then
-    perform app_hidden.refuse_report('A filter is an object of columns and conditions, such as {"status": ["NEW"], '
-      '"insertedAt": {"from": "2026-01-01T00:00:00Z"}}.', 'filter');
+    perform app_hidden.refuse_report('A filter must be an object of columns and conditions, such as {"status": '
+      '["NEW"], "insertedAt": {"from": "2026-01-01T00:00:00Z"}}.', 'filter');
   elsif jsonb_typeof(filter) = 'object' then
     for item in select m.key, m.value, left('filter.' || m.key, 200) as field from jsonb_each(filter) m loop
       wanted := app_hidden.report_column(subject, item.key, item.field, organization_id, project_id);
@@ -354,7 +357,7 @@ begin
 
   if jsonb_typeof(sort) <> 'null' then
     if jsonb_typeof(sort) <> 'array' or jsonb_array_length(sort) > 10 then
-      perform app_hidden.refuse_report('Give a list of at most 10 columns, such as ["status", {"column": "price", '
+      perform app_hidden.refuse_report('Must be a list of at most 10 columns, such as ["status", {"column": "price", '
         '"direction": "DESC"}].', 'sort');
     end if;
     for item in select e.value, 'sort.' || (e.place - 1) as field from jsonb_array_elements(sort)
@@ -362,10 +365,10 @@ begin
       if jsonb_typeof(item.value) = 'string' then
         item.value := jsonb_build_object('column', item.value);
       elsif jsonb_typeof(item.value) <> 'object' or item.value - '{column, direction}'::text[] <> '{}' then
-        perform app_hidden.refuse_report('Give the name of a column, or {"column": …, "direction": …}.', item.field);
+        perform app_hidden.refuse_report('Must be the name of a column, or {"column": …, "direction": …}.', item.field);
       end if;
       if coalesce(item.value ->> 'direction', 'ASC') <> all ('{ASC, DESC}'::text[]) then
-        perform app_hidden.refuse_report('A direction is ASC or DESC.', item.field || '.direction');
+        perform app_hidden.refuse_report('A direction must be ASC or DESC.', item.field || '.direction');
       end if;
       wanted := app_hidden.report_column(subject, item.value ->> 'column', item.field, organization_id, project_id);
       if not wanted.groupable then

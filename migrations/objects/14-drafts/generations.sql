@@ -66,7 +66,7 @@ comment on column app_public.service_intelligence_generations.pending_until is
 comment on column app_public.service_intelligence_generations.request_key is
   E'@secret\n@behavior -*\n\nWhat tells a repeat of the request from a new one.';
 comment on constraint generations_text on app_public.service_intelligence_generations is
-  'A draft has a subject, a body and the facts it uses.';
+  'A draft must have a subject, a body and the facts that it uses.';
 comment on constraint service_intelligence_generations_project_id_fkey on app_public.service_intelligence_generations is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint service_intelligence_generations_lead_id_fkey on app_public.service_intelligence_generations is
@@ -238,7 +238,7 @@ create function app_private.send_draft_by_ticket(ticket app_public.escalation_ti
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if ticket.generation_id is null then
-    perform app_hidden.fail('CONFLICT', 'This ticket is about no draft.');
+    perform app_hidden.fail('CONFLICT', 'This ticket does not refer to a draft.');
   end if;
   perform app_private.send_generation(ticket.generation_id, ticket.resolved_by_id);
   return true;

@@ -56,7 +56,7 @@ begin
     where k.viewer = app_private.repeat_viewer() and k.key_sha256 = sha256(convert_to(repeat ->> 'key', 'UTF8'))
       and k.body_hmac <> decode(repeat ->> 'body', 'hex') and k.inserted_at > now() - interval '24 hours') then
     perform app_hidden.fail('IDEMPOTENCY_MISMATCH',
-      'This idempotency key was used for another request in the last 24 hours; give every request a key of its own.');
+      'This idempotency key was used for another request in the last 24 hours; use a new key for each request.');
   end if;
   return (select jsonb_build_object('id', g.id, 'status', g.status, 'known', true)
     from app_public.service_intelligence_generations g

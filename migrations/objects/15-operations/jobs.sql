@@ -22,8 +22,8 @@ begin
       perform app_hidden.require_organization(organization_id, 'org.owner');
     end if;
   elsif not app_hidden.is_operator() then
-    perform app_hidden.fail('FORBIDDEN', 'Jobs of all organizations are for operators of the service; name an '
-      'organization that you own.', '{"field": "organizationId"}');
+    perform app_hidden.fail('FORBIDDEN', 'Only operators of the service see the jobs of all organizations; specify '
+      'an organization that you own.', '{"field": "organizationId"}');
   end if;
   return organization_id;
 end $$;
@@ -73,9 +73,9 @@ language plpgsql stable security definer set search_path = pg_catalog, pg_temp a
 begin
   perform app_private.jobs_organization(jobs.organization_id);
   if before_id !~ '^[0-9]{1,18}$' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give the id of a job.', '{"field": "beforeId"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Specify the id of a job.', '{"field": "beforeId"}');
   elsif most is null or most not between 1 and 200 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give a number from 1 to 200.', '{"field": "most"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Must be from 1 to 200.', '{"field": "most"}');
   end if;
   return array(select c from app_private.chosen_jobs(null, jobs.task, jobs.state, jobs.created_before, jobs.arguments,
     jobs.organization_id, before_id::bigint, most) c);
@@ -111,7 +111,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Select the jobs by ids, task, state, createdBefore or arguments.',
       '{"field": "ids"}');
   elsif cardinality(ids) > app_private.jobs_at_once() then
-    perform app_hidden.fail('LIMIT_EXCEEDED', format('Give at most %s ids.', app_private.jobs_at_once()),
+    perform app_hidden.fail('LIMIT_EXCEEDED', format('At most %s ids can be given.', app_private.jobs_at_once()),
       jsonb_build_object('field', 'ids', 'limit', app_private.jobs_at_once()));
   end if;
   return array(select c.id::bigint from app_private.chosen_jobs(ids, task, state, created_before, arguments,
@@ -187,7 +187,7 @@ declare
   result app_public.changed_jobs;
 begin
   if reschedule_jobs.run_at is null or reschedule_jobs.run_at > now() + interval '1 year' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give a time within a year.', '{"field": "runAt"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'The time must be within a year.', '{"field": "runAt"}');
   end if;
   chosen := array(select j.id from graphile_worker._private_jobs j where j.id = any (chosen) and j.locked_at is null
     and (j.attempts >= j.max_attempts or j.run_at <> reschedule_jobs.run_at)
@@ -212,7 +212,7 @@ begin
   perform app_private.require_operator();
   select t.* into result from unnest(app_public.job_tasks()) t where t.name = task_named.name;
   if result.name is null then
-    perform app_hidden.fail('NOT_FOUND', 'There is no such task of background work.', '{"field": "task"}');
+    perform app_hidden.fail('NOT_FOUND', 'There is no such task.', '{"field": "task"}');
   end if;
   return result;
 end $$;

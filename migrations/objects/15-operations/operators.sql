@@ -52,8 +52,8 @@ language plpgsql stable as $$
 begin
   perform app_hidden.require_viewer();
   if not app_hidden.is_operator() then
-    perform app_hidden.fail('FORBIDDEN', 'Only operators of the service may do this. Whoever owns its database says '
-      'who is one.');
+    perform app_hidden.fail('FORBIDDEN',
+      'Only operators of the service may do this. The owner of the database appoints operators.');
   end if;
 end $$;
 comment on function app_private.require_operator() is

@@ -117,7 +117,8 @@ declare
 begin
   perform app_hidden.require_viewer();
   if num_nonnulls(lead_id, buyer_id, agent_id) <> 1 then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Name a lead, a buyer or an agent: exactly one.', '{"field": "leadId"}');
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Specify exactly one of a lead, a buyer or an agent.', '{"field": "leadId"}');
   end if;
   found_roots := app_private.erasure_roots(lead_id, buyer_id, agent_id);
   if found_roots.organization_id is null

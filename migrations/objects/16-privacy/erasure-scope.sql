@@ -112,8 +112,8 @@ declare
         and n.status in ('OPEN', 'ACTIVE'))));
 begin
   if active <> '{}' then
-    perform app_hidden.fail('CONFLICT', format('The data of this person are needed for open deals: %s. Close, '
-      'cancel or end these first.', (select string_agg(a.value || ' ' || case when a.value = '1'
+    perform app_hidden.fail('CONFLICT', format('Data of this person is needed for open deals: %s. Close, cancel or '
+      'end these first.', (select string_agg(a.value || ' ' || case when a.value = '1'
         then left(a.key, -1) else a.key end, ', ' order by a.key) from jsonb_each_text(active) a)),
       jsonb_build_object('dependents', active));
   end if;

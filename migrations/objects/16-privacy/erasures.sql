@@ -49,7 +49,7 @@ comment on table app_private.erasure_texts is
   'By what a person is found in texts, until an erasure has gone through them.';
 comment on column app_public.organizations.contract_retention_years is
   E'@behavior -*\n\nNumber of years for which contracts and payments are retained when a person is erased.';
-comment on constraint organizations_contract_retention on app_public.organizations is 'Give 1 to 30 years.';
+comment on constraint organizations_contract_retention on app_public.organizations is 'Must be from 1 to 30 years.';
 comment on column app_public.events.erased_at is
   'When personal data in the event were replaced by null; null if they were not.';
 

@@ -236,8 +236,8 @@ declare
         and c.status in ('PENDING', 'REQUIRES_ACTION', 'DISPUTED') limit 1000) c)));
 begin
   if active <> '{}' then
-    perform app_hidden.fail('CONFLICT', format('Others rely on open deals of this organization: %s. Close, '
-      'cancel or end these first.', (select string_agg(a.value || ' ' || case when a.value = '1'
+    perform app_hidden.fail('CONFLICT', format('Open deals of this organization involve others: %s. Close, cancel or '
+      'end these first.', (select string_agg(a.value || ' ' || case when a.value = '1'
         then left(a.key, -1) else a.key end, ', ' order by a.key) from jsonb_each_text(active) a)),
       jsonb_build_object('dependents', active));
   end if;

@@ -8,9 +8,10 @@ comment on column app_public.organizations.message_retention_days is
   E'@behavior -*\n\nAfter how many days text messages are deleted.';
 comment on column app_public.organizations.event_retention_days is
   E'@behavior -*\n\nAfter how many days events are emptied.';
-comment on constraint organizations_execution_retention on app_public.organizations is 'Give 30 to 36,500 days.';
-comment on constraint organizations_message_retention on app_public.organizations is 'Give 30 to 36,500 days.';
-comment on constraint organizations_event_retention on app_public.organizations is 'Give 365 to 36,500 days.';
+comment on constraint organizations_execution_retention on app_public.organizations is
+  'Must be from 30 to 36,500 days.';
+comment on constraint organizations_message_retention on app_public.organizations is 'Must be from 30 to 36,500 days.';
+comment on constraint organizations_event_retention on app_public.organizations is 'Must be from 365 to 36,500 days.';
 comment on table app_private.event_retention is 'Up to which number the events of an organization are emptied.';
 
 comment on type app_public.retention_settings is 'Retention settings of an organization.';

@@ -37,7 +37,7 @@ export interface RequestOptions {
   /** Ends the request and its repeats. */
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The key of a mutation; a random one where omitted. Give one of your own to repeat the request after a crash of your program. */
+  /** The key of a mutation; a random one where omitted. Use one of your own to repeat the request after a crash of your program. */
   readonly idempotencyKey?: string;
   /** The name of the operation, where the document has several. */
   readonly operationName?: string;

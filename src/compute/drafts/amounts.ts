@@ -1,4 +1,4 @@
-/** Percentages, money, sizes and counts of a draft; whatever number is left has to be one of them. */
+/** Percentages, money, sizes and counts of a draft; each remaining number must be one of them. */
 import type { Fact } from "../../providers/drafts/index.ts";
 import { number, numberWords, readings } from "./numbers.ts";
 import type { Reading } from "./reading.ts";
@@ -24,7 +24,7 @@ const nouns: [RegExp, Fact["field"]][] = [
   [/bath|salles? de bain|baño|bäder|badezimmer|bad\b/iu, "baths"],
   [/sq|square|pieds?|pies?\b|quadratf/iu, "sqft"],
 ];
-/** What the parts of a home are called, for a pattern. */
+/** Names of the parts of a home, for a pattern. */
 export const homeParts = nouns.map(([pattern]) => pattern.source).join("|");
 
 export function readAmounts(reading: Reading): void {
@@ -106,7 +106,7 @@ export function readAmounts(reading: Reading): void {
     /\b(?:hundred|thousand|million|billion|mille|cientos?|mil|millón|millones|hundert|tausend|millionen)\b/giu,
     ([match]) => reading.unsupported(match),
   );
-  // Whatever number is left has to be one that a fact counts or costs.
+  // // Each remaining number must be one that a fact counts or prices.
   reading.take(new RegExp(number, "g"), (match) => {
     const known = [...ofKind("count", match[0]), ...ofKind("money", match[0])];
     if (known.length > 0) return reading.support(match[0], match.index!, known);

@@ -1,7 +1,7 @@
 /**
- * Whether a text states what facts support. It is read without trust, since whoever wrote it may have followed a note's words: what
- * cannot be matched with a fact is a violation, also where a person would understand it kindly. Names and numbers that a lead
- * gave of themselves support nothing.
+ * Whether facts support a text. The text is not trusted, because its author may have followed instructions in a note: anything that cannot
+ * be matched with a fact is a violation, even if a person would understand it. Names and numbers that a lead gave about themselves support
+ * nothing.
  */
 import type { Fact } from "../../providers/drafts/index.ts";
 import { readAmounts } from "./amounts.ts";
@@ -26,17 +26,17 @@ import {
 } from "./wordingRules.ts";
 
 export interface Verdict {
-  /** Sentences for people; empty where the text stands. */
+  /** Sentences for people; empty if the text is accepted. */
   violations: string[];
-  /** Keys of the facts that it states. */
+  /** Keys of the facts that the text states. */
   used: Set<string>;
-  /** Sentences that state something beside the facts, for whoever sends it to read twice. */
+  /** Sentences that no fact was matched with, for the sender to review. */
   loose: string[];
 }
 
 const limits = { subject: 200, body: 6000 };
 
-/** Checks subject and body, as they would be sent. Done by the threads that compute (src/compute). */
+/** Checks subject and body as they would be sent. Runs in the threads of src/compute. */
 export function checkDraft(
   { subject, body }: { subject: string; body: string },
   facts: readonly Fact[],
@@ -45,13 +45,13 @@ export function checkDraft(
   const text = `${subject}\n${body}`;
   const reading = new Reading(text, facts);
   readForm(reading, subject, body);
-  // PERF: whatever is longer is refused already, and reading takes its square.
+  // // PERF: longer texts are refused already, and parsing takes quadratic time.
   if (body.length > limits.body || subject.length > limits.subject)
     return { violations: [...reading.violations], used: reading.used, loose: [] };
   for (const problem of refusedWording(reading.rest)) reading.refuse(problem);
   const echo = repeated(text, quotes, facts);
   if (echo !== undefined) reading.refuse(`It repeats a note: ${excerpt(echo)}.`);
-  // Each leaves to the next what it does not know.
+  // // Each check leaves what it does not recognize to the next.
   readNames(reading);
   readLinks(reading);
   readUnits(reading);
@@ -71,7 +71,7 @@ function readForm(reading: Reading, subject: string, body: string): void {
     reading.refuse("The subject is no line of a mail.");
   if (body.length > limits.body) reading.refuse("The text is too long for a mail.");
   const text = `${subject}\n${body}`;
-  // Letters that cannot be seen, or look like others, hide what a text says.
+  // // Invisible letters, or letters that look like others, disguise the text.
   if (/[\p{Cf}\p{Co}\p{Cn}]|[^\P{Cc}\n\r\t]/u.test(text))
     reading.refuse("The text has characters that cannot be seen.");
   if (/[^\P{Nd}0-9]|[\p{Nl}\p{No}]/u.test(text)) reading.refuse("The text has unusual digits.");
@@ -83,10 +83,10 @@ const wordsOf = (text: string) =>
     .normalize("NFKC")
     .toLowerCase()
     .match(/[\p{L}\p{N}]+/gu) ?? [];
-/** So many words in a row are no accident. */
+/** This many consecutive words are not a coincidence. */
 const run = 6;
 
-/** Words of a note that a text repeats: what the team notes is not for the lead, and what a note says is no fact. */
+/** Words of a note that a text repeats: notes of the team are not for the lead, and their content is not a fact. */
 function repeated(
   text: string,
   quotes: readonly { text: string }[],
@@ -105,7 +105,7 @@ function repeated(
   return undefined;
 }
 
-/** Names as they are, digits and all; not those that leads give of themselves. */
+/** Names exactly as they are, with digits; not those that leads give themselves. */
 function readNames(reading: Reading): void {
   for (const fact of reading.facts) {
     const parts =
@@ -122,21 +122,21 @@ function readNames(reading: Reading): void {
         );
     if (fact.kind !== "person") continue;
     if (reading.rest.includes(fact.value)) reading.used.add(fact.key);
-    // April and May are people too.
+    // // April and May are also names of people.
     for (const word of fact.value.split(/\s+/))
       if (/^\p{L}{3,}$/u.test(word)) reading.take(new RegExp(`(?<!\\p{L})${word}(?!\\p{L})`, "gu"), () => {});
   }
 }
 
-/** Whoever is called by name and title is no fact; but the one who is greeted. */
+/** A person named with a title is not a fact, except for the person who is greeted. */
 function readTitles(reading: Reading): void {
   for (const { 0: name, index } of reading.rest.matchAll(titled))
     if (!greeting.test(reading.sentenceAt(index))) reading.unsupported(name);
 }
 
-/** Money, contracts and building are spoken of with a fact, or to say who knows. */
+/** Money, contracts and construction may only be mentioned with a fact, or to refer to somebody who knows. */
 function readGuarded(reading: Reading): void {
-  // Where something was wrong already, a sentence without its fact is told of once.
+  // // A sentence that already has a violation is reported once.
   if (reading.violations.size > 0) return;
   for (const { 0: word, index } of reading.whole.matchAll(guarded)) {
     const sentence = reading.sentenceAt(index);
@@ -150,7 +150,7 @@ function readGuarded(reading: Reading): void {
   }
 }
 
-/** Reductions and gifts are those of promotions. */
+/** Discounts and gifts must be those of promotions. */
 function readGifts(reading: Reading): void {
   const text = reading.whole.toLowerCase();
   const promotions = reading.facts
@@ -161,7 +161,7 @@ function readGifts(reading: Reading): void {
     if (!promotions.some((statement) => statement.includes(word))) reading.unsupported(word);
 }
 
-/** What is not for sale is not offered, what is not reserved not kept, and nothing is ready soon. */
+/** Homes that are not for sale must not be offered, homes that are not reserved must not be promised, and nothing is ready soon. */
 function readPromises(reading: Reading): void {
   const units = reading.facts.filter(({ kind }) => kind === "unit");
   for (const sentence of sentencesOf(reading.whole)) {
@@ -180,7 +180,7 @@ function readPromises(reading: Reading): void {
   }
 }
 
-/** Sentences of which nothing was matched with a fact. */
+/** Sentences that no fact was matched with. */
 const looseSentences = (reading: Reading): string[] =>
   sentencesOf(reading.whole)
     .map((sentence) => sentence.trim())

@@ -1,4 +1,4 @@
-/** Links and addresses of a draft: those that facts give. */
+/** Links and addresses of a draft: only those that facts contain. */
 import { excerpt, type Reading } from "./reading.ts";
 
 export function readLinks(reading: Reading): void {

@@ -3,7 +3,7 @@
 /** A number with or without groups: 425,000.00 · 425.000,00 · 425 000 · 2,5 */
 export const number = String.raw`\d{1,3}(?:[.,'’ ]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d+(?:[.,]\d+)?`;
 
-/** What a written number can mean: 1.500 is one thousand five hundred, or one and a half. */
+/** The possible values of a written number: 1.500 is one thousand five hundred, or one and a half. */
 export function readings(written: string): number[] {
   const plain = written.replace(/[ '’]/g, "");
   const marks = plain.match(/[.,]/g) ?? [];
@@ -12,7 +12,7 @@ export function readings(written: string): number[] {
   const whole = Number(plain.replace(/[.,]/g, ""));
   const decimal = Number(`${plain.slice(0, last).replace(/[.,]/g, "")}.${plain.slice(last + 1)}`);
   const behind = plain.length - last - 1;
-  // Two marks of one kind group; two kinds are groups and a decimal point.
+  // // Two separators of one kind group digits; two kinds are grouping and a decimal separator.
   if (new Set(marks).size === 2) return [decimal];
   if (marks.length > 1) return [whole];
   return behind === 3 ? [whole, decimal] : [decimal];
@@ -42,7 +42,7 @@ export const months = new Map(
 /** Name of a day of the week → 0 (Sunday) to 6. */
 export const weekdays = namesOf("weekday", 7, (n) => new Date(Date.UTC(2023, 0, 1 + n)));
 
-/** Words for small numbers, as they stand before a noun. */
+/** Words for small numbers, as they precede a noun. */
 export const numberWords = new Map<string, number>(
   Object.entries({
     one: 1,

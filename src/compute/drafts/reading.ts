@@ -1,14 +1,14 @@
-/** A text that is taken apart: what is settled of it, and which facts it states. */
+/** A text being parsed: which parts are already matched, and which facts it states. */
 import type { Fact } from "../../providers/drafts/index.ts";
 import { statesToo } from "./wordingRules.ts";
 
 export const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 export const excerpt = (text: string): string => `“${text.trim().replace(/\s+/g, " ").slice(0, 60)}”`;
 
-/** Stands for what is settled, so that nothing reads it twice. */
+/** Replaces text that is already matched, so that nothing reads it twice. */
 const mark = "\u0001";
 
-/** A unit that the text speaks of, and where. */
+/** A unit that the text mentions, and where. */
 interface Mention {
   at: number;
   unit: Fact;
@@ -19,7 +19,7 @@ export class Reading {
   /** Keys of the facts that are stated. */
   readonly used = new Set<string>();
   readonly mentions: Mention[] = [];
-  /** The text as it is written, and what is not settled of it yet; places are the same in both. */
+  /** The text as written, and the part that is not matched yet; both have the same offsets. */
   readonly whole: string;
   rest: string;
   readonly facts: readonly Fact[];
@@ -41,7 +41,7 @@ export class Reading {
     this.refuse(`No fact supports ${excerpt(text)}.`);
   }
 
-  /** Reads what has the pattern, which is settled with that, unless it is read as false. */
+  /** Reads each match of the pattern and marks it as matched, unless the reader returns false. */
   take(pattern: RegExp, read: (match: RegExpMatchArray) => boolean | void): void {
     this.rest = this.rest.replace(pattern, (...groups) => {
       const at = groups.findIndex((group, index) => index > 0 && typeof group === "number");
@@ -51,7 +51,7 @@ export class Reading {
     });
   }
 
-  /** Whether all of what stands there, or, with `part`, some of it, is settled. */
+  /** Whether all of a range, or, with `part`, some of it, is already matched. */
   isSettled(at: number, length: number, part = false): boolean {
     const letters = [...this.rest.slice(at, at + length)];
     return part ? letters.includes(mark) : letters.every((letter) => letter === mark);
@@ -66,7 +66,7 @@ export class Reading {
     return this.whole.slice((this.#bounds[n - 1] ?? -1) + 1, (this.#bounds[n] ?? this.whole.length) + 1);
   }
 
-  /** Whether what stands there is only asked for, by a question that states nothing. */
+  /** Whether a range is part of a question that states nothing. */
   isAsked(at: number, question: RegExp): boolean {
     const sentence = this.sentenceAt(at);
     return /\?\s*$/.test(sentence) && question.test(sentence) && !statesToo.test(sentence);
@@ -78,8 +78,8 @@ export class Reading {
   }
 
   /**
-   * States those of the facts that are about the units that the sentence is about, or about none. A sentence that names no unit
-   * goes on about those before.
+   * States those of the facts that are about the units of the sentence, or about no unit. A sentence that mentions no unit continues with
+   * those of the previous ones.
    */
   support(written: string, at: number, candidates: readonly Fact[]): boolean {
     const about = this.#unitsAt(at);

@@ -31,7 +31,7 @@ function momentOf(fact: Fact): Moment | undefined {
   };
 }
 
-/** Reads a date or time that a text states; it has to be that of a fact that fits. */
+/** Reads a date or time that a text states; it must be that of a matching fact. */
 type ReadDate = (match: RegExpMatchArray, fits: (moment: Moment) => boolean) => boolean;
 
 export function readTimes(reading: Reading): void {
@@ -46,14 +46,14 @@ export function readTimes(reading: Reading): void {
   readDates(reading, readDate);
   readClockTimes(reading, readDate);
   readDays(reading, readDate);
-  // How long it takes to talk.
+  // // The duration of a conversation.
   reading.take(/\b[1-6]?\d(?:[-\s]to[-\s][1-6]?\d)?[-\s]minut\p{L}*/giu, (match) => {
     const sentence = reading.sentenceAt(match.index!);
     return talk.test(sentence) && !way.test(sentence);
   });
 }
 
-/** The points of a list are no dates. */
+/** Numbered list items are not dates. */
 function takePoints(reading: Reading): void {
   let point = 0;
   reading.take(
@@ -66,7 +66,7 @@ function takePoints(reading: Reading): void {
   );
 }
 
-/** Dates in figures, and with the name of a month. */
+/** Numeric dates, and dates with the name of a month. */
 function readDates(reading: Reading, readDate: ReadDate): void {
   reading.take(/\b(\d{4})-(\d{2})-(\d{2})\b/g, (match) =>
     readDate(
@@ -97,7 +97,7 @@ function readDates(reading: Reading, readDate: ReadDate): void {
         part === undefined ? undefined : Number(part),
       );
       const name = match[2]!.toLowerCase();
-      // Alone, short names are words of other meanings: may, mars, march.
+      // // On their own, short names are words with other meanings: may, mars, march.
       if (day === undefined && year === undefined && (name.length < 5 || name === "march")) return false;
       return readDate(
         match,
@@ -119,7 +119,7 @@ function readClockTimes(reading: Reading, readDate: ReadDate): void {
         : [minutes];
     return readDate(match, (moment) => moment.minutes !== undefined && meant.includes(moment.minutes));
   };
-  // 2–5 p.m.: the one before the dash has its half from the other.
+  // // 2–5 p.m.: the time before the dash takes a.m. or p.m. from the other.
   reading.take(
     /\b(\d{1,2})(?:[:.](\d{2}))?(?=\s?(?:-|–|—|to|and|until|till)\s?\d{1,2}(?:[:.]\d{2})?\s?[ap]\.?m\b)/giu,
     (match) => readTime(match, Number(match[1]) * 60 + Number(match[2] ?? 0)),
@@ -140,7 +140,7 @@ function readClockTimes(reading: Reading, readDate: ReadDate): void {
   reading.take(/\b(?:noon|midday|mittags?|midi|mediodía)(?!\p{L})/giu, (match) => readTime(match, 720, "p"));
 }
 
-/** Days of the week, days beside today, and years. */
+/** Days of the week, days relative to today, and years. */
 function readDays(reading: Reading, readDate: ReadDate): void {
   reading.take(new RegExp(`(?<!\\p{L})(${[...weekdays.keys()].join("|")})s?(?!\\p{L})`, "giu"), (match) => {
     const wanted = weekdays.get(match[1]!.toLowerCase());

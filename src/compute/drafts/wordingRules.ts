@@ -1,8 +1,8 @@
-/** Words that a draft must not have, whatever the facts are. */
+/** Words that a draft must not contain, whatever the facts are. */
 
 /**
- * Wording that fair-housing law forbids in advertising, or that its guidance counts as steering: who a home or neighbourhood suits, is
- * meant for, or is inhabited by. English, French, Spanish and German.
+ * Wording that fair-housing law forbids in advertising, or that its guidance regards as steering: for whom a home or neighbourhood is
+ * suited or meant, or who lives there. English, French, Spanish and German.
  */
 const fairHousing: RegExp[] = [
   /\b(?:perfect|ideal|great|suited?|suitable|made|meant|best|right|good)\s+(?:home\s+|place\s+|choice\s+|fit\s+)?for\s+(?:an?\s+|the\s+|your\s+)?(?:\w+\s+){0,2}(?:famil\w+|couples?|singles?|bachelors?|children|kids|retirees|seniors|empty[- ]nesters|newlyweds|professionals?|students?|christians?|jews|muslims|women|men|adults)\b/,
@@ -22,13 +22,13 @@ const fairHousing: RegExp[] = [
   /(?:quartier|voisinage|barrio|vecindario|gegend|viertel)\s+(?:très |muy |sehr )?(?:sûre?|segur[oa]|tranquille et sûr|exclusi[fv]\p{L}*)|sichere[nrs]?\s+(?:gegend|viertel|nachbarschaft)|\bbarrio seguro\b/u,
 ];
 
-/** What the law protects, to be named only where everybody is told to be welcome. */
+/** Characteristics that the law protects; they may only be named to say that everybody is welcome. */
 const traits =
   /\b(?:race|racial|skin colou?r|religion|religious|national origin|nationality|ethnicity|sexual orientation|familial status)\b/;
 const welcome =
   /\b(?:regardless of|irrespective of|without regard to|do(?:es)? not (?:ask|discriminate)|equal housing opportunity)\b/;
 
-/** Promises that no record backs. That there is no guarantee may be said. */
+/** Promises that no record supports. A denial of a guarantee is allowed. */
 const promises: RegExp[] = [
   /(?<!\b(?:no|not|cannot|can't|not an?|nothing (?:here )?is(?: an?)?|keine?|nicht|aucune|ninguna)\s)(?:\bguarant\w+|\bgarant\p{L}+)/u,
   /\b(?:will|is sure to|are sure to|bound to)\s+(?:\w+\s+)?(?:appreciate|increase in value|go up in (?:value|price)|double)\b/,
@@ -44,7 +44,7 @@ const promises: RegExp[] = [
   /\bsin riesgos?\b|\ble prometo\b|\bsubirá de valor\b|\bserá aprobad[oa]\b|\breembols\p{L}+/u,
 ];
 
-/** What makes somebody decide sooner than they would. That there is no hurry may be said. */
+/** Pressure to decide quickly. Saying that there is no hurry is allowed. */
 const pressure: RegExp[] = [
   /\blast chance\b|\bonce[- ]in[- ]a[- ]lifetime\b|\blimited time\b|\bbefore it(?:'s| is) too late\b|\bdon't (?:miss|wait|hesitate too long)\b|\bdo not (?:miss|wait)\b/,
   /(?<!\b(?:no|not|need to|don't)\s)\bhurry\b|\bact (?:now|fast|quickly|today)\b|\bbe (?:quick|fast)\b|\b(?:going|selling|sell|go) (?:very )?(?:fast|quickly)\b|\bsell(?:ing)? out\b|\bwon't last\b|\bwill not last\b|\bwill be gone\b/,
@@ -57,7 +57,7 @@ const pressure: RegExp[] = [
   /\búltimas? (?:oportunidad|unidad)\p{L}*|\bcompre ya\b|\bdese prisa\b|\bno se lo pierda\b|\bsolo quedan?\b|\bantes de que sea (?:demasiado )?tarde\b|\bmás caro\b|\bprecios? (?:suben?|subirán?)\b/u,
 ];
 
-/** What lawyers, banks and tax offices say. That the mail gives no such advice may be said. */
+/** Legal, financial and tax advice. Saying that the mail gives no such advice is allowed. */
 const advice: RegExp[] = [
   /\b(?:do not|don't|no|won't|never)\s+(?:need|have to (?:read|hire|get|involve)|need to (?:read|hire|get))\s+(?:an?\s+|the\s+|your\s+)?(?:lawyers?|attorneys?|notary|solicitors?|inspections?|inspectors?|agents?|realtors?|contract|small print|fine print)\b|\b(?:small|fine) print\b/,
   /\blegally\b|\b(?:can|may) (?:always )?cancel (?:it )?(?:at any time|any time|whenever|for free)\b|\bskip the inspection\b|\bloophole\b|\bbankruptcy\b/,
@@ -69,7 +69,7 @@ const advice: RegExp[] = [
   /\bno necesita (?:un )?(?:abogado|notario)\b|\bdeducir\b|\binversión (?:segura|excelente)\b/u,
 ];
 
-/** Other people, who are nobody's argument. */
+/** Other people, who must not be used as an argument. */
 const others: RegExp[] = [
   /\b(?:buyer|owner|purchaser|tenant|seller|resident|neighbou?r)s? (?:of|in|from|at) (?:unit |suite |lot |number |no\. )?[a-z]{0,3}-?\d/,
   /\byour (?:future )?neighbou?rs? (?:\w+ ){0,3}(?:paid|pays?|is|has|bought|earns?)\b|\banother (?:couple|buyer|family|party|person|client)(?:,| (?:is|has|wants?|offer\w*|also|made|paid)\b)/,
@@ -77,21 +77,21 @@ const others: RegExp[] = [
   /(?<!\p{L})(?:enceinte|divorcé\p{L}*|schwanger\p{L}*|geschieden\p{L}*|scheidung|embarazada|divorciad\p{L}*)(?!\p{L})/u,
 ];
 
-/** Words of a price that is lower than listed: a promotion has to be among the facts. That there is none may be said. */
+/** Words for a price below the list price: a promotion must be among the facts. Saying that there is none is allowed. */
 export const reductions =
   /(?<!\p{L})(?!(?<=\bno )discounts?(?=\s*(?:[.;!]|at the moment|at present|right now|currently)))(?:discount\w*|rebates?|price (?:cut|drop|reduction)s?|incentives?|remises?|rabais|descuentos?|rebajas?|rabatt\w*|(?:preis)?nachl[aä]ss\w*)(?!\p{L})/gu;
 
-/** Words of something given away: a promotion has to say so. */
+/** Words for gifts: a promotion must support them. */
 export const gifts =
   /(?<!\p{L})(?:cash\s?back|half[- ](?:price|off)|free of charge|for free|free (?:upgrades?|parking|appliances?|storage|furniture)|waive[ds]?|gratuit\p{L}*|gratis|kostenlos\p{L}*|geschenkt)(?!\p{L})/gu;
 
-/** What a claim about is one that people pay for. */
+/** The subject of a claim is something that people pay for. */
 export const guarded =
   /(?<!\p{L})(?:pric(?:e|es|ing)|deposits?|fees?|costs?|bonus(?:es)?|upgrades?|cash|credits?|rates?|mortgages?|loans?|lend\w*|financ\w+|tax(?:es)?|invest\w*|worth|values?|money|profit\w*|savings?|cheap\w*|bargains?|market|demand|contracts?|sign(?! (?:up|in))(?:ed|ing)?|laws?|legal\w*|clauses?|cancel\w*|insur\w+|construction|complet(?:ed?|es|ion)|finish(?:ed|es)?|warrant\w+|on us|(?:buy|take)\s+(?:\p{L}+\s+){1,3}back|resale|rent(?:s|al|ed)?|prix|acomptes?|frais|hypoth\p{L}+|impôts?|contrats?|chantier|travaux|preise?|anzahlung\p{L}*|gebühr\p{L}*|kosten|hypothek\p{L}*|kredit\p{L}*|zins\p{L}*|steuern?|vertr[aä]g\p{L}*|wert|bauarbeiten|precios?|depósitos?|gastos|hipotecas?|impuestos?|contratos?|obras)(?!\p{L})/giu;
-/** A sentence that says who knows, what can be asked, or that there is nothing. */
+/** A sentence that names who knows, what can be asked, or that something does not exist. */
 export const deferring =
   /(?<!\p{L})(?:ask(?:ing)?|questions?|tell (?:me|us)|let (?:me|us) know|send you|explain|find out|discuss|talk (?:about|through|with you)|your (?:own )?(?:bank|lender|lawyer|advis[eo]r|accountant|notary|attorney|budget)|no (?:discounts?|legal)|nothing is|fragen?|frage|ihre bank|ihr anwalt|questions|votre (?:banque|notaire)|preguntas?|su banco)(?!\p{L})/iu;
-/** What is said in any mail. */
+/** Phrases of any mail. */
 export const courtesy =
   /(?<!\p{L})(?:thanks?|welcome|please|hope|glad|happy|delighted|pleasure|looking forward|look forward|regards|sincerely|reply|contact|feel free|let me know|tell me|help|questions?|répon\p{L}+|antwort\p{L}*|fragen?|preguntas?|respond\p{L}*|merci|bienvenue|hésitez|cordialement|salutations|volontiers|plaisir|danke|dank|freue[nt]?|gerne?|bitte|grüßen?|hochachtung\p{L}*|melden|gracias|saludos|atentamente|encantad[oa]|disposición|gusto)(?!\p{L})/iu;
 /** A person by title and name. */
@@ -108,7 +108,7 @@ const rules: [string, RegExp[]][] = [
   ["About other people", others],
 ];
 
-/** What of a text must not be there, as sentences. */
+/** Forbidden parts of a text, as sentences. */
 export function refusedWording(text: string): string[] {
   const lower = text.toLowerCase().replace(/[‘’]/g, "'");
   const found = rules.flatMap(([what, patterns]) => {
@@ -122,23 +122,23 @@ export function refusedWording(text: string): string[] {
   return found;
 }
 
-/** A question for a time to talk or to come, */
+/** A question about a time to talk or to meet, */
 export const proposal =
   /\b(?:suits?|works? for|are you (?:free|available)|could we|can we|shall we|may i|do you have (?:time|a moment)|how about|what about|be convenient|call you|passt|hätten sie|haben sie|seriez-vous|auriez-vous|avez-vous|le (?:vendría|viene)|podríamos|puede)(?!\p{L})/iu;
-/** and for what somebody is after, */
+/** about what somebody is looking for, */
 export const wish =
   /\b(?:are you looking|would you (?:like|rather|prefer)|do you (?:need|want|prefer)|you (?:had|have) in mind|suchen sie|möchten sie|cherchez-vous|préférez-vous|busca|prefiere)(?!\p{L})/iu;
-/** of any home, not of those that there are; */
+/** about any home, not about existing ones: */
 export const ours =
   /\b(?:our|ours|we|it|this|these|those|units?|suites?|lots?|unsere?\p{L}*|wir|notre|nos|nous|nuestr\p{L}*|einheit|wohnung|unité|unidad)(?!\p{L})|\d{3}/iu;
-/** none of which states something on the way. */
+/** none of which states a fact. */
 export const statesToo =
   /open house|offer|price|promotion|deadline|ready|mov(?:e|ing)|hand(?:ed)? over|keys|deliver|sold|\bends?\b|begins?|starts?|clos(?:e|ing)|sign|decide|pay|deposit|remind|confirm|agreed|appointment|visite libre|offre|prix|offenen? tür|preis|angebot|precio|oferta|puertas abiertas/iu;
 export const talk =
   /\b(?:call|chat|talk|conversation|visit|tour|meeting|appel|entretien|visite|gespräch|anruf|besichtigung|llamada|visita)\b/iu;
 export const way =
   /\b(?:walk|drive|ride|commute|station|bus|train|school|beach|downtown|airport|from|to the|away|fahrt|fuß|entfernt|à pied|distancia|andando)\b/iu;
-/** When a home is ready is a month that a fact says. */
+/** The month in which a home is ready must be one of a fact. */
 export const handover =
   /\b(?:mov(?:e|ing) in|(?<!you )(?<!you are )ready(?! to)|finished|complet(?:e|ed|ion)|hand(?:ed|ing)? over|handover|keys|bezugsfertig|einziehen|übergabe|schlüssel|emménag\p{L}*|livraison|remise des clés|mudarse|entrega|llaves)(?!\p{L})/iu;
 export const soon =

@@ -36,7 +36,7 @@ async function loadSdk(): Promise<Sdk> {
   if (isInstalled(agentProtocol)) return import("@modelcontextprotocol/server");
   throw new CodedError(
     "NOT_FOUND",
-    "This installation does not speak the Model Context Protocol: npm install @modelcontextprotocol/server, and start again.",
+    "This installation does not support the Model Context Protocol: npm install @modelcontextprotocol/server, and restart.",
   );
 }
 
@@ -61,14 +61,14 @@ export const agentsOnly =
   async (request, response, next) => {
     const { origin, authorization } = request.headers;
     if (origin !== undefined && origin !== new URL(baseUrl).origin)
-      throw new CodedError("FORBIDDEN", "Pages of other origins may not call this address.");
+      throw new CodedError("FORBIDDEN", "Pages of other origins may not send requests to this URL.");
     const state = requestState(request);
     try {
       const { claims } = await authenticate(authorization, request.ip);
       if (claims.userId === null)
         throw new CodedError(
           "UNAUTHENTICATED",
-          "Agents need an access token for MCP: createAccessToken with audience: MCP.",
+          "Agents require an access token for MCP: createAccessToken with audience: MCP.",
         );
       state.claims = claims;
     } catch (error) {

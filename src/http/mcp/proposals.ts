@@ -88,18 +88,18 @@ export function createProposals(secret: string) {
       if (!isSameText(proof, prove(proposed, expires, print)))
         throw new CodedError(
           "BAD_USER_INPUT",
-          "This is no proposal of this mutation with this input by this token; propose it first, and commit it word for word.",
+          "There is no such proposal of this mutation with this input and token; propose it first, and commit exactly the same input.",
           { field: "proposal" },
         );
       if (Number.parseInt(expires, 36) < Date.now())
-        throw new CodedError("BAD_USER_INPUT", "The proposal is over; propose it again.", {
+        throw new CodedError("BAD_USER_INPUT", "The proposal has expired; propose it again.", {
           field: "proposal",
         });
       return (events) => {
         if (fingerprint(events) === print) return;
         throw new CodedError(
           "CONFLICT",
-          "What the proposal was based on has changed, and it would do something else now; nothing was done. Propose it again.",
+          "The data behind the proposal has changed, so that it would now have another effect; nothing was done. Propose it again.",
           { field: "proposal", retryable: false },
         );
       };

@@ -82,7 +82,7 @@ function documentOf(schema: GraphQLSchema, { mutation, selection }: Proposed): s
   const field = schema.getMutationType()?.getFields()[mutation];
   const type = field?.args.find(({ name }) => name === "input")?.type;
   if (!type || !isInputObjectType(getNamedType(type)))
-    throw new CodedError("BAD_USER_INPUT", "There is no such mutation; look for one with search_schema.", {
+    throw new CodedError("BAD_USER_INPUT", "There is no such mutation; find one with search_schema.", {
       field: "mutation",
     });
   const chosen = selection?.trim() ? selection : selectionOf(schema, mutation);
@@ -94,7 +94,7 @@ function documentOf(schema: GraphQLSchema, { mutation, selection }: Proposed): s
     operation.selectionSet.selections.length !== 1 ||
     others.length > 0
   )
-    throw new CodedError("BAD_USER_INPUT", "Give the fields of the answer in one pair of braces.", {
+    throw new CodedError("BAD_USER_INPUT", "Specify the fields of the result in one pair of braces.", {
       field: "selection",
     });
   return document;
@@ -205,13 +205,9 @@ const registerQuery: Register = (server, { ask, fromJsonSchema }) => {
           one.kind === Kind.OPERATION_DEFINITION ? one.operation : "fragment",
         );
         if (kinds.some((kind) => kind !== "query" && kind !== "fragment"))
-          throw new CodedError(
-            "BAD_USER_INPUT",
-            "This tool runs queries; a mutation is proposed with propose.",
-            {
-              field: "document",
-            },
-          );
+          throw new CodedError("BAD_USER_INPUT", "This tool only runs queries; use propose for a mutation.", {
+            field: "document",
+          });
         const answer = await ask({ query: document, ...(variables && { variables }), readOnly: true });
         if (!answer.data) return refused(answer);
         return result({ data: answer.data, ...(answer.errors && { errors: answer.errors }) });

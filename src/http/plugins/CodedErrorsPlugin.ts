@@ -23,7 +23,7 @@ export function maskError(error: GraphQLError): GraphQLError | GraphQLFormattedE
 const notAsEvents = () =>
   new CodedError(
     "BAD_USER_INPUT",
-    "Subscriptions are answered as server-sent events: send the header Accept with text/event-stream.",
+    "Subscriptions are sent as server-sent events: send the header Accept with text/event-stream.",
   );
 
 const notASubscription = () =>

@@ -1,4 +1,4 @@
-/** The appointments of a user at an address that nobody guesses; served by src/http/calendars.ts. */
+/** The appointments of a user at a secret URL; served by src/http/calendars.ts. */
 import { randomBytes } from "node:crypto";
 import type { Adapter } from "../adapter.ts";
 

@@ -1,4 +1,4 @@
-/** What happens, sent to another system in its own fields: a webhook of the integration's own, with a mapping applied to its body. */
+/** Sends events to another system in its own fields: a webhook of the integration, with a mapping applied to its body. */
 import { AddressRefused, AddressUnknown, resolvePublicAddress } from "../../network/publicAddress.ts";
 import { postPublicly } from "../../network/publicPost.ts";
 import { freshSecret, signedHeaders } from "../../webhooks/signature.ts";
@@ -17,7 +17,7 @@ const adapter: Adapter = {
     if (unknown !== undefined)
       throw new Misconfigured(
         "config.events",
-        `There is no event ${unknown}; name events such as lead.created, unit.* or *.`,
+        `There is no event ${unknown}; use events such as lead.created, unit.* or *.`,
       );
     const [checked] = await compute.run(tenant, "mappingFault", null, [mapping as Mapping]);
     if ("over" in checked!) throw new Misconfigured("config.mapping", checked.over);
@@ -54,7 +54,7 @@ const adapter: Adapter = {
     return {
       credentials: { secret },
       externalAccount: new URL(url).host,
-      // Who has it already needs it no more; who lost it makes a new integration.
+      // // It is only returned once; a user who has lost it creates a new integration.
       ...(credentials ? {} : { shown: { secret } }),
       extra: {
         url,

@@ -1,4 +1,4 @@
-/** An organization's account at DocuSign; src/providers/signing/docusign.ts has agreements signed there. */
+/** An organization's account at DocuSign; src/providers/signing/docusign.ts handles the agreements. */
 import { createPrivateKey } from "node:crypto";
 import { AddressRefused, AddressUnknown, resolvePublicAddress } from "../../network/publicAddress.ts";
 import { createDocusign, docusignServer, type DocusignAccount } from "../../providers/signing/docusign.ts";
@@ -22,7 +22,7 @@ const adapter: Adapter = {
     try {
       createPrivateKey(credentials["privateKey"] as string);
     } catch (error) {
-      throw new ConnectionFailed("The private key is no key in PEM; give it again.", {
+      throw new ConnectionFailed("The private key is not valid PEM; enter it again.", {
         retryable: false,
         cause: error,
       });

@@ -1,4 +1,4 @@
-/** A user's own mail server; src/integrations/mailAccounts.ts sends by it. */
+/** A user's own mail server; src/integrations/mailAccounts.ts sends through it. */
 import type { Transporter } from "nodemailer";
 import {
   AddressRefused,
@@ -10,10 +10,10 @@ import { mailPackage } from "../../providers/mail/mailPackage.ts";
 import { ConnectionFailed, Misconfigured, type Adapter } from "../adapter.ts";
 import type { DatabaseValue } from "../../database/databaseValue.ts";
 
-/** Ports that mail is submitted at. */
+/** Ports for mail submission. */
 const ports = [465, 587, 2525];
 
-/** A connection to what was checked, encrypted before the password goes over it. */
+/** A connection to the address that was checked, encrypted before the password is sent. */
 export async function openMailAccount(
   config: Record<string, DatabaseValue>,
   credentials: Record<string, DatabaseValue>,
@@ -22,13 +22,13 @@ export async function openMailAccount(
   const { host, port = 587 } = config as { host: string; port?: number };
   const { addresses, isLoopback } = await resolvePublicHost(host, policy);
   if (!isLoopback && !ports.includes(port))
-    throw new AddressRefused(`The port of a mail server is ${ports.join(", ")}.`);
+    throw new AddressRefused(`The port of a mail server must be ${ports.join(", ")}.`);
   return mailPackage().createTransport({
     host: addresses[0]!.address,
     port,
     secure: port === 465,
     requireTLS: true,
-    // The name is not asked for again, but the certificate has to be that of the name.
+    // // The name is not resolved again, but the certificate must be valid for it.
     tls: { servername: isLoopback ? "localhost" : host, rejectUnauthorized: !isLoopback },
     auth: { user: credentials["username"] as string, pass: credentials["password"] as string },
     connectionTimeout: 10_000,
@@ -37,7 +37,7 @@ export async function openMailAccount(
   });
 }
 
-/** What the library adds to an error. What the server said is not repeated: it may quote what it was sent. */
+/** The error code of the library. The server's message is not repeated, because it may quote credentials. */
 export function toFailure(error: unknown): ConnectionFailed {
   if (error instanceof ConnectionFailed) return error;
   if (error instanceof AddressRefused)
@@ -46,15 +46,18 @@ export function toFailure(error: unknown): ConnectionFailed {
     return new ConnectionFailed(error.message, { retryable: true, cause: error });
   const { code, responseCode } = error as { code?: string; responseCode?: number };
   if (code === "EAUTH")
-    return new ConnectionFailed("The mail server does not accept this user name and password.", {
+    return new ConnectionFailed("The mail server rejected the user name and password.", {
       retryable: false,
       cause: error,
     });
   if (code === "ETLS")
-    return new ConnectionFailed("The mail server offers no encrypted connection that can be trusted.", {
-      retryable: false,
-      cause: error,
-    });
+    return new ConnectionFailed(
+      "The mail server offers no encrypted connection with a trusted certificate.",
+      {
+        retryable: false,
+        cause: error,
+      },
+    );
   const what = [code, responseCode].filter(Boolean).join(", ");
   return new ConnectionFailed(`The mail server returned an unexpected response${what && ` (${what})`}.`, {
     retryable: true,
@@ -67,7 +70,7 @@ const adapter: Adapter = {
     try {
       const { isLoopback } = await resolvePublicHost(host as string, policy);
       if (!isLoopback && !ports.includes(port as number))
-        throw new Misconfigured("config.port", `The port of a mail server is ${ports.join(", ")}.`);
+        throw new Misconfigured("config.port", `The port of a mail server must be ${ports.join(", ")}.`);
     } catch (error) {
       if (error instanceof AddressRefused || error instanceof AddressUnknown)
         throw new Misconfigured("config.host", error.message);

@@ -21,10 +21,10 @@ export function proofOf({ proof, triesLeft, retryAfterSeconds }: TriedCode, fiel
   if (retryAfterSeconds !== undefined)
     throw new CodedError(
       "RATE_LIMITED",
-      "Too many wrong codes; try again tomorrow, or ask whoever sent the agreement.",
+      "Too many wrong codes; try again tomorrow, or ask the sender of the agreement.",
       { field, retryAfterSeconds },
     );
-  throw new CodedError("BAD_USER_INPUT", "This is not the code that was sent.", { field, triesLeft });
+  throw new CodedError("BAD_USER_INPUT", "This code is wrong.", { field, triesLeft });
 }
 
 /**

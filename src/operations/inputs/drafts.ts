@@ -88,7 +88,7 @@ async function completed(status: () => Promise<string>, first: string): Promise<
   const until = performance.now() + 60_000;
   for (let now = first; now === "PENDING"; now = await status()) {
     if (performance.now() > until)
-      throw new CodedError("PROVIDER_ERROR", "The draft is still being written; ask again in a while.", {
+      throw new CodedError("PROVIDER_ERROR", "The draft is still being generated; try again in a moment.", {
         provider: "AI",
         retryable: true,
       });

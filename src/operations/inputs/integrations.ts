@@ -65,7 +65,7 @@ export function integrationTransforms(integrations: Integrations): IntegrationTr
         if (offered.answered) return null;
         const { app, ownerId, requestKey, userId } = offered;
         if (app.credentialsSchema && !change.credentials)
-          throw new CodedError("BAD_USER_INPUT", "This application needs credentials.", {
+          throw new CodedError("BAD_USER_INPUT", "This application requires credentials.", {
             field: "credentials",
           });
         await check(app, { ...change, config: change.config ?? {} }, context);

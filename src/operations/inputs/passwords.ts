@@ -96,7 +96,7 @@ function proofOf({ claims, operation, input }: TransformContext) {
 function acceptable(value: string, member: string): string {
   const password = normalized(value, member);
   if ([...password].length < LEAST_CHARACTERS)
-    throw badPassword(`A password has ${LEAST_CHARACTERS} characters or more.`, member);
+    throw badPassword(`A password must have at least ${LEAST_CHARACTERS} characters.`, member);
   return password;
 }
 

@@ -72,7 +72,7 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
       if (!tokenFormat.test(token))
         throw new CodedError(
           "BAD_USER_INPUT",
-          "Not a valid card token; the payment processor's client library makes one, such as tok_….",
+          "Not a valid card token; the client library of the payment processor creates one, such as tok_….",
           { field: "token" },
         );
       const holder = await begin<CardHolder>(context, "select app_hidden.begin_card($1) as begun", [

@@ -18,7 +18,7 @@ function readDataUri(text: string, limit: number): { bytes: Buffer; name: string
   if (!match || !/^[A-Za-z0-9+/_-]*={0,2}$/.test(base64))
     throw new CodedError(
       "BAD_USER_INPUT",
-      "Give a file as a part of a multipart request, or as a data URI such as data:image/png;base64,….",
+      "Send the file as a part of a multipart request, or as a data URI such as data:image/png;base64,….",
       { field: "file" },
     );
   if ((base64.length * 3) / 4 > limit + 2) throw tooLarge(limit);
@@ -44,7 +44,7 @@ function checkKind({ size, type }: UploadedFile, kind: FileKindName): void {
   if (!(types as readonly string[]).includes(type))
     throw new CodedError(
       "UNSUPPORTED_FILE",
-      `The content of this file is not of an accepted type: ${accepted}.`,
+      `The type of this file is not accepted; use one of these types: ${accepted}.`,
       {
         field: "file",
       },

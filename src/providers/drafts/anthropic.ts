@@ -4,11 +4,11 @@ import { boundedFetch, inTime } from "./boundedCall.ts";
 import { maxTokens, message, readAnswer, schema, system } from "./prompt.ts";
 import { DraftFailed, type DraftProvider } from "./provider.ts";
 
-/** The messages of Anthropic. */
+/** The Messages API of Anthropic. */
 export function createAnthropic({ apiKey, model, baseUrl, timeoutMs }: RemoteOptions): DraftProvider {
   const client = new Anthropic({
     apiKey: apiKey ?? null,
-    // Nothing of the environment beside the settings of the service.
+    // // Ignores the environment; only the settings of the service apply.
     authToken: null,
     baseURL: baseUrl ?? "",
     maxRetries: 0,

@@ -1,9 +1,9 @@
-/** What the two SDKs have in common: calls that end, answers of a bounded size, and failures in the words of the service. */
+/** Shared by the two SDKs: timeouts, bounded responses, and errors in the terms of the service. */
 import { DraftFailed } from "./provider.ts";
 
 const mostBytes = 1_000_000;
 
-/** Follows no redirect, which would take the key elsewhere, and reads no more than a megabyte. */
+/** Does not follow redirects, which would leak the key, and reads at most a megabyte. */
 export const boundedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, { ...init, redirect: "error" });
   let bytes = 0;
@@ -25,7 +25,7 @@ interface ApiError extends Error {
 }
 
 /**
- * Makes a call that ends in time: the SDKs' own time-outs end with the headers, a body may hang for ever.
+ * Makes a call with a timeout for the whole response: those of the SDKs end with the headers.
  * @throws DraftFailed
  */
 export async function inTime<T>(timeoutMs: number, call: (signal: AbortSignal) => Promise<T>): Promise<T> {

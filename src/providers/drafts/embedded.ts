@@ -2,12 +2,12 @@ import { letters, type Letter } from "./letterTexts.ts";
 import { purposeOf, type Purpose } from "./purposes.ts";
 import type { DraftProvider, DraftRequest, Fact, WrittenDraft } from "./provider.ts";
 
-/** Composes a mail from the facts alone: nothing is invented, nobody is asked. */
+/** Composes a mail only from facts, without a language model. */
 export function createEmbedded(): DraftProvider {
   return { name: "EMBEDDED", write: async (request) => compose(request) };
 }
 
-/** Which parts a mail has beside its first and last lines, and in which order, by what it is for. */
+/** The parts of a mail between its first and last lines, in order, by its purpose. */
 type Part = "units" | "openHouse" | "promotion" | "office" | "website";
 const contents: Record<Purpose | "GENERAL", readonly Part[]> = {
   GENERAL: ["units", "openHouse", "promotion", "office", "website"],
@@ -19,7 +19,7 @@ const contents: Record<Purpose | "GENERAL", readonly Part[]> = {
   APPOINTMENT: ["office"],
 };
 
-/** What a purpose is about, and what to say where there is none. */
+/** What a purpose is about, and what to write without one. */
 const missing: Partial<
   Record<Purpose, { fact: [subjectType: string, field: string, more?: Partial<Fact>]; warning: string }>
 > = {
@@ -42,7 +42,7 @@ function compose(request: DraftRequest): WrittenDraft {
   const { language, purpose: words } = request;
   const spoken = language.split("-")[0]!.toLowerCase();
   const letter: Letter = letters[spoken] ?? letters.en!;
-  // With its region where it has one: numbers and dates follow it.
+  // // With its region, if any: the formats of numbers and dates depend on it.
   const locale = (letters[spoken] && Intl.DateTimeFormat.supportedLocalesOf(canonical(language))[0]) || "en";
   const purpose = purposeOf(words);
   const mail = new Mail(request, { letter, locale, purpose });
@@ -75,12 +75,12 @@ function compose(request: DraftRequest): WrittenDraft {
 
 interface Wording {
   letter: Letter;
-  /** For numbers and dates. */
+  /** Formats numbers and dates. */
   locale: string;
   purpose: Purpose | undefined;
 }
 
-/** A mail in the making: its parts, each of which notes the facts that it states. */
+/** A mail being composed: its parts, each of which records the facts that it states. */
 class Mail {
   /** Keys of the facts that are stated. */
   readonly used = new Set<string>();
@@ -122,7 +122,7 @@ class Mail {
     const appointment = this.#appointment;
     const shown = contents[this.#purpose ?? "GENERAL"].filter(
       (part, at) =>
-        // A concise mail says what it is for, and which homes there are; whoever is expected needs no other invitation.
+        // // A concise mail states its purpose and the available homes; a lead with an appointment needs no other invitation.
         (!isShort || part === "units" || (at === 0 && this.#purpose !== undefined)) &&
         !(appointment && part === "openHouse" && this.#purpose !== "OPEN_HOUSE"),
     );
@@ -229,20 +229,20 @@ class Mail {
     );
   }
 
-  /** A sentence with the value of a fact, where there is one. */
+  /** A sentence with the value of a fact, if there is one. */
   #say(fact: Fact | undefined, sentence: (value: string) => string): string | undefined {
     if (!fact) return undefined;
     this.used.add(fact.key);
     return sentence(inWords(fact, this.#locale).replace(/[\u00a0\u202f]/g, " "));
   }
 
-  /** The same of the day of a time. */
+  /** The same with the day of a time. */
   #day(fact: Fact | undefined, sentence = (value: string) => value): string | undefined {
     return this.#say(fact && { ...fact, value: fact.value.slice(0, 10) }, sentence);
   }
 }
 
-/** The tag, or nothing where it has the form of one only. */
+/** The tag if it is well-formed, otherwise nothing. */
 function canonical(language: string): string[] {
   try {
     return Intl.getCanonicalLocales(language);
@@ -251,7 +251,7 @@ function canonical(language: string): string[] {
   }
 }
 
-/** The value of a fact as people of a language write it. */
+/** The value of a fact in the format of a language. */
 function inWords({ kind, value, currency }: Fact, locale: string): string {
   switch (kind) {
     case "money": {

@@ -10,7 +10,7 @@ export {
   type WrittenDraft,
 } from "./provider.ts";
 
-/** Who writes drafts; without options the service composes them by itself, from facts alone and without any network. */
+/** The author of drafts; without options, the embedded composer, which only uses facts and no network. */
 export function createDraftProvider(options?: DraftOptions): DraftProvider {
   if (!options) return createEmbedded();
   let loaded: Promise<DraftProvider> | undefined;

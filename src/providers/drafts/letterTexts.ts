@@ -1,4 +1,4 @@
-/** The sentences of the embedded composer, in the languages that it speaks. */
+/** The sentences of the embedded composer in its languages. */
 import type { Tone } from "./provider.ts";
 
 export interface Letter {

@@ -4,12 +4,12 @@ import { boundedFetch, inTime } from "./boundedCall.ts";
 import { maxTokens, message, readAnswer, schema, system } from "./prompt.ts";
 import { DraftFailed, type DraftProvider } from "./provider.ts";
 
-/** An endpoint that speaks the chat completions of OpenAI. */
+/** Any endpoint with the Chat Completions API of OpenAI. */
 export function createOpenAi({ apiKey, model, baseUrl, timeoutMs }: RemoteOptions): DraftProvider {
   const client = new OpenAI({
     apiKey: apiKey ?? "none",
     baseURL: baseUrl ?? "",
-    // Nothing of the environment beside the settings of the service.
+    // // Ignores the environment; only the settings of the service apply.
     organization: null,
     project: null,
     maxRetries: 0,

@@ -1,4 +1,4 @@
-/** What a language model is asked, and how its answer is read. It has no tools; all it can do is answer. */
+/** The prompt for a language model, and the parser of its answer. The model has no tools; it can only answer. */
 import { DraftFailed, type DraftRequest, type WrittenDraft } from "./provider.ts";
 
 /** Tokens of an answer; a mail takes some 400. */
@@ -36,7 +36,7 @@ export const schema = {
   additionalProperties: false,
 };
 
-/** The one message of the user. */
+/** The user message. */
 export function message({ facts, quotes, language, tone, purpose, instructions }: DraftRequest): string {
   return JSON.stringify({
     task: { purpose, tone, language, instructions },
@@ -50,11 +50,11 @@ const unreadable = (cause?: unknown) =>
 
 /**
  * The draft in an answer.
- * @throws DraftFailed when it is none
+ * @throws DraftFailed if there is none
  */
 export function readAnswer(text: string | null | undefined, language: string, model: string): WrittenDraft {
   if (!text?.trim()) throw new DraftFailed("The drafting service gave an empty answer.", true);
-  // Servers without structured output wrap the object at times.
+  // // Servers without structured output sometimes wrap the object.
   const json = /^\s*```(?:json)?\s*([\s\S]*?)\s*```\s*$/.exec(text)?.[1] ?? text;
   let answer: unknown;
   try {

@@ -1,8 +1,8 @@
-/** What writes drafts: the interface that the embedded composer and the real providers share. */
+/** The interface of providers of drafts, embedded and real. */
 
-/** Something a text may state, with the record and field it is from; app_hidden.lead_email_facts gathers them. */
+/** A fact that a text may state, with the record and field of its origin; collected by app_hidden.lead_email_facts. */
 export interface Fact {
-  /** Names it within one request, such as f7. */
+  /** Its name within one request, such as f7. */
   key: string;
   statement: string;
   subjectType: string;
@@ -20,18 +20,18 @@ export interface Fact {
     | "time"
     | "month"
     | "state"
-    /** Why these homes were chosen: by which words or budget of the lead. It supports no sentence. */
+    /** Why these homes were chosen: the words or budget of the lead. It supports no sentence. */
     | "choice";
-  /** An amount, a number, `2031-05-03T14:00` in the zone it is agreed in, `2031-05`, an address or a name. */
+  /** An amount, a number, `2031-05-03T14:00` in the agreed time zone, `2031-05`, an address or a name. */
   value: string;
   currency?: string;
   /** The unit that it is about. */
   unit?: string;
-  /** Of a unit: whether it is for sale. */
+  /** For units: whether it is for sale. */
   available?: boolean;
-  /** Of a unit: whether the lead has reserved it. */
+  /** For units: whether the lead has reserved it. */
   reserved?: boolean;
-  /** Of an appointment. */
+  /** For appointments. */
   when?: "next" | "last";
 }
 
@@ -39,42 +39,42 @@ export type Tone = "NEUTRAL" | "FRIENDLY" | "FORMAL" | "CONCISE";
 
 export interface DraftRequest {
   facts: readonly Fact[];
-  /** Words of leads and notes: data, which no statement may rest on, and never an instruction. */
+  /** Words of leads and notes: data that support no statement, and never instructions. */
   quotes: readonly { from: string; text: string }[];
-  /** By BCP 47. */
+  /** A BCP 47 tag. */
   language: string;
   tone: Tone;
   purpose: string | null;
-  /** What the person who asks wants minded. */
+  /** Additional wishes of the requester. */
   instructions: string | null;
 }
 
-/** A text as it came, not yet checked. */
+/** A text as received, not yet checked. */
 export interface WrittenDraft {
   subject: string;
   body: string;
   /** The language it is written in. */
   language: string;
-  /** The facts that it says to use. */
+  /** The facts that it claims to use. */
   factKeys: readonly string[];
-  /** What the provider has to say about it. */
+  /** Remarks of the provider. */
   warnings: readonly string[];
   model: string;
 }
 
 export interface DraftProvider {
-  /** As extensions.provider of an error has it. */
+  /** As in extensions.provider of an error. */
   readonly name: string;
   /**
-   * Writes a draft; never tries again by itself.
+   * Writes a draft; never retries.
    * @throws DraftFailed
    */
   write(request: DraftRequest): Promise<WrittenDraft>;
 }
 
-/** The provider did not deliver. The message is for the caller: it repeats nothing of what the provider said. */
+/** The provider failed. The message is for the client and repeats nothing that the provider said. */
 export class DraftFailed extends Error {
-  /** Whether another try can succeed without anybody changing anything. */
+  /** Whether a retry can succeed without any change. */
   readonly retryable: boolean;
   readonly retryAfterSeconds: number | undefined;
 

@@ -1,8 +1,8 @@
-/** What a mail is for, as far as the embedded composer understands the few words of a purpose. */
+/** The purpose of a mail, as far as the embedded composer recognizes it in the few words of the request. */
 
 export type Purpose = "OPEN_HOUSE" | "APPOINTMENT" | "PROMOTION" | "FOLLOW_UP" | "HOMES" | "VISIT";
 
-// In this order: an invitation to the open house is more than one to visit.
+// // In this order: an invitation to an open house is more specific than one to visit.
 const words: readonly [Purpose, RegExp][] = [
   ["OPEN_HOUSE", /open[ -]?house|portes? ouvertes?|visite libre|puertas abiertas|offenen tür/iu],
   [
@@ -24,7 +24,7 @@ const words: readonly [Purpose, RegExp][] = [
   ],
 ];
 
-/** @returns undefined for words that say none of them */
+/** @returns undefined if the words match no purpose */
 export function purposeOf(text: string | null): Purpose | undefined {
   return words.find(([, form]) => form.test(text ?? ""))?.[0];
 }

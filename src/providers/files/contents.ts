@@ -9,11 +9,11 @@ import { contentsFolder } from "../../database/backupSeries.ts";
 
 const type = "application/octet-stream";
 
-/** Keys of the contents that a database says are stored, thumbnails included. */
+/** Keys of the contents that a database refers to, including thumbnails. */
 export async function storedContents(loginUrl: string): Promise<string[]> {
   const { rows } = await onConnection(ownerUrl(loginUrl), (client) =>
     client.query<{ checksum: string; picture: boolean }>(
-      // That of zeros stands for what a dry run would store.
+      // // The key of zeros represents what a dry run would store.
       `select checksum, width is not null as picture from app_private.stored_files
        where is_stored and checksum <> repeat('0', 64) order by 1`,
     ),
@@ -22,7 +22,7 @@ export async function storedContents(loginUrl: string): Promise<string[]> {
 }
 
 /**
- * Copies contents that the other store lacks.
+ * Copies contents that the other store does not have.
  * @returns how many were copied, and the keys of those that the first store does not have.
  */
 export async function copyContents(
@@ -46,8 +46,8 @@ export async function copyContents(
 }
 
 /**
- * A store that keeps a copy of whatever is put into it in the archive as well, before it says that it is stored. What is deleted
- * stays in the archive as long as an earlier moment needs it.
+ * A store that also copies new contents to the archive, before it reports them as stored. Deleted contents remain in the archive for as
+ * long as an earlier point in time requires them.
  */
 export function archivedStore(store: FileStore, archive: string): FileStore {
   const folder = contentsFolder(archive);
@@ -57,7 +57,7 @@ export function archivedStore(store: FileStore, archive: string): FileStore {
     async put(key, content, of) {
       await store.put(key, content, of);
       await copyContents(store, copies, [key]);
-      // Of one that was there before: it is needed from now on.
+      // // It existed before, and is needed from now on.
       const now = new Date();
       await utimes(join(folder, key.slice(0, 2), key.slice(2)), now, now);
     },

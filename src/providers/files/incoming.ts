@@ -1,4 +1,4 @@
-/** Content on its way in: streamed to a file of its own, so that nothing is kept in memory or left behind. */
+/** Uploads are streamed to temporary files, so that nothing is kept in memory or left behind. */
 import { createHash, randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
@@ -10,12 +10,12 @@ import { ignoreEarlyErrors } from "../../base/ignoreEarlyErrors.ts";
 import { CodedError } from "../../base/errors.ts";
 import { MEGABYTE } from "./kinds.ts";
 
-/** Where content on its way in rests. */
+/** The folder of temporary files. */
 export const incomingFolder = (dataDir: string): string => join(dataDir, "incoming");
 
 /**
- * What the files of this process begin with. A process of the same number on the same machine that is not this one is dead, so
- * that its files can go when this one starts; others go by their age.
+ * Prefix of this process's files. A process with the same id on the same machine that is not this one is dead, so its files are removed
+ * when this one starts; others are removed by age.
  */
 export const processName = `upload-${createHash("sha256").update(hostname()).digest("hex").slice(0, 12)}-${process.pid}.`;
 
@@ -29,13 +29,13 @@ export interface Incoming {
 
 export interface IncomingOptions {
   folder: string;
-  /** Bytes; the first one over it ends the stream with PAYLOAD_TOO_LARGE. */
+  /** Maximum bytes; the first one beyond ends the stream with PAYLOAD_TOO_LARGE. */
   limit: number;
-  /** What the name of the file begins with. */
+  /** Prefix of the file name. */
   name?: string;
 }
 
-/** A file over its limit. */
+/** A file that exceeds its limit. */
 export function tooLarge(limit: number): CodedError {
   return new CodedError("PAYLOAD_TOO_LARGE", `The file exceeds ${limit / MEGABYTE} MB.`, {
     field: "file",
@@ -43,7 +43,7 @@ export function tooLarge(limit: number): CodedError {
   });
 }
 
-/** Runs `work` with the content in a file that is gone afterwards, whatever happens but the death of the process. */
+/** Runs `work` with the content in a temporary file that is removed afterwards, unless the process dies. */
 export async function withIncoming<T>(
   { folder, limit, name = "" }: IncomingOptions,
   content: Readable,

@@ -9,15 +9,15 @@ export { FileStoreFailed, thumbnailKey, type ByteRange, type FileStore } from ".
 export type { S3Options };
 
 export interface FileStoreOptions {
-  /** The S3-compatible store; without one, contents are kept in a folder. */
+  /** The S3-compatible store; without one, contents are stored in a folder. */
   s3?: S3Options | undefined;
   /** The folder is `files` in it. */
   dataDir: string;
-  /** Where contents of that folder are copied to as well. An S3-compatible store has means of its own. */
+  /** Where contents of that folder are also copied to. S3-compatible stores have their own means. */
   archive?: string | undefined;
 }
 
-/** Where the service keeps the contents of files. */
+/** The store of file contents. */
 export function createFileStore({ s3, dataDir, archive }: FileStoreOptions): FileStore {
   if (s3) return createS3(s3);
   const folder = createLocalFolder(join(dataDir, "files"));

@@ -1,4 +1,4 @@
-/** What may be uploaded where: types by content, and how large. */
+/** What can be uploaded for each purpose: types by content, and maximum sizes. */
 
 const images = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/avif"];
 const texts = ["text/plain", "text/csv"];
@@ -14,7 +14,7 @@ const office = [
   "application/vnd.oasis.opendocument.presentation",
 ];
 
-/** The end of a file name for each type; the first is ours, the others fit too. */
+/** Extensions of each type; the first is used for our names, the others are accepted too. */
 export const extensions: Readonly<Record<string, readonly string[]>> = {
   "image/png": ["png"],
   "image/jpeg": ["jpg", "jpeg", "jpe", "jfif"],
@@ -36,18 +36,18 @@ export const extensions: Readonly<Record<string, readonly string[]>> = {
   "application/vnd.oasis.opendocument.presentation": ["odp"],
 };
 
-/** A megabyte of the limits of files, in bytes: as file managers count, so that a file they show as 5 MB is accepted. */
+/** A megabyte in bytes, as file managers count, so that a file shown as 5 MB is accepted. */
 export const MEGABYTE = 2 ** 20;
 
 export interface FileKind {
   /** Bytes. */
   limit: number;
   types: readonly string[];
-  /** For refusals. */
+  /** For error messages. */
   accepted: string;
 }
 
-/** By the names that the tag @transform of an upload domain has. */
+/** By the value of the tag @transform of an upload domain. */
 export const fileKinds = {
   storeImage: { limit: 5 * MEGABYTE, types: images, accepted: "PNG, JPEG, WebP, GIF and AVIF" },
   storeDocument: {

@@ -2,10 +2,10 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { processName } from "./incoming.ts";
 
-/** Unfinished files of a folder: those whose names begin so, or to which nobody has written since. */
+/** Unfinished files of a folder: those with the prefix, or those that were not written to since. */
 export type Leftovers = { name: string } | { before: Date };
 
-/** Removes the files that processes left behind when they died. */
+/** Removes files that dead processes left behind. */
 export async function removeLeftovers(folder: string, which: Leftovers): Promise<void> {
   const files = await readdir(folder).catch(() => []);
   for (const file of files.filter((name) => name.endsWith(".part"))) {
@@ -21,8 +21,8 @@ async function isOlder(path: string, before: Date): Promise<boolean> {
 }
 
 /**
- * Removes what uploads of dead processes of this machine left behind; done when a process starts, before it takes any in.
- * @param folder where content on its way in rests, which other processes may use as well
+ * Removes uploads of dead processes of this machine; called at start, before uploads are accepted.
+ * @param folder the folder of temporary files, which other processes may share
  */
 export async function removeLeftoversOfDead(folder: string): Promise<void> {
   const [, machine] = /^(upload-\w+-)/.exec(processName)!;

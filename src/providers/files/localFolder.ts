@@ -9,13 +9,13 @@ import { ignoreEarlyErrors } from "../../base/ignoreEarlyErrors.ts";
 import type { FileStore } from "./store.ts";
 
 /**
- * The embedded default: each content is a file below the folder, named by its key, readable for the service's own user
- * only; files appear complete or not at all.
- * @param folder made when it is missing.
+ * The embedded default: each content is a file in the folder, named by its key, readable only for the user of the service; files are
+ * created atomically.
+ * @param folder created if it is missing.
  */
 export function createLocalFolder(folder: string): FileStore {
   const unfinishedFolder = join(folder, "unfinished");
-  /** Spread over 256 folders, since keys begin with a SHA-256. */
+  /** Distributed over 256 folders, because keys begin with a SHA-256. */
   const pathOf = (key: string): string => {
     if (!/^[a-z0-9]{3,}(\.[a-z0-9]+)*$/.test(key)) throw new Error("Not a valid key of a file.");
     return join(folder, key.slice(0, 2), key.slice(2));
@@ -28,7 +28,7 @@ export function createLocalFolder(folder: string): FileStore {
       for (const parent of [dirname(path), unfinishedFolder])
         await mkdir(parent, { recursive: true, mode: 0o700 });
       try {
-        // A file is copied by the system, without passing through our memory.
+        // // The system copies the file, without using our memory.
         if (content instanceof Readable)
           await pipeline(content, createWriteStream(unfinished, { flags: "wx", mode: 0o600 }));
         else await copyFile(content.path, unfinished, constants.COPYFILE_EXCL);
@@ -54,7 +54,7 @@ export function createLocalFolder(folder: string): FileStore {
   };
 }
 
-/** Makes the file last through a power cut, and the service's own. */
+/** Makes the file durable, and readable only for the user of the service. */
 async function syncToDisk(path: string): Promise<void> {
   const file = await open(path, "r+");
   try {

@@ -8,24 +8,24 @@ import type { S3Options } from "../../base/providerOptions.ts";
 
 const require = createRequire(import.meta.url);
 
-/** PERF: loaded where files lie in such a store. */
+/** PERF: loaded only if such a store is configured. */
 const packages = () => ({
   ...(require("@aws-sdk/client-s3") as typeof import("@aws-sdk/client-s3")),
   ...(require("@aws-sdk/lib-storage") as typeof import("@aws-sdk/lib-storage")),
 });
 
-/** Bytes of one part of an upload, which is what one upload takes of memory: one part is under way at a time. */
+/** Bytes of one part of an upload, which is its memory usage: one part is sent at a time. */
 const partSize = 5 * 1024 * 1024;
 
 /** Milliseconds to connect to the store. */
 const CONNECT_MS = 3_000;
-/** Milliseconds until it answers a question, and until it has taken a part of an upload. Each is tried twice. */
+/** Milliseconds for a response to a request, and for the upload of a part. Each is tried twice. */
 const ANSWER_MS = 5_000;
 const PART_MS = 30_000;
-/** Milliseconds of silence in the middle of a content. */
+/** Milliseconds without data during a download. */
 const SILENCE_MS = 15_000;
 
-/** A store that says nothing more breaks the content off; a reader who takes long to read does not. */
+/** A silent store ends the download; a slow reader does not. */
 function endsSilence(content: IncomingMessage): Readable {
   content.setTimeout(SILENCE_MS, () => {
     if (content.readableLength === 0)
@@ -34,7 +34,7 @@ function endsSilence(content: IncomingMessage): Readable {
   return ignoreEarlyErrors(content);
 }
 
-/** What is no failure has no answer. */
+/** A success has no failure to translate. */
 function unless(harmless: readonly string[], refuse: (error: unknown) => never) {
   return (error: Error): undefined => (harmless.includes(error.name) ? undefined : refuse(error));
 }
@@ -48,7 +48,7 @@ function failed(what: string): (error: unknown) => never {
   };
 }
 
-/** Keeps contents in any store that speaks the S3 protocol. */
+/** Stores contents in any store with the S3 protocol. */
 export function createS3({ bucket, region, endpoint, credentials }: S3Options): FileStore {
   const {
     AbortMultipartUploadCommand,
@@ -63,7 +63,7 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
     region,
     ...(endpoint ? { endpoint, forcePathStyle: true } : {}),
     ...(credentials ? { credentials } : {}),
-    // Stores of other makers know no newer checksums; the content's own SHA-256 is in the database.
+    // // Stores of other vendors do not support newer checksums; the database has the SHA-256 of the content.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     maxAttempts: 2,
@@ -85,7 +85,7 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
         queueSize: 1,
       });
       await upload.done().catch((error: unknown) => {
-        // A source that breaks off is no failure of the store.
+        // // A source that ends early is not a failure of the store.
         throw broken ?? failed("take a content")(error);
       });
     },
@@ -114,10 +114,10 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
       if (error) throw new FileStoreFailed(`The file store could not delete a content: ${error.Message}`);
     },
     async sweep(before) {
-      // A thousand at most; further ones follow the next time.
+      // // At most a thousand; others follow in the next run.
       const begun = await client
         .send(new ListMultipartUploadsCommand({ Bucket: bucket }))
-        // Not every store has that, or lets everybody ask; then a rule of its own clears them.
+        // // Not all stores support or allow this; then a lifecycle rule of the store removes them.
         .catch(unless(["NotImplemented", "AccessDenied"], failed("list uploads that broke off")));
       for (const { Key, UploadId, Initiated } of begun?.Uploads ?? [])
         if (Initiated! < before)

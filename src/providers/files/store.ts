@@ -1,30 +1,30 @@
 import type { Readable } from "node:stream";
 
-/** Bytes `start` to `end`, both included. */
+/** Bytes `start` to `end`, inclusive. */
 export interface ByteRange {
   start: number;
   end: number;
 }
 
 /**
- * Where the contents of files lie. Keys are made of lower-case letters, digits and dots; a content never changes under
- * its key, so that writing one twice is harmless.
+ * The store of file contents. Keys consist of lower-case letters, digits and dots; contents are immutable, so that writing one twice is
+ * harmless.
  */
 export interface FileStore {
-  /** Stores the content, a stream or a file, whole or not at all. */
+  /** Stores the content, a stream or a file, atomically. */
   put(key: string, content: Readable | { path: string }, of: { size: number; type: string }): Promise<void>;
-  /** Undefined when there is no such content. */
+  /** Undefined if there is no such content. */
   get(key: string, range?: ByteRange): Promise<Readable | undefined>;
-  /** Bytes; undefined when there is no such content. */
+  /** Bytes; undefined if there is no such content. */
   size(key: string): Promise<number | undefined>;
-  /** Deletes the contents that are there. */
+  /** Deletes the existing ones of these contents. */
   delete(keys: readonly string[]): Promise<void>;
-  /** Removes what was begun before then and never finished, since whoever did died. */
+  /** Removes uploads begun before then and never finished, because their process died. */
   sweep(before: Date): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What a store says when the outside party failed; its message is for the log. */
+/** A failure of the external store; its message is for the log. */
 export class FileStoreFailed extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -10,7 +10,7 @@ interface Entry {
   loc: { coordinates: [longitude: number, latitude: number] };
 }
 
-/** GeoNames numbers the provinces of Canada, addresses have their letters; codes of US states are the same in both. */
+/** GeoNames numbers the provinces of Canada, addresses use letters; codes of US states are the same in both. */
 const provinces: Record<string, string> = {
   ab: "01",
   bc: "02",
@@ -36,9 +36,9 @@ const fold = (text: string) =>
 const keyOf = (country: string, name: string) => `${country} ${fold(name)}`;
 
 /**
- * Looks cities of 1,000 people and more up in the list of GeoNames (CC BY 4.0). Of several with one name it takes the one
- * in the administrative area, else the largest. Reads the list each time, about 100 MB
- * and a third of a second: cities are asked for once, when their first project appears.
+ * Finds cities with at least 1,000 people in the list of GeoNames (CC BY 4.0). Among cities with the same name, it takes the one in the
+ * administrative area, otherwise the largest. Reads the list each time, which takes about 100 MB and a third of a second: each city is
+ * looked up once, for its first project.
  */
 export function findCities(cities: readonly CityName[]): (Place | null)[] {
   const require = createRequire(import.meta.url);

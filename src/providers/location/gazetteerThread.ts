@@ -1,4 +1,4 @@
-/** The thread in which cities are looked up: answers those of its data once, and ends. Started by index.ts. */
+/** The thread that looks cities up: returns those of its data once, and ends. Started by index.ts. */
 import { parentPort, workerData } from "node:worker_threads";
 import { lowerPriority } from "../../base/priority.ts";
 import { findCities } from "./gazetteer.ts";

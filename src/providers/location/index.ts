@@ -5,8 +5,8 @@ import type { CityName, LocationProvider, Place } from "./place.ts";
 export type { CityName, LocationProvider, Place } from "./place.ts";
 
 /**
- * How the service knows where things are: the embedded databases, or a file of MaxMind's for IP addresses.
- * @param geoipFile a database of cities in MaxMind's format; without one, the embedded database, where its package is installed.
+ * How the service locates addresses: the embedded databases, or a MaxMind file for IP addresses.
+ * @param geoipFile a city database in MaxMind's format; without one, the embedded database, if its package is installed.
  */
 export function createLocationProvider({ geoipFile }: { geoipFile?: string | undefined }): LocationProvider {
   return {
@@ -15,7 +15,7 @@ export function createLocationProvider({ geoipFile }: { geoipFile?: string | und
   };
 }
 
-/** To read the list of cities takes a third of a second and 100 MB: that is done in a thread, and nothing of it stays. */
+/** Reading the list of cities takes a third of a second and 100 MB: this happens in a thread, and nothing is retained. */
 function findCitiesAside(cities: readonly CityName[]): Promise<(Place | null)[]> {
   return new Promise((resolve, reject) => {
     const thread = new Worker(new URL("./gazetteerThread.ts", import.meta.url), { workerData: cities });

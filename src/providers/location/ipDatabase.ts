@@ -6,10 +6,12 @@ import type { Place } from "./place.ts";
 
 const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
-/** The two shapes that records have: flat ones of the embedded database, nested ones of MaxMind. */
+/** The two formats of records: flat in the embedded database, nested in MaxMind's. */
 type CityRecord = Partial<Place> & { location?: Partial<Place> };
 
-/** The files of the embedded city database, DB-IP City Lite (CC BY 4.0), one a family; undefined where its package is not installed. */
+/**
+ * The files of the embedded city database, DB-IP City Lite (CC BY 4.0), one per address family; undefined if its package is not installed.
+ */
 export function embeddedCityFiles(): ((family: number) => string) | undefined {
   if (!isInstalled(cityDatabase)) return undefined;
   const { resolve } = createRequire(import.meta.url);
@@ -17,9 +19,9 @@ export function embeddedCityFiles(): ((family: number) => string) | undefined {
 }
 
 /**
- * Looks IP addresses up in files of MaxMind's format. A file is read when it is first needed and then held in memory: about 65 MB (IPv4) and
- * 75 MB (IPv6) for the embedded ones.
- * @param fileOf the database of cities for addresses of a family, 4 or 6; undefined where there is none: nothing is known of any address then.
+ * Locates IP addresses with files in MaxMind's format. A file is loaded on first use and stays in memory: about 65 MB (IPv4) and 75 MB
+ * (IPv6) for the embedded ones.
+ * @param fileOf the city database for an address family, 4 or 6; undefined if there is none: then no address can be located.
  */
 export function createIpDatabase(
   fileOf: ((family: number) => string) | undefined,

@@ -9,16 +9,16 @@ export interface Place {
 /** A city as an address names it. */
 export interface CityName {
   name: string;
-  /** State or province, by name or code; empty where the address has none. */
+  /** State or province, by name or code; empty if the address has none. */
   administrativeArea: string;
   /** ISO 3166-1. */
   country: string;
 }
 
-/** Knows where things are. */
+/** Locates IP addresses and cities. */
 export interface LocationProvider {
-  /** Where requests from an IP address come from; null where nobody knows, as with private addresses. */
+  /** The location of an IP address; null if unknown, as for private addresses. */
   locate(ip: string): Promise<Place | null>;
-  /** Where cities lie, in the order given; null for those that are unknown. */
+  /** The locations of cities, in the given order; null for unknown ones. */
   findCities(cities: readonly CityName[]): Promise<(Place | null)[]>;
 }

@@ -5,12 +5,12 @@ import { partyOf } from "../../admission/party.ts";
 import type { Logger } from "../../base/log.ts";
 import type { CityName, LocationProvider, Place } from "./place.ts";
 
-/** Where the viewer is; null where their address tells nothing, or nobody can be asked. */
+/** The location of the viewer; null if the address cannot be located, or the provider fails. */
 export type ViewerPlace = (ip: string | undefined) => Promise<Place | null>;
 
 /**
- * Finds the place of a viewer, and sees to it first that the cities of projects have theirs: what was changed before is
- * near or far in the next query. What it asks the database for counts for the network of the viewer. A failure of the provider is logged and leaves the place unknown.
+ * Locates a viewer, after making sure that the cities of projects have locations, so that new projects appear in the next query. Its
+ * statements count against the network of the viewer. A provider failure is logged and leaves the location unknown.
  */
 export function createViewerPlace(
   pool: Pool,
@@ -38,7 +38,7 @@ export function createViewerPlace(
         placing = place(database, rows).finally(() => (placing = undefined));
         return placing;
       }
-      // Many ask at once when a city is new. Those are looked up once; whether there are others is seen afterwards.
+      // // A new city causes many concurrent calls, which share one look-up; further cities are detected afterwards.
       await placing;
     }
   }

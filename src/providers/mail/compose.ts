@@ -15,8 +15,8 @@ export function oneLine(value: string, length = 200): string {
 }
 
 /**
- * A mail as the mail library takes it. Addresses go in as objects, so that nothing in them is parsed as a list, and
- * the library may read neither files nor addresses on behalf of a message.
+ * A mail in the format of the mail library. Addresses are objects, so that they are never parsed as lists, and the library may access
+ * neither files nor URLs for a message.
  * @param from the sender, with or without a name.
  */
 export function compose(message: MailMessage, from: string): SendMailOptions {
@@ -30,12 +30,12 @@ export function compose(message: MailMessage, from: string): SendMailOptions {
     subject: oneLine(subject),
     text,
     html,
-    // Keeps vacation notices and other robots from answering.
+    // // Prevents auto-replies such as vacation notices.
     headers: {
       "Auto-Submitted": "auto-generated",
-      // One line for each.
+      // // One line each.
       ...(requestIds.length > 0 && { "X-Request-Id": requestIds.map((id) => oneLine(id, 128)) }),
-      // RFC 8058: the reader's mail program posts to the address, without asking anything.
+      // // RFC 8058: one-click unsubscribe by a POST of the mail program.
       ...(unsubscribe && {
         "List-Unsubscribe": `<${oneLine(unsubscribe, 500)}>`,
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",

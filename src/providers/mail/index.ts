@@ -6,11 +6,11 @@ import { createSmtp } from "./smtp.ts";
 export { MailDeferred, MailRefused, type MailMessage, type MailProvider } from "./message.ts";
 
 export interface MailOptions {
-  /** The mail server; without one, mail is written to the outbox folder. */
+  /** The mail server; without one, mails are written to the outbox folder. */
   smtpUrl?: string | undefined;
   /** The outbox is the folder `outbox` in it. */
   dataDir: string;
-  /** Sender of all mail, with or without a name. */
+  /** Sender of all mails, with or without a name. */
   from: string;
 }
 

@@ -3,12 +3,12 @@ import { tell } from "../../messages/recognize.ts";
 import { writtenOut } from "../../messages/values.ts";
 import { oneLine } from "./compose.ts";
 
-/** A mail is written once, as blocks, and rendered as plain text and as HTML. */
+/** A mail is defined once, as blocks, and rendered as plain text and as HTML. */
 export type Block =
   | string
-  /** What a user wrote, line breaks kept, set apart from what the service says. */
+  /** Text of a user, with its line breaks, visually separated from the service's own. */
   | { quote: string }
-  /** What an organization has written, line breaks kept. */
+  /** Text of an organization, with its line breaks. */
   | { text: string }
   | { code: string }
   | { link: string; label: string }
@@ -17,11 +17,11 @@ export type Block =
 export interface Letter {
   subject: string;
   blocks: Block[];
-  /** Why the reader gets this mail; of several parts each is a sentence of its own. */
+  /** Why the reader receives this mail; each part is a sentence. */
   footer: string | string[];
-  /** What stands between the blocks and the footer. */
+  /** Text between the blocks and the footer. */
   closing?: Block[];
-  /** What an organization has written as HTML, instead of the blocks: a fragment that closes what it opens. */
+  /** HTML of an organization, instead of the blocks: a balanced fragment. */
   html?: string | null;
 }
 
@@ -36,13 +36,13 @@ export interface Rendered extends Written {
   in(language: Language): Written;
 }
 
-/** Renders a letter; every value is escaped, in whatever block it stands. */
+/** Renders a letter; every value is escaped, in any block. */
 export const render = (letter: Letter): Rendered => ({
   ...written(told(letter, "en"), "en"),
   in: (language) => written(told(letter, language), language),
 });
 
-/** A letter whose sentences are said in a language; what people have written stays as it is. */
+/** A letter translated into a language; user-written text is not changed. */
 function told(letter: Letter, language: Language): Letter & { footer: string } {
   const say = (text: string) => writtenOut(tell(text, language, "mails").message, language);
   const block = (of: Block): Block => {
@@ -89,7 +89,7 @@ function written(
 
 function textOf(block: Block): string {
   if (typeof block === "string") return oneLine(block, 2000);
-  // The mark on each line: nothing in a quote can pass for words of the service.
+  // // The prefix of each line prevents a quote from passing for text of the service.
   if ("quote" in block)
     return lines(block.quote)
       .map((line) => `> ${oneLine(line, 20_000)}`)
@@ -133,6 +133,6 @@ const entities: Record<string, string> = {
   '"': "&quot;",
   "'": "&#39;",
 };
-/** Text as it stands in HTML, attributes included. */
+/** Escapes text for HTML, including attributes. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => entities[character]!);

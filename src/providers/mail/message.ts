@@ -1,8 +1,8 @@
 import type { Language } from "../../messages/catalogue.ts";
 
-/** One mail to one person. What users wrote may stand in any member: the providers see to it that it stays text. */
+/** One mail to one person. Any field may contain user-written text: providers must keep it as text. */
 export interface MailMessage {
-  /** Names this very mail: sent twice under one key, it carries the same Message-ID both times. */
+  /** Idempotency key: sent twice under one key, the mail has the same Message-ID. */
   key: string;
   /** An email address, nothing else. */
   to: string;
@@ -10,32 +10,32 @@ export interface MailMessage {
   subject: string;
   text: string;
   html: string;
-  /** The same in another language; where omitted, the mail is sent as it is. */
+  /** The same in another language; by default, the mail is sent as it is. */
   in?(language: Language): { subject: string; text: string; html: string };
-  /** The organization in whose name it goes out: its language counts where that of the reader is not known. */
+  /** The organization on whose behalf it is sent: its language applies if that of the reader is unknown. */
   organizationId?: string | null;
-  /** The `X-Request-Id` of each request that has led to it: a mail of notifications may collect several. */
+  /** The `X-Request-Id` of each request that caused it: a notification mail may have several. */
   requestIds?: readonly string[];
-  /** Where a POST stops mails of this kind: an address that starts with https:. */
+  /** A URL at which a POST stops mails of this kind; it starts with https:. */
   unsubscribe?: string;
 }
 
 export interface MailProvider {
   /**
-   * Hands a mail over.
-   * @returns the id under which it was taken.
-   * @throws MailRefused when it is useless to try again, MailDeferred when it is not.
+   * Submits a mail.
+   * @returns the id under which it was accepted.
+   * @throws MailRefused if a retry is useless, MailDeferred otherwise.
    */
   send(message: MailMessage): Promise<{ id: string }>;
   close(): Promise<void>;
 }
 
-/** The other side will never take this mail: no such mailbox, or the message is unwanted. */
+/** The server will never accept this mail: the mailbox does not exist, or the message is unwanted. */
 export class MailRefused extends Error {
   override name = "MailRefused";
 }
 
-/** The mail could not be handed over now; a later try may succeed. */
+/** The mail could not be submitted now; a retry may succeed. */
 export class MailDeferred extends Error {
   override name = "MailDeferred";
 }

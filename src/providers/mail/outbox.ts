@@ -5,8 +5,8 @@ import { mailPackage } from "./mailPackage.ts";
 import { MailDeferred, type MailProvider } from "./message.ts";
 
 /**
- * The embedded default: each mail becomes a file `<time>-<random>.eml`, which any mail program opens.
- * @param folder made when it is missing.
+ * The embedded default: each mail becomes a file `<time>-<random>.eml`, which mail programs can open.
+ * @param folder created if it is missing.
  */
 export function createOutbox(folder: string, from: string): MailProvider {
   const open = () =>

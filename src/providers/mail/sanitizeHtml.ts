@@ -9,7 +9,7 @@ const lengths = /^((auto|\d{1,4}(\.\d{1,3})?(px|em|rem|pt|%)?)\s*){1,4}$/i;
 const border = /^[\w\s#.,()%-]{1,80}$/;
 const words = /^[\w\s,'"-]{1,200}$/;
 
-/** What formats text and tables. Nothing that moves a part over another, hides it, or loads something. */
+/** Formatting of text and tables. Nothing that overlays or hides content, or loads resources. */
 const styles: Record<string, RegExp[]> = {
   ...Object.fromEntries(["color", "background-color"].map((name) => [name, [color]])),
   ...Object.fromEntries(
@@ -45,13 +45,12 @@ const styles: Record<string, RegExp[]> = {
 };
 
 /**
- * HTML that an organization has written, as it may stand in a mail under the service's name: text, tables, pictures and links. Forms,
- * scripts, style sheets, frames and what is not shown are omitted, and every element is closed, so that what the service adds
- * behind it stands outside of all of them. Takes up to 150 ms for the 100,000 characters that a step may have: the threads that compute
- * do it.
+ * Sanitizes HTML of an organization for mails under the service's name: text, tables, images and links. Forms, scripts, style sheets,
+ * frames and hidden content are removed, and every element is closed, so that the text of the service that follows is outside of it. Takes
+ * up to 150 ms for the maximum of 100,000 characters, so it runs in the compute threads.
  */
 export function sanitizeMailHtml(html: string): string {
-  // PERF: loaded by those threads only that meet HTML.
+  // // PERF: only loaded by threads that process HTML.
   const sanitize = require("sanitize-html") as typeof sanitizeHtml;
   return sanitize(html, {
     allowedTags: [

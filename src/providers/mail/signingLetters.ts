@@ -1,7 +1,7 @@
 import { when } from "../../messages/values.ts";
 import { render, type Rendered } from "./letter.ts";
 
-/** What the service writes to those who sign agreements. */
+/** Mails to the signers of agreements. */
 
 interface OfAgreement {
   name: string;
@@ -11,9 +11,9 @@ interface OfAgreement {
 }
 
 const why = ({ organization }: Pick<OfAgreement, "organization">): string =>
-  `You get this mail because ${organization} named this email address as that of somebody who signs. If you do not know them, ignore it.`;
+  `You are receiving this email because ${organization} entered this email address for a signer. If you do not know them, ignore it.`;
 
-/** Asks somebody to sign, for the first time or once more. */
+/** Asks a signer to sign, or reminds them. */
 export function signingInvitation(
   values: OfAgreement & { link: string; token: string; expiresAt: Date | null; isReminder: boolean },
 ): Rendered {
@@ -23,16 +23,16 @@ export function signingInvitation(
     blocks: [
       `${name}, ${organization} asks you to sign "${title}" for ${project}.`,
       { link, label: "Read and sign" },
-      "You read it first. To sign, or to decline, you have a code sent to you.",
+      "Read it first. To sign or decline, request a code.",
       ...(expiresAt ? [`It can be signed until ${when(expiresAt)}.`] : []),
-      "The link is yours alone: do not pass it on. A program signs with signAgreement and this token:",
+      "The link is personal: do not share it. To sign with the API, use signAgreement and this token:",
       { code: token },
     ],
     footer: why(values),
   });
 }
 
-/** The code that signing and declining take. */
+/** The code that signing and declining require. */
 export function signingCode(values: {
   code: string;
   title: string;
@@ -43,43 +43,43 @@ export function signingCode(values: {
   return render({
     subject: `Your code to sign: ${title}`,
     blocks: [
-      `This is the code to sign, or to decline, "${title}" of ${organization}:`,
+      `Use this code to sign or decline "${title}" of ${organization}:`,
       { code },
-      `It works once, until ${when(expiresAt)}. A code that was sent before no longer works.`,
-      "If you did not ask for it, do nothing. Never give the code to anybody who asks for it.",
+      `It can be used once, until ${when(expiresAt)}. Earlier codes are no longer valid.`,
+      "If you did not request it, ignore this email. Never share the code with anybody who asks for it.",
     ],
     footer: why(values),
   });
 }
 
-/** To everybody who signed: where what was signed can be saved. */
+/** To everybody who signed: where the signed document can be downloaded. */
 export function agreementCompleted(values: OfAgreement & { link: string }): Rendered {
   const { name, title, organization, link } = values;
   return render({
-    subject: `Signed by all: ${title}`,
+    subject: `Signed by everybody: ${title}`,
     blocks: [
-      `${name}, all have signed "${title}" of ${organization}.`,
-      { link, label: "Save what was signed" },
-      "There you find the document and the certificate that says who signed it, when and from where. The link works for 90 days.",
+      `${name}, everybody has signed "${title}" of ${organization}.`,
+      { link, label: "Download the signed document" },
+      "The page has the document and the certificate that states who signed it, when and from where. The link works for 90 days.",
     ],
     footer: why(values),
   });
 }
 
-/** To everybody who was asked: there is nothing to sign any more. */
+/** To everybody who was asked: the agreement no longer needs signatures. */
 export function agreementEnded(
   values: OfAgreement & { agreementStatus: string; reason: string | null },
 ): Rendered {
   const { name, title, organization, agreementStatus, reason } = values;
   const what =
     agreementStatus === "DECLINED"
-      ? `${name}, "${title}" was declined by one of its signers. There is nothing for you to sign any more.`
+      ? `${name}, "${title}" was declined by a signer. You no longer need to sign it.`
       : agreementStatus === "EXPIRED"
-        ? `${name}, "${title}" was not signed in time. There is nothing for you to sign any more.`
-        : `${name}, "${title}" was withdrawn. There is nothing for you to sign any more.`;
+        ? `${name}, "${title}" was not signed in time. You no longer need to sign it.`
+        : `${name}, "${title}" was withdrawn. You no longer need to sign it.`;
   return render({
-    subject: `No longer to sign: ${title}`,
-    blocks: [what, ...(reason ? [`${organization} says why:`, { quote: reason }] : [])],
+    subject: `Signature no longer required: ${title}`,
+    blocks: [what, ...(reason ? [`${organization} gives this reason:`, { quote: reason }] : [])],
     footer: why(values),
   });
 }

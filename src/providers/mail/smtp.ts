@@ -3,7 +3,7 @@ import { compose } from "./compose.ts";
 import { mailPackage } from "./mailPackage.ts";
 import { MailDeferred, MailRefused, type MailProvider } from "./message.ts";
 
-/** What the mail library adds to an error. */
+/** The error code of the mail library. */
 interface SmtpError extends Error {
   code?: string;
   command?: string;
@@ -12,9 +12,8 @@ interface SmtpError extends Error {
 
 /**
  * Sends through a mail server.
- * @param url smtp://user:password@host:port (STARTTLS where the server has it, required when there is a password and
- * the server is not on this machine) or smtps://…; the mail library's options can follow as a query, such as
- * `?tls.rejectUnauthorized=false`.
+ * @param url smtp://user:password@host:port (STARTTLS if the server supports it, required if there is a password and the server is not on
+ * this machine) or smtps://…; options of the mail library can follow as a query, such as `?tls.rejectUnauthorized=false`.
  */
 export function createSmtp(url: string, from: string): MailProvider {
   const { hostname, username, searchParams } = new URL(url);
@@ -22,7 +21,7 @@ export function createSmtp(url: string, from: string): MailProvider {
     url,
     pool: true,
     maxConnections: 3,
-    // The job runner tries again, and knows when.
+    // // The job runner retries with its own schedule.
     maxRequeues: 0,
     connectionTimeout: 10_000,
     greetingTimeout: 10_000,
@@ -30,7 +29,7 @@ export function createSmtp(url: string, from: string): MailProvider {
     dnsTimeout: 10_000,
     ...(username && !isLoopback(hostname) && !searchParams.has("requireTLS") ? { requireTLS: true } : {}),
   });
-  // A failed idle connection is only of interest to the next mail, which opens another.
+  // // A failed idle connection only concerns the next mail, which opens another one.
   transport.on("error", () => {});
   return {
     async send(message) {
@@ -48,9 +47,8 @@ export function createSmtp(url: string, from: string): MailProvider {
 }
 
 /**
- * Only a 5xx answer about this recipient or this message is final. One about signing in or the sender is a matter of
- * settings, which the operator can put right while the job waits. What the server said is not repeated: it may quote
- * addresses.
+ * Only a 5xx response about this recipient or this message is permanent. One about authentication or the sender is a matter of settings,
+ * which the operator can correct while the job waits. The server's message is not repeated, because it may quote addresses.
  */
 function classify({ code, command, responseCode }: SmtpError): MailRefused | MailDeferred {
   const what = [code, command, responseCode].filter(Boolean).join(", ");

@@ -1,23 +1,21 @@
 import { money, when } from "../../messages/values.ts";
 import { render, type Block, type Rendered } from "./letter.ts";
 
-/**
- * All texts that the service sends, one function each, in English; src/messages/catalogue has them in the other languages.
- */
+/** All mails of the service, one function each, in English; src/messages/catalogue has the other languages. */
 
 const roles: Record<string, string> = { OWNER: "an owner", ADMIN: "an administrator", MEMBER: "a member" };
 
 /** The one-time code for a new password. */
 export function oneTimeCode(values: { code: string; expiresAt: Date }): Rendered {
   return render({
-    subject: "Your code for a new password",
+    subject: "Your password reset code",
     blocks: [
-      "Somebody, hopefully you, asked for a new password. This is the code to set it:",
+      "We received a request to reset your password. Use this code to set a new one:",
       { code: values.code },
-      `It works once, until ${when(values.expiresAt)}. A code that was sent before no longer works.`,
-      "If it was not you, there is nothing to do: your password stays as it is. Never give the code to anybody who asks for it.",
+      `It can be used once, until ${when(values.expiresAt)}. Earlier codes are no longer valid.`,
+      "If it was not you, ignore this email: your password remains unchanged. Never share the code with anybody who asks for it.",
     ],
-    footer: "You get this mail because a new password was asked for with this email address.",
+    footer: "You are receiving this email because a password reset was requested for this email address.",
   });
 }
 
@@ -26,60 +24,61 @@ export function verificationCode(values: { code: string; link: string; expiresAt
   return render({
     subject: "Confirm your email address",
     blocks: [
-      "An account was made with this email address. If it was you, confirm the address, signed in with the account:",
+      "An account was created with this email address. If it was you, sign in to the account and confirm the address:",
       { link: values.link, label: "Confirm the address" },
-      "A program confirms it with verifyEmail and this code:",
+      "To confirm it with the API, use verifyEmail and this code:",
       { code: values.code },
-      `It works once, until ${when(values.expiresAt)}, and only for whoever is signed in with the account.`,
-      "If it was not you, do nothing: the account can send nothing in your name. To take it over, reset its password.",
+      `It can be used once, until ${when(values.expiresAt)}, and only by the signed-in user of the account.`,
+      "If it was not you, ignore this email: the account cannot send anything on your behalf. To take it over, reset its password.",
     ],
-    footer: "You get this mail because somebody made an account with this email address.",
+    footer: "You are receiving this email because somebody created an account with this email address.",
   });
 }
 
-/** To the owner of an address: somebody wanted another account with it. */
+/** To the owner of an address: somebody tried to create another account with it. */
 export function accountExists(): Rendered {
   return render({
-    subject: "You have an account already",
+    subject: "You already have an account",
     blocks: [
-      "Somebody, hopefully you, wanted to make an account with this email address. It has one already, and nothing was changed.",
-      "If it was you, sign in with the password of that account, or ask for a code to set a new one.",
-      "If it was not you, there is nothing to do: whoever asked was not told that you have an account.",
+      "Somebody tried to create an account with this email address. You already have one, and nothing was changed.",
+      "If it was you, sign in with the password of that account, or request a code to set a new one.",
+      "If it was not you, ignore this email: nobody was told that you have an account.",
     ],
-    footer: "You get this mail because somebody wanted to make an account with this email address.",
+    footer:
+      "You are receiving this email because somebody tried to create an account with this email address.",
   });
 }
 
-/** The code by which a new address confirms that an account gets it. */
+/** The code that confirms the new address of an account. */
 export function newAddressCode(values: { code: string; link: string; expiresAt: Date }): Rendered {
   return render({
     subject: "Confirm your new email address",
     blocks: [
-      "Somebody, hopefully you, wants this email address for their account. If it was you, confirm it, signed in with the account:",
+      "We received a request to use this email address for an account. If it was you, sign in to the account and confirm it:",
       { link: values.link, label: "Confirm the new address" },
-      "A program confirms it with confirmEmailChange and this code:",
+      "To confirm it with the API, use confirmEmailChange and this code:",
       { code: values.code },
-      `It works until ${when(values.expiresAt)}, and only for whoever is signed in with the account.`,
-      "If it was not you, do nothing: the account does not get your address.",
+      `It can be used until ${when(values.expiresAt)}, and only by the signed-in user of the account.`,
+      "If it was not you, ignore this email: the account does not get your address.",
     ],
-    footer: "You get this mail because somebody wanted this email address for an account.",
+    footer: "You are receiving this email because somebody requested this email address for an account.",
   });
 }
 
-/** To the owner of an address: somebody wanted it for another account. */
+/** To the owner of an address: somebody tried to use it for another account. */
 export function addressIsTaken(): Rendered {
   return render({
-    subject: "You have an account already",
+    subject: "You already have an account",
     blocks: [
-      "Somebody, hopefully you, wanted this email address for another account. It has one already, and nothing was changed.",
-      "If it was you, sign in with the account of this address, or change its address first.",
-      "If it was not you, there is nothing to do: whoever asked was not told that you have an account.",
+      "Somebody tried to use this email address for another account. You already have an account with this address, and nothing was changed.",
+      "If it was you, sign in to the account with this address, or change its address first.",
+      "If it was not you, ignore this email: nobody was told that you have an account.",
     ],
-    footer: "You get this mail because somebody wanted this email address for an account.",
+    footer: "You are receiving this email because somebody requested this email address for an account.",
   });
 }
 
-/** To the present address of an account: what confirms that it gets another one, and what stops it. */
+/** To the current address of an account: confirms or stops its change. */
 export function formerAddressCode(values: {
   email: string;
   code: string;
@@ -88,22 +87,22 @@ export function formerAddressCode(values: {
   expiresAt: Date;
 }): Rendered {
   return render({
-    subject: "Your account gets another email address",
+    subject: "Your email address will be changed",
     blocks: [
-      `Somebody who knows your password wants another email address for your account: ${values.email}.`,
-      "If it was not you, stop it. That ends all sign-ins of the account, too; then reset your password.",
+      `Somebody who knows your password requested another email address for your account: ${values.email}.`,
+      "If it was not you, stop the change. That also ends all sessions of the account; then reset your password.",
       { link: values.stop, label: "Stop the change" },
-      "If it was you, confirm it, signed in with the account:",
+      "If it was you, sign in to the account and confirm it:",
       { link: values.link, label: "Confirm the change" },
-      "A program confirms it with confirmEmailChange and this code:",
+      "To confirm it with the API, use confirmEmailChange and this code:",
       { code: values.code },
-      `It works until ${when(values.expiresAt)}. Never give the code to anybody who asks for it.`,
+      `It can be used until ${when(values.expiresAt)}. Never share the code with anybody who asks for it.`,
     ],
-    footer: "You get this mail because it is the email address of your account.",
+    footer: "You are receiving this email because this is the email address of your account.",
   });
 }
 
-/** What became of an account, as app_private.tell_account says it. */
+/** The change of an account, as in app_private.tell_account. */
 export interface AccountChange {
   change: keyof typeof accountChanges;
   facts: { device?: string; name?: string; email?: string; left?: number; organization?: string };
@@ -111,74 +110,74 @@ export interface AccountChange {
 }
 
 const signInOfOthers =
-  "If it was not you, reset your password now: that ends all sign-ins and access tokens of the account.";
+  "If it was not you, reset your password now: that ends all sessions and access tokens of the account.";
 
-/** The subject, what happened, and what to do about it, of each change. */
+/** Subject, event and instructions for each change. */
 const accountChanges = {
   NEW_NETWORK: () => ["Sign-in from a new network", "Somebody signed in to your account.", signInOfOthers],
   SESSION_COPIED: () => [
-    "A sign-in was ended",
-    "A refresh token of your account came a second time. Somebody may have copied it, so the sign-in that it belongs to was ended: sign in again there.",
-    "If you do not know why, end your other sign-ins (logout) and change your password.",
+    "A session was ended",
+    "A refresh token of your account was used a second time. Somebody may have copied it, so its session was ended: sign in again there.",
+    "If you do not know why, end your other sessions (logout) and change your password.",
   ],
   PASSWORD_CHANGED: () => [
     "Your password was changed",
     "The password of your account was changed.",
-    "If it was not you, reset it now, and write to us.",
+    "If it was not you, reset it now, and contact us.",
   ],
   PASSWORD_RESET: () => [
     "Your password was reset",
     "The password of your account was reset with a code that was sent to this address.",
-    "If it was not you, somebody reads your mail: secure your mailbox, then reset the password.",
+    "If it was not you, somebody has access to your mailbox: secure it, then reset the password.",
   ],
   SECOND_FACTOR_ENABLED: () => [
-    "Your account has a second factor now",
-    "Signing in asks for a code of your authenticator app from now on. All other sign-ins were ended.",
-    "Keep the recovery codes apart from the device with the app. If it was not you, write to us.",
+    "Your account now has a second factor",
+    "From now on, signing in requires a code from your authenticator app. All other sessions were ended.",
+    "Keep the recovery codes separate from the device with the app. If it was not you, contact us.",
   ],
   SECOND_FACTOR_DISABLED: () => [
-    "The second factor was taken away",
-    "Signing in to your account takes the password alone again.",
-    "If it was not you, reset your password now, and have a second factor again.",
+    "The second factor was removed",
+    "Signing in to your account requires only the password again.",
+    "If it was not you, reset your password now, and set up a second factor again.",
   ],
   SECOND_FACTOR_RESET: ({ name, organization }: AccountChange["facts"]) => [
-    "Your second factor was taken away",
-    `${name}, an administrator of ${organization}, took the second factor of your account away, and ended all your sign-ins. Signing in takes your password alone until you get another one.`,
-    "If you did not ask for it, sign in now, get a second factor again, and ask them why.",
+    "Your second factor was removed",
+    `${name}, an administrator of ${organization}, removed the second factor of your account and ended all your sessions. Signing in requires only your password until you set up another one.`,
+    "If you did not request this, sign in now, set up a second factor again, and ask them why.",
   ],
   SECOND_FACTOR_GUESSED: () => [
     "Wrong codes for your account",
-    "Somebody who knows the password of your account gave three wrong codes of the second factor.",
+    "Somebody who knows the password of your account entered three wrong codes of the second factor.",
     "If it was not you, change your password now.",
   ],
   RECOVERY_CODE_USED: ({ left }: AccountChange["facts"]) => [
     "A recovery code was used",
-    `A recovery code took the place of your authenticator app. ${left} are left.`,
+    `A recovery code was used instead of your authenticator app. ${left} are left.`,
     "If it was not you, reset your password now, and renew the recovery codes.",
   ],
   RECOVERY_CODES_RENEWED: () => [
     "Your recovery codes were renewed",
-    "Your account has ten new recovery codes; those of before work no more.",
+    "Your account has ten new recovery codes; the previous ones are no longer valid.",
     signInOfOthers,
   ],
   EMAIL_CHANGED: ({ email }: AccountChange["facts"]) => [
     "The email address of your account was changed",
-    `The address of your account is ${email} now. Both addresses confirmed it.`,
-    "If it was not you, write to us.",
+    `The address of your account is now ${email}. Both addresses confirmed it.`,
+    "If it was not you, contact us.",
   ],
   EMAIL_CHANGE_STOPPED: () => [
     "The change of your email address was stopped",
-    "Somebody who knows the password of your account wanted another email address for it. The link of the mail that we sent here stopped that, and ended all sign-ins of the account.",
-    "If it was not you who asked for the change, reset your password now.",
+    "Somebody who knows the password of your account requested another email address for it. The link in the email that we sent here stopped that, and ended all sessions of the account.",
+    "If you did not request the change, reset your password now.",
   ],
   ACCESS_TOKEN_CREATED: ({ name }: AccountChange["facts"]) => [
-    "An access token was made",
-    `The access token "${name}" of your account was made. Programs work with it in your name.`,
+    "An access token was created",
+    `The access token "${name}" was created for your account. Programs can use it to act on your behalf.`,
     "If it was not you, revoke it (revokeAccessToken) and change your password.",
   ],
 } satisfies Record<string, (facts: AccountChange["facts"]) => [string, string, string]>;
 
-/** To a user: something about their account changed, in case it was not them. */
+/** To a user: their account was changed, in case it was somebody else. */
 export function accountChanged({ change, facts, network, at }: AccountChange & { at: Date }): Rendered {
   const [subject, happened, advice] = accountChanges[change](facts);
   return render({
@@ -194,59 +193,59 @@ export function accountChanged({ change, facts, network, at }: AccountChange & {
       },
       advice!,
     ],
-    footer: "You get this mail because it is about the security of your account.",
+    footer: "You are receiving this email because it is about the security of your account.",
   });
 }
 
-/** To members: their organization requires a second factor, which they do not have. */
+/** To members without a second factor: their organization requires one. */
 export function secondFactorRequired(values: { organization: string; dueAt: Date; link: string }): Rendered {
   const { organization, dueAt, link } = values;
   return render({
     subject: `${organization} requires a second factor`,
     blocks: [
       `${organization} requires a second factor of its members, and your account has none.`,
-      `Get one by ${when(dueAt)}: an authenticator app on your phone. After that, you see nothing of ${organization} until you have one.`,
-      { link, label: "Get a second factor" },
-      "A program does it with enrollSecondFactor and confirmSecondFactor.",
+      `Set one up by ${when(dueAt)}: an authenticator app on your phone. After that, you cannot see data of ${organization} without one.`,
+      { link, label: "Set up a second factor" },
+      "With the API, use enrollSecondFactor and confirmSecondFactor.",
     ],
-    footer: `You get this mail because you are a member of ${organization}.`,
+    footer: `You are receiving this email because you are a member of ${organization}.`,
   });
 }
 
-/** To members: from the next day on, their organization refuses them without a second factor. */
+/** To members without a second factor: their organization refuses them from the next day on. */
 export function secondFactorReminder(values: { organization: string; dueAt: Date; link: string }): Rendered {
   const { organization, dueAt, link } = values;
   return render({
-    subject: `${organization}: one day left to get a second factor`,
+    subject: `${organization}: one day left to set up a second factor`,
     blocks: [
       `${organization} requires a second factor of its members, and your account has none.`,
-      `From ${when(dueAt)} on, you see nothing of ${organization} until you have one: an authenticator app on your phone.`,
-      { link, label: "Get a second factor" },
-      "A program does it with enrollSecondFactor and confirmSecondFactor.",
+      `From ${when(dueAt)} on, you cannot see data of ${organization} without one: an authenticator app on your phone.`,
+      { link, label: "Set up a second factor" },
+      "With the API, use enrollSecondFactor and confirmSecondFactor.",
     ],
-    footer: `You get this mail because you are a member of ${organization}.`,
+    footer: `You are receiving this email because you are a member of ${organization}.`,
   });
 }
 
-/** What owners are told of the deletion of their organization. */
+/** The stages of the deletion of an organization. */
 export type DeletionNotice = "REQUESTED" | "WEEK" | "DAY" | "CANCELLED" | "COMPLETED";
 
-/** To the owners of an organization: it is to be deleted, or is not any more, or was. */
+/** To the owners of an organization: its deletion was requested, cancelled or completed. */
 export function organizationDeletion(values: {
   about: DeletionNotice;
   organization: string;
   finalAt: Date;
-  /** Who asked for it, or cancelled it; null where that was the service, or nobody is known any more. */
+  /** Who requested or cancelled it; null if it was the service, or the user no longer exists. */
   by: string | null;
   link: string;
 }): Rendered {
   const { about, organization, finalAt, by, link } = values;
-  const footer = `You get this mail because you own ${organization}.`;
+  const footer = `You are receiving this email because you own ${organization}.`;
   if (about === "CANCELLED")
     return render({
-      subject: `${organization} is not deleted`,
+      subject: `${organization} will not be deleted`,
       blocks: [
-        `The deletion of ${organization} was cancelled. Everything goes on as before.`,
+        `The deletion of ${organization} was cancelled. Nothing changes.`,
         { facts: [["Cancelled by", by]] },
       ],
       footer,
@@ -255,29 +254,29 @@ export function organizationDeletion(values: {
     return render({
       subject: `${organization} was deleted`,
       blocks: [
-        `${organization} was deleted with all that it had. Contracts and payments are kept as long as the law asks for.`,
-        "Whoever asked for it finds the certificate among their deletions of organizations, when they are signed in.",
+        `${organization} was deleted with all its data. Contracts and payments are kept for as long as the law requires.`,
+        "The person who requested it finds the certificate among their deletions of organizations after signing in.",
       ],
       footer,
     });
   const subjects = {
-    REQUESTED: `${organization} is to be deleted`,
-    WEEK: `${organization} is deleted within a week`,
-    DAY: `${organization} is deleted within a day`,
+    REQUESTED: `${organization} will be deleted`,
+    WEEK: `${organization} will be deleted within a week`,
+    DAY: `${organization} will be deleted within a day`,
   };
   return render({
     subject: subjects[about],
     blocks: [
-      `From ${when(finalAt)} on, ${organization} is deleted with all that it has, for good. Until then, each of its owners can cancel it.`,
-      { facts: [["Asked for by", by]] },
-      { link, label: "See it, or cancel it" },
-      "A program cancels it with cancelOrganizationDeletion. Export what you need before, with exportOrganization.",
+      `After ${when(finalAt)}, ${organization} will be permanently deleted with all its data. Until then, each of its owners can cancel the deletion.`,
+      { facts: [["Requested by", by]] },
+      { link, label: "View or cancel it" },
+      "To cancel it with the API, use cancelOrganizationDeletion. Export the data that you need beforehand, with exportOrganization.",
     ],
     footer,
   });
 }
 
-/** Asks the owner of an address whether they want what somebody typed the address in for. */
+/** Asks the owner of an address for consent to the use for which it was entered. */
 export function consentRequest(values: {
   purpose: "NEWS" | "MAILBOX" | "RECIPIENT";
   organization: string;
@@ -288,18 +287,18 @@ export function consentRequest(values: {
   const { purpose, organization, project, link, expiresAt } = values;
   const { subject, asked, label } = {
     NEWS: {
-      subject: `Do you want news from ${organization}?`,
-      asked: `Somebody, hopefully you, wrote to ${organization}${project ? ` about ${project}` : ""} and asked for news by mail.`,
+      subject: `Do you want to receive news from ${organization}?`,
+      asked: `Somebody with this email address contacted ${organization}${project ? ` about ${project}` : ""} and asked for news by email.`,
       label: "Yes, send me news",
     },
     MAILBOX: {
       subject: `Enquiries to ${organization}`,
-      asked: `${organization} gave this as its email address for enquiries. What visitors write to it will be forwarded here.`,
+      asked: `${organization} entered this email address for enquiries. Messages from visitors will be forwarded here.`,
       label: "Yes, forward enquiries",
     },
     RECIPIENT: {
       subject: `May ${organization} write to you?`,
-      asked: `${organization} wants to write to this email address.`,
+      asked: `${organization} wants to send emails to this address.`,
       label: "Yes, they may",
     },
   }[purpose];
@@ -308,11 +307,11 @@ export function consentRequest(values: {
     blocks: [
       asked,
       { link, label },
-      `The link works until ${when(expiresAt)}. Without it, nothing is sent to you.`,
-      "If it was not you, do nothing.",
+      `The link can be used until ${when(expiresAt)}. Unless you use it, nothing is sent to you.`,
+      "If it was not you, ignore this email.",
     ],
     footer:
-      "You get this mail because somebody entered this email address. You are asked once a day at most.",
+      "You are receiving this email because somebody entered this email address. You are asked at most once a day.",
   });
 }
 
@@ -325,7 +324,7 @@ interface Invitation {
   expiresAt: Date;
 }
 
-/** What every invitation says: what is offered, and how it is accepted in a browser and by a program. */
+/** The common part of invitations: what is offered, and how to accept in a browser and with the API. */
 const invitation = (
   { message, token, link, expiresAt }: Invitation,
   offer: string,
@@ -335,9 +334,9 @@ const invitation = (
   offer,
   ...(message ? [{ quote: message }] : []),
   { link, label },
-  `Sign in with the account of this email address, or create one first. A program accepts with ${operation} and this token:`,
+  `Sign in to the account with this email address, or create one first. To accept with the API, use ${operation} and this token:`,
   { code: token },
-  `The invitation works once, until ${when(expiresAt)}.`,
+  `The invitation can be used once, until ${when(expiresAt)}.`,
 ];
 
 /** The invitation to join an organization. */
@@ -351,7 +350,7 @@ export function organizationInvite(values: Invitation & { role: string }): Rende
       "Accept the invitation",
       "acceptOrganizationInvite",
     ),
-    footer: `You get this mail because somebody at ${organization} entered this email address. If you do not know them, ignore it.`,
+    footer: `You are receiving this email because somebody at ${organization} entered this email address. If you do not know them, ignore it.`,
   });
 }
 
@@ -366,32 +365,32 @@ export function buyerInvite(values: Invitation & { project: string }): Rendered 
       "See your purchase",
       "acceptBuyerInvite",
     ),
-    footer: `You get this mail because ${organization} entered this email address with a purchase. If you do not know them, ignore it.`,
+    footer: `You are receiving this email because ${organization} entered this email address for a purchase. If you do not know them, ignore it.`,
   });
 }
 
-/** What buyers are told of a cancelled purchase; amounts are decimal numbers as text. */
+/** The mail about a cancelled purchase; amounts are decimal numbers as strings. */
 export interface CancelledPurchase {
   organization: string;
   project: string;
-  /** The unit or lot; null where there is none. */
+  /** The unit or lot; null if there is none. */
   home: string | null;
   currency: string;
-  /** What goes back to cards. */
+  /** Refunds to cards. */
   refunded: string;
-  /** What is returned otherwise. */
+  /** Amounts returned in another way. */
   returned: string;
-  /** What the seller keeps. */
+  /** Amounts kept by the seller. */
   kept: string;
 }
 
-/** To buyers: their purchase was cancelled. Why is the sales team's own. */
+/** To buyers: their purchase was cancelled. The reason is only for the sales team. */
 export function purchaseCancelled(values: CancelledPurchase): Rendered {
   const { organization, project, home, currency, refunded, returned, kept } = values;
   const amount = (value: string) => (Number(value) > 0 ? money(value, currency) : null);
   const facts: [string, string | null][] = [
     ["Refunded to your card", amount(refunded)],
-    ["Returned to you otherwise", amount(returned)],
+    ["Returned to you in another way", amount(returned)],
     ["Kept by the seller", amount(kept)],
   ];
   return render({
@@ -403,16 +402,16 @@ export function purchaseCancelled(values: CancelledPurchase): Rendered {
         ? `Your purchase of ${home} in ${project} was cancelled by ${organization}.`
         : `Your purchase in ${project} was cancelled by ${organization}.`,
       ...(facts.some(([, value]) => value)
-        ? ["This becomes of what you paid:", { facts }]
-        : ["You had paid nothing, so nothing goes back."]),
-      ...(Number(refunded) > 0 ? ["Your bank takes some days to book a refund to a card."] : []),
+        ? ["This happens to your payments:", { facts }]
+        : ["You have not paid anything, so there is nothing to return."]),
+      ...(Number(refunded) > 0 ? ["Your bank may take some days to process a refund to a card."] : []),
       `If you have questions, ask ${organization}.`,
     ],
-    footer: `You get this mail because ${organization} entered this email address with a purchase.`,
+    footer: `You are receiving this email because ${organization} entered this email address for a purchase.`,
   });
 }
 
-/** What an organization does in a project, in words. */
+/** The role of an organization in a project, in words. */
 const parts: Record<string, string> = {
   SELLER: "sell homes",
   AGENCY: "bring buyers as an agency",
@@ -423,11 +422,11 @@ const parts: Record<string, string> = {
   TITLE: "close purchases",
   VIEWER: "look on",
 };
-/** Those whose people work on leads. */
+/** Roles whose members can be assigned leads. */
 const sellers = ["SELLER", "AGENCY", "BROKER"];
 const partIn = (role: string, project: string): string => `${parts[role] ?? "take part"} in ${project}`;
 
-/** The invitation of an organization to have a part in a project: to an address, with a token, or to an organization. */
+/** Invites an organization to a project: an address with a token, or an existing organization. */
 export function projectInvite(
   values: Omit<Invitation, "token"> & {
     id: string;
@@ -445,28 +444,28 @@ export function projectInvite(
     blocks: token
       ? [
           ...invitation({ ...values, token }, offer, "See the invitation", "acceptProjectOrganizationInvite"),
-          "Name the organization that accepts; if there is none yet, found it first.",
+          "Specify the organization that accepts; create one first if necessary.",
         ]
       : [
           offer,
           ...(message ? [{ quote: message }] : []),
           { link, label: "See the invitation" },
-          "An owner or administrator accepts or declines. A program does so with acceptProjectOrganizationInvite or declineProjectOrganizationInvite and this id:",
+          "An owner or administrator accepts or declines. To answer with the API, use acceptProjectOrganizationInvite or declineProjectOrganizationInvite and this id:",
           { code: id },
-          `It can be accepted until ${when(expiresAt)}. Until then, neither organization sees anything of the other.`,
+          `It can be accepted until ${when(expiresAt)}. Until then, neither organization sees data of the other.`,
         ],
     footer: token
-      ? `You get this mail because somebody at ${organization} entered this email address. If you do not know them, ignore it.`
-      : `You get this mail because you administer ${invitedOrganization ?? "the invited organization"}.`,
+      ? `You are receiving this email because somebody at ${organization} entered this email address. If you do not know them, ignore it.`
+      : `You are receiving this email because you administer ${invitedOrganization ?? "the invited organization"}.`,
   });
 }
 
-/** What became of the part of an organization in a project, for the other side. */
+/** A change of an organization's participation in a project, for the other side. */
 export function affiliationChanged(values: {
   what: "ACCEPTED" | "DECLINED" | "CHANGED" | "ENDED" | "LEFT";
   project: string;
   owner: string;
-  /** The other organization, by name, or the invited address. */
+  /** The name of the other organization, or the invited address. */
   other: string;
   role: string;
 }): Rendered {
@@ -476,7 +475,7 @@ export function affiliationChanged(values: {
       subject: `${other} takes part in ${project}`,
       said: [
         `${other} has accepted the invitation to ${partIn(role, project)}.`,
-        ...(sellers.includes(role) ? ["You can assign leads to its people from now on."] : []),
+        ...(sellers.includes(role) ? ["You can now assign leads to its members."] : []),
       ],
       toOwner: true,
     },
@@ -488,21 +487,21 @@ export function affiliationChanged(values: {
     CHANGED: {
       subject: `What ${other} may do in ${project}`,
       said: [
-        `${owner} has changed what ${other} may do in ${project}. It is there to ${parts[role] ?? "take part"}.`,
+        `${owner} has changed what ${other} may do in ${project}. Its role is to ${parts[role] ?? "take part"}.`,
       ],
       toOwner: false,
     },
     ENDED: {
-      subject: `The part of ${other} in ${project} has ended`,
+      subject: `The participation of ${other} in ${project} has ended`,
       said: [
-        `${owner} has ended the part of ${other} in ${project}. Its people do not see the project any more; what was open has been handed over.`,
+        `${owner} has ended the participation of ${other} in ${project}. Its members no longer see the project; open records have been handed over.`,
       ],
       toOwner: false,
     },
     LEFT: {
       subject: `${other} has left ${project}`,
       said: [
-        `${other} has ended its part in ${project}. What was open with its people has been handed over: assign what nobody works on.`,
+        `${other} has ended its participation in ${project}. Open records of its members have been handed over: assign those without an assignee.`,
       ],
       toOwner: true,
     },
@@ -510,7 +509,7 @@ export function affiliationChanged(values: {
   return render({
     subject,
     blocks: said,
-    footer: `You get this mail because you own or administer ${toOwner ? owner : other}.`,
+    footer: `You are receiving this email because you own or administer ${toOwner ? owner : other}.`,
   });
 }
 
@@ -536,12 +535,12 @@ export function organizationContacted(values: VisitorMessage & { organization: s
   return render({
     subject: `Message from ${values.name} to ${values.organization}`,
     blocks: [
-      `A visitor wrote to ${values.organization}:`,
+      `A visitor sent a message to ${values.organization}:`,
       ...said(values),
       visitor(values),
-      "Reply to this mail to answer.",
+      "Reply to this email to answer.",
     ],
-    footer: `You get this mail because it is the address for enquiries of ${values.organization}, or you own it.`,
+    footer: `You are receiving this email because this is the address for enquiries of ${values.organization}, or you own it.`,
   });
 }
 
@@ -550,24 +549,24 @@ export function serviceContacted(values: VisitorMessage): Rendered {
   return render({
     subject: `Message from ${values.name} to the service`,
     blocks: [
-      "Somebody wrote to the operator of the service:",
+      "Somebody sent a message to the operator of the service:",
       ...said(values),
       visitor(values),
-      "Reply to this mail to answer.",
+      "Reply to this email to answer.",
     ],
-    footer: "You get this mail because this is the operator's address.",
+    footer: "You are receiving this email because this is the operator's address.",
   });
 }
 
-/** What happened, to a member who wants to know: one thing, or several of a kind. */
+/** A notification mail for a member: one item, or several of a kind. */
 export function notification(values: {
   organization: string;
-  /** Goes on from "mails about" and from "3". */
+  /** Continues "mails about" and "3". */
   kindName: string;
   heading: string;
   isDigest: boolean;
   items: readonly { line: string; details: string; quote: string; link: string }[];
-  /** How many there are; those beyond the items are only counted. */
+  /** The total number; items beyond those listed are only counted. */
   count: number;
   unsubscribe: string;
 }): Rendered {
@@ -586,80 +585,80 @@ export function notification(values: {
         ...(quote ? [{ quote: count === 1 ? quote : shortened(quote) }] : []),
       ]),
       ...(more > 0 ? [`And ${more} more.`] : []),
-      { link: unsubscribe, label: `No more mails about ${kindName} from ${organization}` },
+      { link: unsubscribe, label: `No more emails about ${kindName} from ${organization}` },
     ],
-    footer: `You get this mail because mails about ${kindName} are on for you at ${organization}.`,
+    footer: `You are receiving this email because emails about ${kindName} are turned on for you at ${organization}.`,
   });
 }
 
 const shortened = (text: string, length = 300) => (text.length > length ? `${text.slice(0, length)}…` : text);
 
-/** What an organization writes to people. */
+/** A mail that an organization writes to people. */
 interface Written {
   subject: string;
   body: string;
   organization: string;
-  /** Of the organization, on one line. */
+  /** The address of the organization, on one line. */
   postalAddress: string | null;
-  /** Where such mails are stopped. */
+  /** The URL at which such mails are stopped. */
   unsubscribe?: string | undefined;
 }
 
-/** Its end names the sender and, of marketing mail, the way out: the law of many countries asks for both. */
+/** The footer names the sender and, for marketing mails, an unsubscribe link, as required by law in many countries. */
 const written = ({ body, organization, postalAddress, unsubscribe }: Written, why: string) => ({
   blocks: body.split(/\n{2,}/).map((text) => ({ text })),
   ...(unsubscribe && {
-    closing: [{ link: unsubscribe, label: `Unsubscribe from marketing mails of ${organization}` }],
+    closing: [{ link: unsubscribe, label: `Unsubscribe from marketing emails of ${organization}` }],
   }),
   footer: [why, [organization, postalAddress].filter(Boolean).join(", ")],
 });
 
-/** A draft that a person of the sales team has read and sends. */
+/** A draft that a person of the sales team has reviewed and sends. */
 export function acceptedDraft(values: Written): Rendered {
   return render({
     subject: values.subject,
-    ...written(values, `You get this mail because you are in touch with ${values.organization}.`),
+    ...written(values, `You are receiving this email because you are in touch with ${values.organization}.`),
   });
 }
 
-/** To the owners: a webhook takes nothing any more. */
+/** To the owners: a webhook was disabled after failures. */
 export function webhookDisabled(values: { organization: string; url: string; reason: string }): Rendered {
   const { organization, url, reason } = values;
   return render({
     subject: `A webhook of ${organization} was disabled`,
     blocks: [
-      `Events of ${organization} are no longer sent to this address:`,
+      `Events of ${organization} are no longer sent to this URL:`,
       { code: url },
       reason,
-      "Once the receiver works again, enable the webhook with updateWebhook and have what it missed sent with redeliverEvents.",
+      "Once the receiver works again, enable the webhook with updateWebhook and resend the missed events with redeliverEvents.",
     ],
-    footer: `You get this mail because you own ${organization}.`,
+    footer: `You are receiving this email because you own ${organization}.`,
   });
 }
 
-/** What was suspended, as app_private.tell_suspended says it. */
+/** The suspended items, as in app_private.tell_suspended. */
 export interface Suspended {
-  /** What people call it: webhook, workflow, integration, invitation … */
+  /** The kind in words: webhook, workflow, integration, invitation … */
   kind: string;
   title: string;
   reason: string;
 }
 
-/** To the owners: what acted in the name of somebody who may not do so any more was suspended. */
+/** To the owners: automations were suspended because their principal lost the required permissions. */
 export function automationsSuspended(values: { organization: string; suspended: Suspended[] }): Rendered {
   const { organization, suspended } = values;
   return render({
-    subject: `${suspended.length === 1 ? "Something" : `${suspended.length} things`} of ${organization} stopped`,
+    subject: `${suspended.length === 1 ? "An item" : `${suspended.length} items`} of ${organization} ${suspended.length === 1 ? "was" : "were"} stopped`,
     blocks: [
-      `These act in the name of whoever made them, who may not do so any more, so they were stopped:`,
+      `These act on behalf of the person who created them, who no longer has the required permissions, so they were stopped:`,
       ...suspended.map(({ kind, title, reason }) => `The ${kind} "${title}". ${reason}`),
-      "Enable what should go on (updateWebhook, enableWorkflow, refreshOrganizationIntegration), or invite again: from then on it acts in your name.",
+      "Enable what you still need (updateWebhook, enableWorkflow, refreshOrganizationIntegration), or invite again; it then acts on your behalf.",
     ],
-    footer: `You get this mail because you own ${organization}.`,
+    footer: `You are receiving this email because you own ${organization}.`,
   });
 }
 
-/** What an organization has a workflow write: its own words, to a person or to its team. */
+/** A mail of a workflow: the organization's own text, to a person or to its team. */
 export function composedMail(
   values: Written & { html: string | null; workflow: string; toTeam: boolean },
 ): Rendered {
@@ -670,8 +669,8 @@ export function composedMail(
     ...written(
       values,
       toTeam
-        ? `You get this mail because the workflow "${workflow}" of ${organization} tells its team.`
-        : `You get this mail because ${organization} knows you.`,
+        ? `You are receiving this email because the workflow "${workflow}" of ${organization} notifies its team.`
+        : `You are receiving this email because you are a contact of ${organization}.`,
     ),
   });
 }

@@ -7,15 +7,15 @@ import { createStripeProcessor } from "./stripe.ts";
 export * from "./processor.ts";
 
 export interface PaymentsOptions {
-  /** Undefined means the sandbox. */
+  /** Undefined for the sandbox. */
   stripe: { secretKey: string; webhookSecret: string | undefined; api: string | undefined } | undefined;
-  /** The connection of background work, which keeps the state of the sandbox; asked for where there is one. */
+  /** The connection of background work, which stores the state of the sandbox; only opened for it. */
   workerUrl: () => string;
-  /** Connections of it that the process has anyway; the sandbox has one of its own where omitted. */
+  /** Shared connections of the process; the sandbox opens its own by default. */
   pool?: SandboxOptions["pool"];
-  /** Where the sandbox delivers its events: this process; undefined where it takes none. */
+  /** Where the sandbox delivers its events: this process; undefined if it accepts none. */
   endpoint: string | undefined;
-  /** Where payers come back to from their bank. */
+  /** The return URL of payers after authentication at their bank. */
   returnUrl: string;
   serviceUrl: string;
   log: Logger;
@@ -26,7 +26,7 @@ export interface Payments {
   close(): Promise<void>;
 }
 
-/** Stripe where there is a key; else a sandbox of our own, which the same client talks to in the same way. */
+/** Stripe if a key is configured; otherwise the sandbox, which the same client uses. */
 export async function openPayments(options: PaymentsOptions): Promise<Payments> {
   const { stripe, workerUrl, pool, endpoint, log, ...addresses } = options;
   if (stripe) return { processor: createStripeProcessor({ ...stripe, ...addresses }), close: async () => {} };
@@ -44,7 +44,7 @@ export async function openPayments(options: PaymentsOptions): Promise<Payments> 
   };
 }
 
-/** Where there is no processor: whatever takes one fails. */
+/** Without a processor, operations that require one fail. */
 export const noProcessor: PaymentProcessor = new Proxy({ name: "none" } as PaymentProcessor, {
   get: (target, name) =>
     name === "name"

@@ -1,6 +1,6 @@
 /**
- * Amounts as the processor counts them: whole numbers of the smallest unit. How many digits that has is the processor's rule,
- * not that of ISO 4217: the forint and the rupiah are counted to the second digit though nobody writes it.
+ * Amounts in the processor's smallest unit, as whole numbers. The number of digits follows the processor's rules, not ISO 4217: the forint
+ * and the rupiah have two digits, although these are never written.
  */
 const digits: Record<string, number> = {
   ...Object.fromEntries(
@@ -13,7 +13,7 @@ const digitsOf = (currency: string) => digits[currency.toUpperCase()] ?? 2;
 
 /**
  * `"12.5", "CAD"` → 1250
- * @throws RangeError for more digits than the currency has, which the database refused before.
+ * @throws RangeError for more digits than the currency has, which the database has already refused.
  */
 export function toMinor(amount: string, currency: string): number {
   const places = digitsOf(currency);

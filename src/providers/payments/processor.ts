@@ -1,6 +1,6 @@
-/** What the service asks of a payment processor. Amounts are decimals as text, statuses those of the API. */
+/** The interface of payment processors. Amounts are decimals as strings, statuses those of the API. */
 
-/** A card as the processor keeps it. */
+/** A card as stored by the processor. */
 export interface Card {
   id: string;
   brand: string;
@@ -13,14 +13,14 @@ export interface Card {
   fingerprint: string;
 }
 
-/** A payment as the database began it; see app_private.payment_facts. */
+/** A payment begun in the database; see app_private.payment_facts. */
 export interface PaymentFacts {
   id: string;
   processorId: string | null;
   status: string;
-  /** Whether something can become of it yet. */
+  /** Whether it can still be completed. */
   open: boolean;
-  /** Whether it is confirmed at once, with the card. */
+  /** Whether it is confirmed immediately, with the card. */
   confirm: boolean;
   amount: string;
   currency: string;
@@ -31,7 +31,7 @@ export interface PaymentFacts {
   metadata: Record<string, string>;
 }
 
-/** What became of a payment; app_private.note_payment takes it. */
+/** The state of a payment; accepted by app_private.note_payment. */
 export interface PaymentState {
   id: string;
   status: string;
@@ -59,7 +59,7 @@ export interface ChargeState {
   refunds: RefundState[];
 }
 
-/** A refund as the database began it; see app_private.refund_facts. */
+/** A refund begun in the database; see app_private.refund_facts. */
 export interface RefundFacts {
   id: string;
   chargeId: string;
@@ -69,9 +69,9 @@ export interface RefundFacts {
   currency: string;
   reason: string;
   open: boolean;
-  /** Whether it was begun at this moment, so that nobody can have made it. */
+  /** Whether it was begun just now, so that it cannot exist at the processor yet. */
   isNew?: boolean;
-  /** Whether the money went on to the account of an organization, which gives it back. */
+  /** Whether the money was transferred to the account of an organization, from which it is refunded. */
   toAccount: boolean;
 }
 
@@ -81,11 +81,11 @@ export interface RefundState {
   status: string;
   reason: string;
   failureMessage: string | null;
-  /** Our id of it, where the service made it. */
+  /** Our id of it, if the service created it. */
   ours: string | null;
 }
 
-/** The members of an address, as the database has them. */
+/** The fields of an address, as in the database. */
 export type AddressFacts = Partial<
   Record<
     "thoroughfare" | "premise" | "locality" | "administrative_area" | "postal_code" | "country",
@@ -93,7 +93,7 @@ export type AddressFacts = Partial<
   >
 >;
 
-/** A representative as the database began it; see app_private.representative_facts. */
+/** A representative begun in the database; see app_private.representative_facts. */
 export interface RepresentativeFacts {
   id: string;
   organizationId: string;
@@ -133,23 +133,23 @@ export interface PersonState {
   requirements: string[];
 }
 
-/** An event of the processor: it says which object to look at. */
+/** An event of the processor: it only says which object to read. */
 export interface ProcessorEvent {
   id: string;
   type: string;
   /** Seconds since 1970. */
   created: number;
-  /** The payment or account that it is about; null for others. */
+  /** The payment or account that it concerns; null for others. */
   objectId: string | null;
   accountId: string | null;
 }
 
-/** The processor, or the bank behind the card, does not do what was asked, and will not if asked again. */
+/** The processor, or the bank of the card, refuses permanently. */
 export class ProcessorRefusal extends Error {
   readonly code: string;
-  /** The parameter that it is about, in the processor's words. */
+  /** The parameter that it concerns, in the processor's terms. */
   readonly param: string | undefined;
-  /** Whether it is the card that was refused. */
+  /** Whether the card was refused. */
   readonly isCard: boolean;
 
   constructor(message: string, code: string, param: string | undefined, isCard: boolean, cause: unknown) {
@@ -161,7 +161,7 @@ export class ProcessorRefusal extends Error {
   }
 }
 
-/** Nobody knows whether the processor did what was asked: it could not be reached, or failed. */
+/** The outcome is unknown: the processor was unreachable, or failed. */
 export class ProcessorFailure extends Error {
   readonly retryable: boolean;
 
@@ -173,46 +173,46 @@ export class ProcessorFailure extends Error {
 }
 
 /**
- * Everything that changes something takes a key: asked again under it, the processor gives the first answer.
+ * All changes take an idempotency key: repeated with it, the processor returns the first response.
  * @throws ProcessorRefusal, ProcessorFailure
  */
 export interface PaymentProcessor {
-  /** As error messages and `extensions.provider` call it. */
+  /** Its name in error messages and `extensions.provider`. */
   readonly name: string;
   /** Whether payments are real: false for a sandbox. */
   readonly takesMoney: boolean;
   createCustomer(user: { userId: string; email: string | null; name: string | null }): Promise<string>;
-  /** Makes a card of a token and gives it to the customer. */
+  /** Creates a card from a token and attaches it to the customer. */
   addCard(of: {
     customerId: string;
     token: string;
     holderName: string | null;
-    /** Of the attempt, where it may be repeated. */
+    /** Key of the attempt, if it may be repeated. */
     key: string | null;
   }): Promise<Card>;
   removeCard(cardId: string): Promise<void>;
 
-  /** Makes the payment, unconfirmed: no money moves. */
+  /** Creates the payment, unconfirmed: no money moves. */
   createPayment(payment: PaymentFacts): Promise<PaymentState>;
-  /** Charges the card of the payment. A card that is refused is a state, no error. */
+  /** Charges the card of the payment. A declined card is a state, not an error. */
   confirmPayment(payment: PaymentFacts & { processorId: string }): Promise<PaymentState>;
   readPayment(processorId: string): Promise<PaymentState>;
-  /** Gives up what is not paid yet; the state afterwards, whatever it is. */
+  /** Cancels an unpaid payment; returns the state afterwards, whatever it is. */
   cancelPayment(processorId: string): Promise<PaymentState>;
-  /** Makes the refund, or finds it where it was made before. */
+  /** Creates the refund, or finds an existing one. */
   refund(refund: RefundFacts): Promise<RefundState>;
-  /** Gives in to the payer who contests the charge; once, however often it is asked. */
+  /** Accepts the dispute; idempotent. */
   acceptDispute(chargeId: string): Promise<void>;
 
   createAccount(representative: RepresentativeFacts, ip: string | undefined): Promise<AccountState>;
   readAccount(accountId: string): Promise<AccountState & { people: PersonState[] }>;
-  /** Tells of the representative: for the first time, or what changed. */
+  /** Creates or updates the representative. */
   tellPerson(accountId: string, representative: RepresentativeFacts): Promise<PersonState>;
   removePerson(accountId: string, personId: string): Promise<void>;
-  /** Closes the account for good; once, however often it is asked. A ProcessorRefusal where money is still on it. */
+  /** Closes the account permanently; idempotent. Throws a ProcessorRefusal while it has a balance. */
   closeAccount(accountId: string): Promise<void>;
 
-  /** What a delivery says, if the signature is the processor's; undefined otherwise. */
+  /** The event of a delivery if the signature is valid; undefined otherwise. */
   readEvent(body: Buffer, signature: string | undefined): ProcessorEvent | undefined;
   /** The events since then, oldest first. */
   eventsSince(seconds: number): Promise<ProcessorEvent[]>;

@@ -5,15 +5,15 @@ import { stripeEvents } from "./stripeEvents.ts";
 import { stripePayments } from "./stripePayments.ts";
 
 export interface StripeProcessorOptions extends StripeOptions {
-  /** What its deliveries are signed with; without one they are not taken, and its list of events is read instead. */
+  /** The signing secret of its deliveries; without one, they are refused, and its list of events is read instead. */
   webhookSecret?: string | undefined;
-  /** Where payers come back to from their bank. */
+  /** The return URL of payers after authentication at their bank. */
   returnUrl: string;
-  /** The service's own address, for organizations without a website. */
+  /** The URL of the service, for organizations without a website. */
   serviceUrl: string;
 }
 
-/** Stripe, or whatever speaks its API at the address `api`, such as the sandbox. */
+/** Stripe, or another server with its API at the URL `api`, such as the sandbox. */
 export function createStripeProcessor(options: StripeProcessorOptions): PaymentProcessor {
   const stripe = stripeClient(options);
   return {

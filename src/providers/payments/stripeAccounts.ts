@@ -9,12 +9,12 @@ import type {
 } from "./processor.ts";
 import { all, asked } from "./stripeClient.ts";
 
-/** What is missing now, once each. */
+/** The missing requirements, without duplicates. */
 const dueOf = (
   requirements: { currently_due?: string[] | null; past_due?: string[] | null } | null | undefined,
 ): string[] => [...new Set([...(requirements?.currently_due ?? []), ...(requirements?.past_due ?? [])])];
 
-/** Agents and managers of real estate. */
+/** Real estate agents and managers. */
 const merchantCategory = "6513";
 
 function addressOf(address: AddressFacts | null): Stripe.AddressParam | undefined {
@@ -82,7 +82,7 @@ function personParams(r: RepresentativeFacts): Stripe.AccountCreatePersonParams 
   };
 }
 
-/** Removes something that may have been removed before. An account that was closed is one of which the key knows nothing. */
+/** Removes something that may already have been removed. A closed account is unknown to the key. */
 const gone = (remove: () => Promise<unknown>): Promise<void> =>
   asked(async () => {
     try {
@@ -102,7 +102,7 @@ export function stripeAccounts(
       asked(async () => {
         const { name, email, phone, url, country } = organization;
         const address = addressOf(organization.address);
-        // To the minute, so that two who begin at once ask the same.
+        // // To the minute, so that concurrent calls send the same request.
         const minute = Math.floor(Date.now() / 60_000);
         const account = await stripe().accounts.create(
           {

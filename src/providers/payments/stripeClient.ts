@@ -1,4 +1,4 @@
-/** The `stripe` package, set up for the real processor or for whatever speaks like it, and what its errors mean to us. */
+/** The `stripe` package, configured for the real processor or a compatible one, and the translation of its errors. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Stripe } from "stripe";
 import { ProcessorFailure, ProcessorRefusal } from "./processor.ts";
@@ -6,13 +6,13 @@ import { stripePackage } from "./stripePackage.ts";
 
 export interface StripeOptions {
   secretKey: string;
-  /** Another address that speaks the same API; the package's own where omitted. */
+  /** Another URL with the same API; that of the package by default. */
   api?: string | undefined;
-  /** Milliseconds for one try; there are two more where it is safe. */
+  /** Milliseconds for one attempt; there are two retries if it is safe. */
   timeoutMs?: number;
 }
 
-/** @returns what gives the client, which is made when it is first asked for. */
+/** @returns a function that returns the client, created on first use. */
 export function stripeClient({ secretKey, api, timeoutMs = 15_000 }: StripeOptions): () => Stripe {
   const url = api === undefined ? undefined : new URL(api);
   const options: Stripe.StripeConfig = {
@@ -30,16 +30,16 @@ export function stripeClient({ secretKey, api, timeoutMs = 15_000 }: StripeOptio
   return () => (client ??= new (stripePackage())(secretKey, options));
 }
 
-/** How often it is asked again what somebody else asks at the same moment. */
+/** Retries of requests that collide with an identical one. */
 const mostTries = 10;
 
-/** Does the work, with its errors made ours. Those of the package can hold what was sent, so only their message is taken along. */
+/** Runs a call and translates its errors. Those of the package may contain request data, so only their message is used. */
 export async function asked<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();
     } catch (error) {
-      // Somebody else asks the same at this moment, and their answer is ours too.
+      // // An identical request is running; its response is ours too.
       const isAsked = (error as { code?: string } | null)?.code === "idempotency_key_in_use";
       if (!isAsked || tries === mostTries) throw translated(error);
       await pause(100 + Math.random() * 200 * tries);
@@ -66,7 +66,7 @@ function translated(error: unknown): unknown {
   return new ProcessorFailure(`${error.type}: ${error.message}`, retryable, undefined);
 }
 
-/** What is on all pages of a list. */
+/** All pages of a list. */
 export async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = [];
   for await (const item of pages) items.push(item);

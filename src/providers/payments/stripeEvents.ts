@@ -1,10 +1,10 @@
-/** What Stripe tells by itself, and how it is known to be Stripe. */
+/** Events of Stripe, and the verification of their origin. */
 import type { Stripe } from "stripe";
 import type { PaymentProcessor, ProcessorEvent } from "./processor.ts";
 import { all, asked } from "./stripeClient.ts";
 import { stripePackage } from "./stripePackage.ts";
 
-/** Events after which something of ours may be different; a list may name twenty. */
+/** Events that may affect our records; a list can be filtered by twenty. */
 const wanted: Stripe.EventListParams["types"] = [
   "payment_intent.succeeded",
   "payment_intent.payment_failed",
@@ -48,7 +48,7 @@ function summary(event: Stripe.Event): ProcessorEvent {
   };
 }
 
-/** How long the processor keeps its list of events. */
+/** The retention of the processor's list of events. */
 const thirtyDays = 30 * 24 * 60 * 60;
 
 export function stripeEvents(

@@ -2,5 +2,5 @@ import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);
 
-/** PERF: loaded when it is needed. Its two hundred modules take a twentieth of a start, and most processes never pay anything. */
+/** PERF: loaded on first use. Its two hundred modules take a twentieth of the start time, and most processes process no payments. */
 export const stripePackage = () => require("stripe") as typeof import("stripe").Stripe;

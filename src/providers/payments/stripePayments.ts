@@ -120,7 +120,7 @@ function cardOperations(
         try {
           await stripe().paymentMethods.detach(id);
         } catch (error) {
-          // Detached before, which cannot be done twice.
+          // // Already detached, which is not possible twice.
           if (
             (error as { statusCode?: number }).statusCode !== 400 &&
             (error as { statusCode?: number }).statusCode !== 404
@@ -131,7 +131,7 @@ function cardOperations(
   };
 }
 
-/** Payments, from their creation to how they stand. */
+/** Payments, from their creation to their final state. */
 function paymentOperations(
   stripe: () => Stripe,
   returnUrl: string,
@@ -170,7 +170,7 @@ function paymentOperations(
           return await paymentState(stripe(), intent);
         } catch (error) {
           const { type, code } = error as { type?: string; code?: string };
-          // Refused by the bank, or confirmed before: how it stands is the answer.
+          // // Declined by the bank, or already confirmed: the current state is the result.
           if (type === "StripeCardError" || code === "payment_intent_unexpected_state")
             return read(processorId);
           throw error;
@@ -189,7 +189,7 @@ function paymentOperations(
   };
 }
 
-/** Refunds, and disputes that are given up. */
+/** Refunds, and accepted disputes. */
 function refundOperations(stripe: () => Stripe): Pick<PaymentProcessor, "refund" | "acceptDispute"> {
   return {
     refund: (refund) =>
@@ -230,7 +230,7 @@ async function chargeState(stripe: Stripe, charge: Stripe.Charge): Promise<Charg
   return {
     id: charge.id,
     status: isPaid ? "SUCCEEDED" : charge.status === "failed" ? "FAILED" : "PENDING",
-    // Of another currency where the account is settled in one: not the charge's business.
+    // // In another currency if the account settles in one: irrelevant for the charge.
     fee: balance && balance.currency === currency ? fromMinor(balance.fee, currency) : null,
     net: balance && balance.currency === currency ? fromMinor(balance.net, currency) : null,
     method:
@@ -265,7 +265,7 @@ async function paymentState(stripe: Stripe, intent: Stripe.PaymentIntent): Promi
   };
 }
 
-/** The bank's own reason says more than "declined". */
+/** The bank's own reason is more specific than "declined". */
 function declined(reason: string | null | undefined, code: string | null | undefined): string | null {
   return code === "card_declined" && reason && reason !== "generic_decline" ? reason : (code ?? null);
 }

@@ -1,7 +1,7 @@
 /**
  * The eSignature REST API of DocuSign, version 2.1: https://developers.docusign.com/docs/esign-rest-api/reference/ . The organization's
- * integration docusign says whose account it is. The service is let in by a JSON Web Token that it signs with the key of the
- * organization's app there, for an hour each time. A document with its signers is an envelope.
+ * integration docusign defines the account. The service authenticates with a JSON Web Token signed with the key of the organization's app,
+ * for an hour at a time. A document with its signers is an envelope.
  */
 import { createHash, createHmac, randomUUID } from "node:crypto";
 import { buffer } from "node:stream/consumers";
@@ -19,29 +19,29 @@ export interface DocusignAccount {
 
 export interface DocusignOptions extends DocusignAccount {
   policy: AddressPolicy;
-  /** Where it tells what changed of an agreement; undefined where it cannot reach the service. */
+  /** The URL for its notifications of agreements; undefined if it cannot reach the service. */
   noticeUrl: (agreementId: string) => string | undefined;
-  /** Until an answer is complete. */
+  /** Timeout for a complete response. */
   timeoutMs?: number;
 }
 
 export interface Docusign extends SigningProvider {
-  /** Lets itself in. @returns what the account is called there @throws SigningFailed */
+  /** Authenticates. @returns the name of the account @throws SigningFailed */
   connect(): Promise<string>;
 }
 
 export const docusignServer = "https://account.docusign.com";
 
 const tokenSeconds = 3600;
-/** Bytes; a signed PDF is as large as the document, with some pages. */
+/** Bytes; a signed PDF has the size of the document, plus some pages. */
 const largestFile = 80_000_000;
 const largestAnswer = 2_000_000;
-/** Bytes; the most that DocuSign takes. */
+/** Bytes; the maximum of DocuSign. */
 const largestDocument = 25_000_000;
 
-/** Codes of refusals that another try, later, does not meet. */
+/** Error codes after which a retry may succeed. */
 const passing = new Set(["HOURLY_APIINVOCATION_LIMIT_EXCEEDED", "BURST_APIINVOCATION_LIMIT_EXCEEDED"]);
-/** Codes that say that an envelope is over already. */
+/** Error codes of envelopes that have already ended. */
 const over = new Set([
   "ENVELOPE_CANNOT_VOID_INVALID_STATE",
   "ENVELOPE_IN_INVALID_STATE",
@@ -56,7 +56,7 @@ interface Session {
   until: number;
 }
 
-/** By account and key: a token holds for an hour, and each is asked for at a price. */
+/** By account and key: a token is valid for an hour, and token requests are limited. */
 const sessions = new Map<string, Session>();
 const mostSessions = 1000;
 
@@ -85,7 +85,7 @@ export function createDocusign(options: DocusignOptions): Docusign {
     async send(envelope) {
       if (envelope.document.size > largestDocument)
         throw new SigningFailed("REFUSED", "DocuSign takes documents of 25 MB at most.");
-      // It may have been taken by a try whose answer was lost.
+      // // An attempt whose response was lost may have created it.
       const found = jsonOf(
         await api.ask(
           "GET",
@@ -133,11 +133,11 @@ export function createDocusign(options: DocusignOptions): Docusign {
   };
 }
 
-/** The API as one account sees it: lets itself in, and keeps its session. */
+/** The API for one account: authenticates, and caches its session. */
 class DocusignApi {
   readonly #options: DocusignOptions;
   readonly #server: string;
-  /** By what its session is kept. With the key: who does not have it gets nobody's session. */
+  /** Cache key of the session. It includes the key, so that without it nobody gets the session. */
   readonly #known: string;
 
   constructor(options: DocusignOptions) {
@@ -154,7 +154,7 @@ class DocusignApi {
     sessions.delete(this.#known);
   }
 
-  /** That is open, or a new one. @throws SigningFailed */
+  /** The current session, or a new one. @throws SigningFailed */
   async session(): Promise<Session> {
     const { accountId } = this.#options.config;
     const open = sessions.get(this.#known);
@@ -182,7 +182,7 @@ class DocusignApi {
       token,
       base: `${account.base_uri.replace(/\/+$/, "")}/restapi/v2.1/accounts/${encodeURIComponent(accountId)}`,
       name: String(account.account_name ?? accountId).slice(0, 200),
-      // Well before it ends.
+      // // Well before it expires.
       until: Date.now() + (Math.min(Number(seconds) || 0, tokenSeconds) - 120) * 1000,
     };
     if (sessions.size >= mostSessions) sessions.clear();
@@ -190,7 +190,7 @@ class DocusignApi {
     return fresh;
   }
 
-  /** Asks as the account. @throws SigningFailed */
+  /** Sends a request of the account. @throws SigningFailed */
   async ask(
     method: "GET" | "POST" | "PUT",
     path: string,
@@ -211,7 +211,7 @@ class DocusignApi {
         ...(answerLimit !== undefined && { answerLimit }),
       });
     } catch (error) {
-      // A token that was taken back is not used again.
+      // // A revoked token is not used again.
       if (error instanceof SigningFailed && error.kind === "SETTINGS") this.forgetSession();
       throw error;
     }
@@ -258,7 +258,7 @@ class DocusignApi {
     throw refusalOf(received);
   }
 
-  /** By what it is let in. @throws SigningFailed */
+  /** Requests an access token. @throws SigningFailed */
   #assertion(): string {
     const { integrationKey, userId, privateKey } = this.#options.credentials;
     try {
@@ -277,13 +277,13 @@ class DocusignApi {
   }
 }
 
-/** What a refusal says, by what may help. */
+/** Classifies a refusal by what may help. */
 function refusalOf({
   status,
   body: answer,
   retryAfter,
 }: Pick<Awaited<ReturnType<typeof requestPublicly>>, "status" | "body" | "retryAfter">): SigningFailed {
-  // Codes alone: the rest may quote what it was sent.
+  // // Only codes: the rest may quote request data.
   const { errorCode, error } = (readJson(answer) ?? {}) as { errorCode?: unknown; error?: unknown };
   const code = String(errorCode ?? error ?? "")
     .slice(0, 80)
@@ -334,7 +334,7 @@ function stateOf(answer: Record<string, unknown>): EnvelopeState {
   };
 }
 
-/** What makes an envelope: its definition, and the document as it is. */
+/** The request that creates an envelope: its definition, and the document unchanged. */
 async function multipart(
   envelope: Envelope,
   url: string | undefined,
@@ -359,7 +359,7 @@ function definition(envelope: Envelope, url: string | undefined): object {
   return {
     transactionId: envelope.transactionId,
     status: "sent",
-    // As much as there is room for.
+    // // As much as there is space for.
     emailSubject: `Please sign: ${envelope.title}`.slice(0, 100),
     emailBlurb: `${envelope.organization} asks you to sign.`,
     documents: [{ documentId: "1", name: document.filename, fileExtension: "pdf" }],
@@ -406,7 +406,7 @@ function definition(envelope: Envelope, url: string | undefined): object {
   };
 }
 
-/** Whether one of the signatures of a notice is the account's: HMAC-SHA256 over the body as it was sent, in Base64. */
+/** Whether one of the signatures of a notification is valid: HMAC-SHA256 over the raw body, in Base64. */
 export function isSignedByDocusign(body: Buffer, signatures: readonly string[], webhookKey: string): boolean {
   const wanted = createHmac("sha256", webhookKey).update(body).digest("base64");
   return signatures.some((given) => isSameText(given, wanted));

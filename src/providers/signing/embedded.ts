@@ -2,9 +2,9 @@ import { writeCertificate, type CertificateFacts } from "../../pdf/writeCertific
 import type { SigningProvider } from "./provider.ts";
 
 /**
- * The embedded default: signers follow the link of a mail from here and prove who they are by a one-time code; the database keeps
- * what they did (migrations/objects/06-deals/signing.sql), and a certificate says it on paper.
- * @param certificate gives what the certificate says; null where it is there already.
+ * The embedded default: signers follow the link of a mail and authenticate with a one-time code; the database records the events
+ * (migrations/objects/06-deals/signing.sql), and a certificate documents them.
+ * @param certificate returns the data of the certificate; null if it exists already.
  */
 export function createEmbeddedSigning(certificate: () => Promise<CertificateFacts | null>): SigningProvider {
   const nothing = () => Promise.reject(new Error("An agreement that is signed here has no envelope."));
@@ -22,7 +22,7 @@ export function createEmbeddedSigning(certificate: () => Promise<CertificateFact
       const content = await writeCertificate(facts);
       return [{ kind: "CERTIFICATE", filename: `Certificate ${name || "of signatures"}.pdf`, content }];
     },
-    // The links of the mails say so themselves.
+    // // The mails contain the links.
     end: async () => {},
     remind: nothing,
   };

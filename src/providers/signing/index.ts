@@ -12,22 +12,22 @@ export {
   type SigningProvider,
 } from "./provider.ts";
 
-/** What app_private.envelope_of gives of an agreement that is signed elsewhere. */
+/** Returned by app_private.envelope_of for an agreement that is signed elsewhere. */
 export interface KnownEnvelope {
   integrationId: string;
   envelopeId: string | null;
 }
 
-/** Where an agreement is signed, and what it is called there. */
+/** The provider of an agreement, and its envelope id there. */
 export interface Signing {
   provider: SigningProvider;
-  /** Undefined for one that is signed here. */
+  /** Undefined if it is signed here. */
   envelope: KnownEnvelope | undefined;
 }
 
 type Helpers = Pick<JobHelpers, "query" | "integrations" | "serviceUrl">;
 
-/** @throws SigningFailed where the organization's integration does not work now */
+/** @throws SigningFailed if the organization's integration does not work at the moment */
 export async function openSigning(helpers: Helpers, agreementId: string): Promise<Signing> {
   const { query, integrations, serviceUrl } = helpers;
   const { rows: known } = await query<{ envelope: KnownEnvelope | null }>(
@@ -43,7 +43,7 @@ export async function openSigning(helpers: Helpers, agreementId: string): Promis
         "The integration that agreements are signed by does not work; refresh it.",
       );
     const { hostname } = new URL(serviceUrl);
-    // One that nobody outside knows is refused there; what changes is then asked for.
+    // // The database refuses unknown envelopes; the state of others is then read.
     const isKnown = /\.[a-z]/i.test(hostname) || account.policy.loopback;
     const provider = createDocusign({
       ...(account as unknown as DocusignAccount),

@@ -1,12 +1,12 @@
 import type { Readable } from "node:stream";
 
-/** What is to be signed, and by whom. */
+/** The document and its signers. */
 export interface Envelope {
-  /** The same for each try to hand the same over. */
+  /** Idempotency key of the submission. */
   transactionId: string;
   agreementId: string;
   title: string;
-  /** Who asks. */
+  /** The sender. */
   organization: string;
   expiresAt: Date | null;
   /** Undefined for never. */
@@ -15,7 +15,7 @@ export interface Envelope {
   signers: { id: string; name: string; email: string; sequence: number; role: string }[];
 }
 
-/** How far a provider is with an envelope. */
+/** The state of an envelope at a provider. */
 export interface EnvelopeState {
   status: "OPEN" | "COMPLETED" | "DECLINED" | "VOIDED";
   /** Why it was voided. */
@@ -36,28 +36,28 @@ export interface Proof {
   content: Buffer;
 }
 
-/** Where one agreement is signed, from its sending to its end. Each call may be made again, and has its effect once. */
+/** A signing provider, for the whole life of an agreement. Each call is idempotent. */
 export interface SigningProvider {
-  /** Whether signers get their mails from here, rather than from the provider. */
+  /** Whether the service mails the signers, rather than the provider. */
   readonly writesItself: boolean;
-  /** Hands an envelope over. @returns what it is called there @throws SigningFailed */
+  /** Submits an envelope. @returns its id there @throws SigningFailed */
   send(envelope: Envelope): Promise<string>;
-  /** How far an envelope is. @throws SigningFailed */
+  /** The state of an envelope. @throws SigningFailed */
   state(envelopeId: string): Promise<EnvelopeState>;
-  /** What proves what was signed, once all have. @throws SigningFailed */
+  /** The proof of signatures, once all have signed. @throws SigningFailed */
   proof(envelopeId: string | undefined): Promise<Proof[]>;
-  /** Nobody is to sign it any more. @throws SigningFailed */
+  /** Cancels the envelope for its signers. @throws SigningFailed */
   end(envelopeId: string, reason: string): Promise<void>;
-  /** Asks those once more whose turn it is. @throws SigningFailed */
+  /** Reminds the signers whose turn it is. @throws SigningFailed */
   remind(envelopeId: string): Promise<void>;
 }
 
-/** The provider did not do it. The message is for people, and has nothing secret in it. */
+/** The provider failed. The message is for people, and contains no secrets. */
 export class SigningFailed extends Error {
   override name = "SigningFailed";
-  /** REFUSED: this envelope never; SETTINGS: the account has to be put right; LATER: by itself. */
+  /** REFUSED: permanently, for this envelope; SETTINGS: the account must be corrected; LATER: a retry may succeed. */
   readonly kind: "REFUSED" | "SETTINGS" | "LATER";
-  /** Set where the provider asks to come back later. */
+  /** Set if the provider asks for a delay. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(

@@ -15,13 +15,13 @@ export {
 } from "./message.ts";
 
 export interface SmsOptions {
-  /** Where messages go: `off` refuses them, so that none is taken for sent; the outbox where omitted. */
+  /** The target of messages: `off` refuses them, so that none counts as sent; the outbox by default. */
   textMessages?: "twilio" | "outbox" | "off";
   /** The real provider. */
   twilio?: TwilioAccount | undefined;
   /** The outbox is the folder `outbox` in it. */
   dataDir: string;
-  /** The service's own address, where the provider tells what becomes of messages; without a trailing slash. */
+  /** The URL of the service, for delivery reports of the provider; without a trailing slash. */
   baseUrl: string;
 }
 
@@ -33,7 +33,7 @@ export function createSmsProvider({ textMessages, twilio, dataDir, baseUrl }: Sm
   return createTwilio({ ...twilio, baseUrl, notices: /\.[a-z]/i.test(hostname) });
 }
 
-/** Where there is no provider: nothing is sent. */
+/** Without a provider, nothing is sent. */
 const noSms: SmsProvider = {
   send: () =>
     Promise.reject(new SmsRefused("Text messages are not set up in this service; ask its operator.")),

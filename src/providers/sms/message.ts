@@ -1,48 +1,48 @@
 /** One text message to one person. */
 export interface TextMessage {
-  /** Names this very message; a UUID. */
+  /** Identifies this message; a UUID. */
   id: string;
   /** A number in E.164. */
   to: string;
   body: string;
 }
 
-/** How far the provider is with a message that it has taken; rows of app_private.message_statuses. */
+/** The state of an accepted message at the provider; rows of app_private.message_statuses. */
 export type SmsStatus = "ACCEPTED" | "SENT" | "DELIVERED" | "UNDELIVERED" | "FAILED";
 
-/** A message that the provider has taken. */
+/** A message that the provider has accepted. */
 export interface TakenMessage {
-  /** What the provider calls it. */
+  /** Its id at the provider. */
   id: string;
   status: SmsStatus;
 }
 
-/** A message that the provider may have taken, without our knowing. */
+/** A message that the provider may have accepted without our knowledge. */
 export interface SoughtMessage extends TextMessage {
-  /** It was handed over after that. */
+  /** It was submitted after that. */
   since: Date;
-  /** What the provider calls other messages to that number. */
+  /** Ids of other messages to that number. */
   known: readonly string[];
 }
 
-/** What the provider tells by itself: how far a message is, or what somebody answered. */
+/** A callback of the provider: the state of a message, or a reply. */
 export type SmsNotice =
   | { id: string; providerId: string; status: SmsStatus; error: string | null }
   | { providerId: string; from: string; text: string; meaning: "STOP" | "START" | "HELP" | null };
 
 export interface SmsProvider {
   /**
-   * Hands a message over.
-   * @throws SmsRefused when it is useless to try again, SmsDeferred when it is not.
+   * Submits a message.
+   * @throws SmsRefused if a retry is useless, SmsDeferred otherwise.
    */
   send(message: TextMessage): Promise<TakenMessage>;
   /**
-   * Looks for a message that was handed over, when nobody knows what became of it.
-   * @throws SmsDeferred when the provider cannot be asked.
+   * Searches for a submitted message whose result is unknown.
+   * @throws SmsDeferred if the provider is unavailable.
    */
   find(message: SoughtMessage): Promise<TakenMessage | undefined>;
   /**
-   * What a request to /webhooks/messages says: null where nothing of interest, undefined where the provider has not signed it.
+   * The content of a request to /webhooks/messages: null if irrelevant, undefined if the signature is invalid.
    * @param path with the query.
    */
   readonly readNotice?: (request: {
@@ -52,10 +52,10 @@ export interface SmsProvider {
   }) => SmsNotice | null | undefined;
 }
 
-/** The other side will never take this message: there is no such number, no mobile phone, or its owner wants none. */
+/** The message will never be accepted: the number does not exist, is not mobile, or its owner has opted out. */
 export class SmsRefused extends Error {
   override name = "SmsRefused";
-  /** Whether the owner of the number answered STOP. */
+  /** Whether the owner of the number replied STOP. */
   readonly stopped: boolean;
 
   constructor(message: string, stopped = false) {
@@ -64,12 +64,12 @@ export class SmsRefused extends Error {
   }
 }
 
-/** The message could not be handed over now; a later try may succeed. */
+/** The message could not be submitted now; a retry may succeed. */
 export class SmsDeferred extends Error {
   override name = "SmsDeferred";
-  /** Whether the provider may have the message nevertheless. */
+  /** Whether the provider may nevertheless have the message. */
   readonly mayBeTaken: boolean;
-  /** Set where the provider asks to come back later. */
+  /** Set if the provider asks for a delay. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(message: string, options: { mayBeTaken?: boolean; retryAfterSeconds?: number } = {}) {

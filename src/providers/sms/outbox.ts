@@ -2,8 +2,8 @@ import { writeToOutbox } from "../writeToOutbox.ts";
 import { SmsDeferred, type SmsProvider } from "./message.ts";
 
 /**
- * The embedded default: each message becomes a file `<id>.txt`. The id begins with the time, and the same message is the same
- * file, however often it is sent.
+ * The embedded default: each message becomes a file `<id>.txt`. The id begins with the time, and the same message is the same file, however
+ * often it is sent.
  */
 export function createSmsOutbox(folder: string): SmsProvider {
   return {

@@ -1,4 +1,4 @@
-/** The REST API of Twilio, which others speak too: https://www.twilio.com/docs/messaging/api/message-resource */
+/** The REST API of Twilio, which other providers implement too: https://www.twilio.com/docs/messaging/api/message-resource */
 import { createHmac } from "node:crypto";
 import { secondsOf } from "../../network/publicRequest.ts";
 import {
@@ -13,14 +13,14 @@ import { isSameText } from "../../secrets/isSameText.ts";
 import type { TwilioAccount } from "../../base/providerOptions.ts";
 
 export interface TwilioOptions extends TwilioAccount {
-  /** The service's own address, without a trailing slash: the provider signs the addresses that it calls. */
+  /** The URL of the service, without a trailing slash: the provider signs the URLs that it calls. */
   baseUrl: string;
-  /** Whether the provider tells at `baseUrl` what becomes of messages; it refuses an address that it cannot reach. */
+  /** Whether the provider sends delivery reports to `baseUrl`; it refuses a URL that it cannot reach. */
   notices: boolean;
   timeoutMs?: number;
 }
 
-/** What is read of a resource of the API, none of it certain. */
+/** The fields of a resource that are read; all are optional. */
 interface Resource {
   sid?: unknown;
   status?: unknown;
@@ -45,7 +45,7 @@ const statuses: Record<string, SmsStatus> = {
   canceled: "FAILED",
 };
 
-/** Codes about the number or what it may get; the rest of the sentences would tell what the provider quotes. */
+/** Error codes about the number or its permissions; messages may quote request data. */
 const reasons: Record<string, string> = {
   21211: "it is no phone number",
   21217: "it is no phone number",
@@ -61,7 +61,7 @@ const reasons: Record<string, string> = {
   30006: "it is a landline, or cannot be reached",
   30007: "a filter of the networks took the message for spam",
 };
-/** Requests that are wrong by the settings of the account or the sender, which the operator can put right meanwhile. */
+/** Errors in the settings of the account or the sender, which the operator can correct while the job waits. */
 const settingCodes = new Set([
   20001, 20003, 20005, 20404, 21408, 21601, 21603, 21606, 21608, 21609, 21611, 21618, 21620, 21659, 21660,
   21661, 21701, 21702, 21703, 21704, 21705,
@@ -101,7 +101,7 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
 
     async find(sought) {
       const signal = AbortSignal.timeout(timeoutMs);
-      // Not by DateSent, which a message has only once it has left. The latest come first.
+      // // Not by DateSent, which a message only has once it has been sent. The latest come first.
       let next: string | undefined =
         `${path}?${new URLSearchParams({ To: sought.to, PageSize: `${pageSize}` })}`;
       for (let page = 0; next && page < mostPages; page += 1) {
@@ -138,7 +138,7 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
         .filter(Boolean)
         .join("\n");
       const meaning = (["STOP", "START", "HELP"] as const).find((word) => word === get("OptOutType")) ?? null;
-      // As PostgreSQL takes it.
+      // // Text that PostgreSQL accepts.
       return { providerId, from, text: text.replaceAll("\0", "\uFFFD"), meaning };
     },
   };
@@ -156,7 +156,7 @@ async function ask(
     const response = await fetch(url, {
       method: form ? "POST" : "GET",
       headers: { authorization, accept: "application/json" },
-      // A redirect would take the token elsewhere.
+      // // A redirect would leak the token.
       redirect: "error",
       signal,
       ...(form && { body: form }),
@@ -165,7 +165,7 @@ async function ask(
     text = await readText(response);
   } catch (error) {
     const { code } = ((error as Error).cause ?? {}) as { code?: string };
-    // Without a connection nobody got anything.
+    // // Without a connection, nothing was sent.
     const reached = !["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(
       code ?? "",
     );
@@ -179,7 +179,7 @@ async function ask(
   return resourceOf(status, headers, readJson(text));
 }
 
-/** What was answered. @throws SmsRefused, SmsDeferred for a refusal, by what may help */
+/** The response. @throws SmsRefused, SmsDeferred for an error, by what may help */
 function resourceOf(status: number, headers: Headers, answer: Resource | undefined): Resource {
   if (status >= 200 && status < 300) {
     if (answer) return answer;
@@ -205,7 +205,7 @@ function resourceOf(status: number, headers: Headers, answer: Resource | undefin
   );
 }
 
-/** A request to the list that is refused says nothing about the message. */
+/** An error of the list request does not mean anything for the message. */
 function asDeferred(error: unknown): never {
   throw error instanceof SmsRefused ? new SmsDeferred(error.message) : error;
 }
@@ -247,7 +247,7 @@ const isSought = (message: Resource, { body, since, known }: SoughtMessage): boo
   Date.parse(String(message.date_created)) >= since.getTime() - skewMs &&
   !known.includes(String(message.sid));
 
-/** HMAC-SHA1 of the address that was called, followed by the names and values of the form in the order of names. */
+/** HMAC-SHA1 of the called URL, followed by the names and values of the form, sorted by name. */
 export function signatureOf(authToken: string, url: string, params: URLSearchParams): string {
   const sorted = new URLSearchParams(params);
   sorted.sort();

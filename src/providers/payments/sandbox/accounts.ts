@@ -1,4 +1,4 @@
-/** Accounts of organizations and their people. What is complete is verified at once; the address `address_no_match` is not found. */
+/** Accounts of organizations and their people. Complete ones are verified immediately; the address `address_no_match` is not found. */
 import { invalid, missing } from "./sandboxErrors.ts";
 import type { Store, Thing } from "./store.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
@@ -31,7 +31,7 @@ export async function createAccount(store: Store, params: DatabaseValue): Promis
   return judged(store, account);
 }
 
-/** An account takes payments when its representative is verified, and everybody else told of. */
+/** An account accepts payments when its representative is verified, and all other people are known. */
 async function judged(store: Store, account: Thing): Promise<Thing> {
   const people = await store.all("person", { account: account.id });
   const due = people.flatMap(({ id, requirements }) =>
@@ -140,7 +140,7 @@ export async function deletePerson(store: Store, accountId: string, id: string):
   return { id, object: "person", deleted: true };
 }
 
-/** With its people. Nobody hears of it: who closes an account knows. */
+/** With its people. No event is sent, because the client closes accounts itself. */
 export async function deleteAccount(store: Store, id: string): Promise<object> {
   await getAccount(store, id);
   for (const person of await store.all("person", { account: id })) await store.remove(person.id);

@@ -1,4 +1,4 @@
-/** The page on which a bank would ask whether it is really the holder of the card who pays. */
+/** The page on which a bank would authenticate the holder of the card. */
 
 const page = (content: string) => `<!doctype html>
 <html lang="en">

@@ -1,4 +1,4 @@
-/** The well-known test cards, by the tokens that the client library makes of them. */
+/** The well-known test cards, by their test tokens. */
 import { createHash } from "node:crypto";
 import { ApiError, invalid } from "./sandboxErrors.ts";
 import type { Store, Thing } from "./store.ts";
@@ -8,9 +8,9 @@ interface TestCard {
   last4?: string;
   brand?: string;
   funding?: string;
-  /** What becomes of a charge. */
+  /** The result of a charge. */
   decline?: { code: string; decline_code?: string; message: string };
-  /** Refused only when it is charged, not when a customer gets it. */
+  /** Declined only when charged, not when attached to a customer. */
   attaches?: boolean;
   authenticate?: boolean;
   dispute?: boolean;
@@ -25,7 +25,7 @@ const generic = declinedBy("generic_decline");
 const insufficient = declinedBy("insufficient_funds", "Your card has insufficient funds.");
 const later = { authenticate: true, attaches: true };
 
-/** With the last four digits that the documentation gives them; of Visa where nothing else is said. */
+/** With the last four digits of the documentation; Visa by default. */
 const cards: Readonly<Record<string, TestCard>> = {
   visa: {},
   visa_debit: { last4: "5556", funding: "debit" },
@@ -103,7 +103,7 @@ async function makeCard(
 
 export const behaviourOf = (method: Thing): TestCard => cards[method.test_card as string] ?? {};
 
-/** A payment method of a token. */
+/** A payment method from a token. */
 export async function createPaymentMethod(store: Store, params: DatabaseValue): Promise<Thing> {
   if (params.type !== "card") throw invalid("Invalid type: the sandbox knows cards only.", "type");
   if (params.card?.number !== undefined)
@@ -119,7 +119,7 @@ export async function createPaymentMethod(store: Store, params: DatabaseValue): 
   return made;
 }
 
-/** One that is kept, or a new one of a test payment method, each time another. */
+/** An existing one, or a new one for a test payment method, each time another. */
 export async function paymentMethod(store: Store, id: string): Promise<Thing> {
   return (await makeCard(store, id, "pm_card_")) ?? store.get("payment_method", id, "payment_method");
 }

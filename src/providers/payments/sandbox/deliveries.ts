@@ -1,4 +1,4 @@
-/** Tells events to the service, signed like those of the real processor, until they are taken; and lets refunds come to their end. */
+/** Delivers events to the service, signed like those of the real processor, until they are accepted; and completes refunds. */
 import { request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import type { WorkPool } from "../../../database/workConnections.ts";
@@ -8,7 +8,7 @@ import { stripePackage } from "../stripePackage.ts";
 import { settleRefund, shown } from "./payments.ts";
 import { withStore, type Thing } from "./store.ts";
 
-/** Where deliveries go, and what signs them. */
+/** The target of deliveries, and their signing secret. */
 export interface Endpoint {
   url: string;
   secret: string;
@@ -16,12 +16,12 @@ export interface Endpoint {
 
 const most = 20;
 const leaseSeconds = 30;
-/** Three days, as the real one. */
+/** Three days, as at the real processor. */
 const giveUpAfter = 40;
 
 function post(url: string, body: string, headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
-    // The service itself, at an address of this machine: its certificate was signed by nobody.
+    // // The service itself, at an address of this machine: its certificate is self-signed.
     const outgoing = url.startsWith("https:")
       ? overHttps(url, { method: "POST", headers, rejectUnauthorized: false, timeout: 10_000, agent: false })
       : overHttp(url, { method: "POST", headers, timeout: 10_000, agent: false });
@@ -36,7 +36,7 @@ function post(url: string, body: string, headers: Record<string, string>): Promi
   });
 }
 
-/** Delivers what is due, such as events, and settles refunds. */
+/** Delivers due events, and settles refunds. */
 export class Deliveries {
   readonly #pool: WorkPool;
   readonly #log: Pick<Logger, "debug">;
@@ -53,7 +53,7 @@ export class Deliveries {
     this.#log = log;
   }
 
-  /** From now on events go there. */
+  /** Sets the target of events. */
   deliverTo(endpoint: Endpoint): void {
     this.#endpoint = endpoint;
     this.kick().catch(() => {});
@@ -65,7 +65,7 @@ export class Deliveries {
     await this.#running;
   }
 
-  /** Looks after what is due, once at a time. */
+  /** Processes what is due, one run at a time. */
   kick(): Promise<void> {
     if (this.#isStopping) return Promise.resolve();
     if (this.#running) {
@@ -114,7 +114,7 @@ export class Deliveries {
 
   async #round(): Promise<number> {
     if (this.#isStopping) return 0;
-    // Leased, so that several processes do not do the same at once, and what one held that died is due again.
+    // // Leased, so that processes do not do the same concurrently, and the work of a dead one becomes due again.
     const { rows } = await this.#pool.query<{ data: Thing }>(
       `update app_private.sandbox_objects o set data = o.data || jsonb_build_object('due', extract(epoch from now()) + $1::int)
        from (select id, data from app_private.sandbox_objects

@@ -1,6 +1,6 @@
 /**
- * A payment processor for development and tests, in the process of the service: it speaks the HTTP API of the real one, on an
- * address of this machine, so that the same client does the same against both. No money moves, and no card number is taken.
+ * A payment processor for development and tests, in the process of the service: it implements the HTTP API of the real one at an address of
+ * this machine, so that the same client is used for both. No money moves, and no card numbers are accepted.
  */
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
@@ -13,23 +13,23 @@ import { requests } from "./requests.ts";
 import { sandboxRoutes } from "./routes.ts";
 
 export interface SandboxOptions {
-  /** The connection of plat_worker to the database that it keeps its state in. */
+  /** The connection of plat_worker to the database that stores its state. */
   connectionString: string;
-  /** Connections that it shares with others; one of its own where omitted. */
+  /** Shared connections; its own by default. */
   pool?: Pick<Pool, "query" | "connect"> | undefined;
-  /** Where it delivers events; nowhere, as long as another process does, where omitted. */
+  /** The target of events; by default none, as long as another process delivers them. */
   endpoint?: Endpoint | undefined;
   port?: number;
   log: Pick<Logger, "debug" | "warn">;
 }
 
 export interface Sandbox {
-  /** Its address, without a trailing slash. */
+  /** Its URL, without a trailing slash. */
   api: string;
   secretKey: string;
   /** Delivers what is due. */
   kick(): Promise<void>;
-  /** From now on its events go there. */
+  /** Sets the target of events. */
   deliverTo(endpoint: Endpoint): void;
   stop(): Promise<void>;
 }

@@ -1,11 +1,11 @@
-/** Payment intents, charges, refunds and disputes of the sandbox, in the states and shapes of the real API. */
+/** Payment intents, charges, refunds and disputes of the sandbox, with the states and formats of the real API. */
 import { randomBytes } from "node:crypto";
 import { behaviourOf, paymentMethod } from "./cards.ts";
 import { ApiError, invalid, missing } from "./sandboxErrors.ts";
 import type { Store, Thing } from "./store.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
-/** An answer with another HTTP status than 200, such as 402, which keeps what happened. */
+/** A response with another HTTP status than 200, such as 402, whose changes are committed. */
 export interface Reply {
   status: number;
   body: unknown;
@@ -106,7 +106,7 @@ export async function confirmIntent(
   return charge(store, intent, method);
 }
 
-/** The bank behind the card decides. */
+/** The bank of the card decides. */
 async function charge(store: Store, intent: Thing, method: Thing): Promise<Thing | Reply> {
   const { decline, dispute } = behaviourOf(method);
   const { amount, currency } = intent;
@@ -183,7 +183,7 @@ async function openDispute(store: Store, of: Thing): Promise<void> {
   await store.tell("charge.dispute.created", dispute);
 }
 
-/** Evidence that says winning_evidence or losing_evidence decides, as it does at the real one in test mode. */
+/** The evidence winning_evidence or losing_evidence decides, as in the real test mode. */
 export async function updateDispute(store: Store, id: string, params: DatabaseValue): Promise<Thing> {
   const dispute = await store.get("dispute", id);
   const text = params.evidence?.uncategorized_text;
@@ -193,7 +193,7 @@ export async function updateDispute(store: Store, id: string, params: DatabaseVa
   return after;
 }
 
-/** What the payer decided on the page of the bank. */
+/** The payer's decision on the page of the bank. */
 export async function authenticated(store: Store, secret: string, agreed: boolean): Promise<string | null> {
   const intent = await store.find(/^(pi_\w+)_secret_/.exec(secret)?.[1] ?? "");
   if (intent?.client_secret !== secret) throw missing("payment_intent", "…");
@@ -235,7 +235,7 @@ function unexpected(intent: Thing, what: string): ApiError {
 }
 
 export async function createRefund(store: Store, params: DatabaseValue): Promise<Thing> {
-  // The charge is locked from here: refunds at once take turns.
+  // // The charge is locked from here: concurrent refunds wait for each other.
   const of = params.charge
     ? await store.get("charge", params.charge)
     : await store.get("charge", (await store.get("payment_intent", params.payment_intent)).latest_charge);
@@ -276,7 +276,7 @@ export async function createRefund(store: Store, params: DatabaseValue): Promise
   return refund;
 }
 
-/** What becomes of a refund later, at the banks that the test cards stand for. */
+/** The later result of a refund, at the banks that the test cards represent. */
 export async function settleRefund(store: Store, id: string): Promise<void> {
   const { due, ...settled } = await store.get("refund", id);
   if (due === undefined) return;
@@ -293,7 +293,7 @@ export async function settleRefund(store: Store, id: string): Promise<void> {
   );
 }
 
-/** Members of the object that `expand` names, as objects instead of ids. */
+/** Fields that `expand` names, as objects instead of ids. */
 export async function expanded(store: Store, body: DatabaseValue, expand: unknown): Promise<unknown> {
   const paths = Array.isArray(expand) ? expand : [];
   let result = body;
@@ -305,7 +305,7 @@ export async function expanded(store: Store, body: DatabaseValue, expand: unknow
   return shown(result);
 }
 
-/** Without what only the sandbox knows; of a list, each. */
+/** Without internal fields of the sandbox; for a list, each element. */
 export function shown(thing: DatabaseValue): DatabaseValue {
   if (thing === null || typeof thing !== "object" || Array.isArray(thing)) return thing;
   if (thing.object === "list") return { ...thing, data: thing.data.map(shown) };

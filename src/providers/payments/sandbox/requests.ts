@@ -1,4 +1,4 @@
-/** How a request is carried out: who asks, what was asked under its idempotency key before, and all of it in one transaction. */
+/** Handles a request: authentication, the idempotency key, and the transaction. */
 import { createHash } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
 import type { WorkPool } from "../../../database/workConnections.ts";
@@ -27,7 +27,7 @@ function mustBe(request: Request, secretKey: string, clients: boolean): void {
   throw new ApiError(401, "invalid_request_error", `Invalid API Key provided: ${key.slice(0, 8)}***`);
 }
 
-/** @param done is called after each commit, so that what was written down to be told is told. */
+/** @param done is called after each commit, so that recorded events are delivered. */
 export function requests({ pool, secretKey, done }: { pool: WorkPool; secretKey: string; done(): void }) {
   return (handle: Handler, { clients = false } = {}): RequestHandler =>
     async (request, response) => {
@@ -62,7 +62,7 @@ async function answer(
   const fingerprint = createHash("sha256")
     .update(JSON.stringify([request.method, request.path, params]))
     .digest("hex");
-  // What happens and what is answered are one transaction; the lock is gone with it, also when the process dies.
+  // // The changes and the response are one transaction, which also releases the lock if the process dies.
   return withStore(pool, async (store, client) => {
     const { rows: locks } = await client.query<{ mine: boolean }>(
       "select pg_try_advisory_xact_lock(hashtextextended('sandbox ' || $1, 0)) as mine",

@@ -1,4 +1,4 @@
-/** The addresses of the sandbox: those of the processor's API that the service uses, and the page on which a payer's bank asks. */
+/** The URLs of the sandbox: those of the processor's API that the service uses, and the authentication page of the payer's bank. */
 import express, { type Express } from "express";
 import type { WorkPool } from "../../../database/workConnections.ts";
 import * as accounts from "./accounts.ts";
@@ -11,15 +11,15 @@ import { withStore } from "./store.ts";
 
 export interface RoutesOptions {
   pool: WorkPool;
-  /** Makes the handler of a request of what is done with the store. */
+  /** Creates a request handler from an operation on the store. */
   on: ReturnType<typeof requests>;
   /** Delivers what is due. */
   kick: () => Promise<void>;
-  /** The address of the sandbox, once it is known. */
+  /** The URL of the sandbox, once it is known. */
   api: () => string;
 }
 
-/** @param clients whether a payer's own client may ask as well */
+/** @param clients whether the payer's client may call it as well */
 type Route = (method: "get" | "post" | "delete", path: string, handle: Handler, clients?: boolean) => void;
 
 const id = (request: express.Request, name = "id") => String(request.params[name]);
@@ -71,7 +71,7 @@ function customerRoutes(route: Route): void {
 }
 
 function paymentRoutes(route: Route, { api }: Pick<RoutesOptions, "api">): void {
-  /** A payer's own client knows the secret of the one payment. */
+  /** A payer's client has the secret of its payment. */
   const own: (handle: Handler) => Handler = (handle) => async (store, params, request) => {
     if (!request.get("authorization")?.includes("pk_test_")) return handle(store, params, request);
     const intent = await store.find(id(request));

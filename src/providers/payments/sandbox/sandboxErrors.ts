@@ -1,4 +1,4 @@
-/** An error of the API, in its own shape. */
+/** An error in the format of the API. */
 export class ApiError extends Error {
   readonly status: number;
   readonly body: Record<string, unknown>;

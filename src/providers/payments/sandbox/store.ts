@@ -1,4 +1,4 @@
-/** What the sandbox remembers, in the service's database: one transaction for each request. */
+/** The objects of the sandbox, in the service's database: one transaction for each request. */
 import { randomBytes } from "node:crypto";
 import type { PoolClient } from "pg";
 import type { WorkPool } from "../../../database/workConnections.ts";
@@ -6,7 +6,7 @@ import { inTransaction } from "../../../database/transaction.ts";
 import { invalid, missing } from "./sandboxErrors.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
-/** An object as the API shows it. */
+/** An object as in the API. */
 export interface Thing {
   id: string;
   object: string;
@@ -14,20 +14,20 @@ export interface Thing {
   [member: string]: DatabaseValue;
 }
 
-/** What clients say of the page that they want. */
+/** The page that a client requests. */
 export interface PageParams {
   limit?: string;
   starting_after?: string;
   ending_before?: string;
 }
 
-/** Which objects of a kind. */
+/** Filters of objects of a kind. */
 interface Selection {
-  /** The values of members, whose names are ours. */
+  /** Values of fields, whose names are trusted. */
   where?: Record<string, string>;
-  /** Made then, in seconds since 1970, or later. */
+  /** Created then, in seconds since 1970, or later. */
   since?: number | undefined;
-  /** One of these types, where there are any. */
+  /** One of these types, if any. */
   types?: string[];
 }
 
@@ -37,7 +37,7 @@ interface Around {
   most?: number;
 }
 
-/** The objects, within one transaction. What was read to be changed is locked. */
+/** The objects, within one transaction. Objects read for a change are locked. */
 export class Store {
   readonly #client: PoolClient;
 
@@ -53,19 +53,19 @@ export class Store {
     return rows[0]?.data;
   }
 
-  /** @param param the parameter that named it @throws ApiError where there is no such object of the kind */
+  /** @param param the parameter that named it @throws ApiError if there is no such object of the kind */
   async get(kind: string, id: unknown, param?: string): Promise<Thing> {
     const thing = await this.find(String(id));
     if (thing?.object !== kind) throw missing(kind, String(id), param);
     return thing;
   }
 
-  /** All of a kind with these members, newest first. */
+  /** All of a kind with these field values, newest first. */
   async all(kind: string, where: Record<string, string>): Promise<Thing[]> {
     return this.#select(kind, { where });
   }
 
-  /** The page of a list that the parameters of its request ask for. */
+  /** The requested page of a list. */
   async page(
     url: string,
     kind: string,
@@ -83,7 +83,7 @@ export class Store {
     return { object: "list", url, has_more: found.length > most, data: before ? data.reverse() : data };
   }
 
-  /** Newest first, but for those before another: the next to it first. */
+  /** Newest first; before another object, the next one first. */
   async #select(
     kind: string,
     { where = {}, since, types = [], after, before, most }: Selection & Around,
@@ -125,7 +125,7 @@ export class Store {
     };
   }
 
-  /** Writes down an event, which is delivered after the transaction. */
+  /** Records an event, which is delivered after the transaction. */
   async tell(type: string, thing: Thing, account?: string): Promise<void> {
     await this.put(
       this.make("event", "evt", {
@@ -142,7 +142,7 @@ export class Store {
   }
 }
 
-/** Does the work on the objects in a transaction. */
+/** Runs work on the objects in a transaction. */
 export const withStore = <T>(
   pool: WorkPool,
   work: (store: Store, client: PoolClient) => Promise<T>,
