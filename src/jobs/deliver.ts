@@ -16,6 +16,18 @@ export async function isSettled({ query }: JobHelpers, key: string): Promise<boo
   return rows[0]!.done;
 }
 
+/** Whether a mail may be sent: those about a sandbox organization go to its members only. */
+async function mayMail(helpers: JobHelpers, { organizationId, to }: MailMessage): Promise<boolean> {
+  const { context } = helpers.job.payload as { context?: { organizationId?: string } };
+  const organization = organizationId ?? context?.organizationId;
+  if (!organization) return true;
+  const { rows } = await helpers.query<{ may: boolean }>("select app_private.may_mail($1, $2) as may", [
+    organization,
+    to,
+  ]);
+  return rows[0]!.may;
+}
+
 /**
  * Sends one mail, unless it was accepted or finally refused before. A final refusal is recorded and logged, not
  * thrown, since a retry would be useless.
@@ -29,6 +41,10 @@ export async function deliver(
   senderId?: string | null,
 ): Promise<boolean> {
   if (await isSettled(helpers, message.key)) return false;
+  if (!(await mayMail(helpers, message))) {
+    await note(helpers, message, "REFUSED", "A sandbox organization writes to its members only.");
+    return false;
+  }
   const { requestId } = workContext.getStore() ?? {};
   message = {
     ...(requestId && { requestIds: [requestId] }),

@@ -483,6 +483,12 @@ describe("payments", () => {
         'kind', (select value from app_public.representative_kind_values order by 1 desc limit 1), 'firstName', 'Rita', 'lastName', 'Reyes', 'email', 'another@example.com'), null)`,
       says: "The organization has reached the limit of 50 representatives",
     },
+    "a sandbox takes no real payments": {
+      as: "demo",
+      given: "update app_public.organizations set is_sandbox = true",
+      call: `app_hidden.begin_representative('createOrganizationPaymentsRepresentative', jsonb_build_object('organizationId', home), null, true)`,
+      says: "A sandbox organization takes no real payments",
+    },
     "a representative that somebody else changed is read again": {
       as: "demo",
       given: people(1),

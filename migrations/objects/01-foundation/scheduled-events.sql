@@ -27,32 +27,23 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_private.clock_step_names() is 'The steps that the clock makes.';
 
-create function app_private.tell_clock_step(subject text, name text, batch int) returns int
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create function app_private.write_clock_step(step app_private.clock_steps, from_at timestamptz, from_id uuid,
+  upto timestamptz, batch int, organization_id uuid default null)
+returns table (amount int, last_at timestamptz, last_id uuid)
+language plpgsql volatile as $$
 #variable_conflict use_variable
 declare
-  step app_private.clock_steps;
   relation regclass := (select format('app_public.%I', r.table_name)::regclass from app_hidden.record_types r
-    where r.subject = subject);
+    where r.subject = step.subject);
   columns name[];
-  upto timestamptz := now();
-  amount int;
-  last_at timestamptz;
-  last_id uuid;
 begin
-  -- One process at a time; whoever comes second has nothing to do.
-  select s.* into step from app_private.clock_steps s where s.subject = subject and s.name = name for
-    update skip locked;
-  if step.subject is null then
-    return 0;
-  end if;
   select array_agg(a.attname order by a.attnum) into columns from pg_attribute a
     where a.attrelid = relation and a.attnum > 0 and not a.attisdropped and a.attname not in ('version', 'updated_at')
       and coalesce(col_description(relation, a.attnum), '') !~ '@secret';
   execute format($sql$
     with due as (
       select n.id, (%2$s) as at from %1$s n left join app_public.projects p on p.id = n.project_id
-      where (%3$s) and (%4$s) and n.deleted_at is null and p.archived_at is null
+      where (%3$s) and (%4$s) and n.deleted_at is null and p.archived_at is null%6$s
         and ((%2$s), n.id) > ($1, $3) and (%2$s) <= $2
       order by 2, 1 limit $4
     ), written as (
@@ -66,16 +57,54 @@ begin
       insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing
     )
     select count(*), max(d.at), (array_agg(d.id order by d.at desc, d.id desc))[1] from due d$sql$,
-    relation, step.at, step.near, step.pending, app_private.column_json(relation, 'n', columns))
-    into amount, last_at, last_id using step.told_at, upto, step.told_id, batch, subject, name, step.changes;
-  update app_private.clock_steps s set told_at = case when amount = batch then last_at else upto end,
-      told_id = case when amount = batch then last_id else 'ffffffff-ffff-ffff-ffff-ffffffffffff' end
+    relation, step.at, step.near, step.pending, app_private.column_json(relation, 'n', columns),
+    case when organization_id is not null then ' and n.organization_id = $8' end)
+    into amount, last_at, last_id
+    using from_at, upto, from_id, batch, step.subject, step.name, step.changes, organization_id;
+  return next;
+end $$;
+comment on function app_private.write_clock_step(app_private.clock_steps, timestamptz, uuid, timestamptz, int, uuid) is
+  'Writes the events of a step whose moment is after from_at (for records of that moment: after from_id) and not after '
+  'upto, at most a batch of them; returns how many, and the last one.';
+
+create function app_private.tell_clock_step(subject text, name text, batch int) returns int
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  step app_private.clock_steps;
+  upto constant timestamptz := now();
+  told record;
+begin
+  -- One process at a time; whoever comes second has nothing to do.
+  select s.* into step from app_private.clock_steps s where s.subject = subject and s.name = name for
+    update skip locked;
+  if step.subject is null then
+    return 0;
+  end if;
+  select t.* into told from app_private.write_clock_step(step, step.told_at, step.told_id, upto, batch) t;
+  update app_private.clock_steps s set told_at = case when told.amount = batch then told.last_at else upto end,
+      told_id = case when told.amount = batch then told.last_id else 'ffffffff-ffff-ffff-ffff-ffffffffffff' end
     where s.subject = subject and s.name = name;
-  return amount;
+  return told.amount;
 end $$;
 comment on function app_private.tell_clock_step(text, text, int) is
   'Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns how '
   'many.';
+
+create function app_private.tell_clock_steps(organization_id uuid, seconds int) returns void
+language plpgsql volatile as $$
+declare
+  step app_private.clock_steps;
+begin
+  -- Nobody tells a step meanwhile.
+  for step in select s.* from app_private.clock_steps s order by s.subject, s.name for no key update loop
+    perform app_private.write_clock_step(step, step.told_at - make_interval(secs => seconds),
+      'ffffffff-ffff-ffff-ffff-ffffffffffff', step.told_at, null, organization_id);
+  end loop;
+end $$;
+comment on function app_private.tell_clock_steps(uuid, int) is
+  'Writes the events of an organization whose clock was turned forward by so many seconds, of the moments that it '
+  'passed.';
 
 select app_private.make_clock_step('open_house', 'started', 'n.starts_at', 'n.starts_at between $1 and $2',
   $$n.status = 'SCHEDULED'$$, '{"status": ["SCHEDULED", "ACTIVE"]}');

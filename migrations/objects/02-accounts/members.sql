@@ -5,7 +5,7 @@ create function app_public.create_organization(
   email app_public.email_address default null, phone app_public.phone_number default null,
     website_url app_public.url default null,
   address app_public.address default null, time_zone text default null,
-  language app_public.language_code default null
+  language app_public.language_code default null, is_sandbox boolean default false
 ) returns app_public.organizations
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -22,7 +22,8 @@ begin
     'name', name, 'slug', slug, 'kind', kind, 'description', description, 'email', lower(email), 'phone', phone,
     'website_url', website_url, 'address', to_jsonb(address),
     'time_zone', coalesce(time_zone, (select u.time_zone from app_public.users u where u.id = viewer)),
-    'language', coalesce(language, (select u.language from app_public.users u where u.id = viewer))));
+    'language', coalesce(language, (select u.language from app_public.users u where u.id = viewer)),
+    'is_sandbox', coalesce(is_sandbox, false)));
   insert into app_public.organization_user_connections (organization_id, user_id, role)
     values (result.id, viewer, 'OWNER');
   return app_hidden.masked(result);
@@ -39,6 +40,7 @@ comment on function app_public.create_organization is $$
 @arg address Postal address.
 @arg time_zone Time zone of the office, such as America/Toronto. Default: the time zone of the founder.
 @arg language Language of mails to people whose language is unknown, such as fr. Default: that of the founder.
+@arg is_sandbox Creates a sandbox organization, to try out programs; cannot be changed later. Default: false.
 
 Creates an organization with the viewer as its first owner. At most ten per day.$$;
 

@@ -138,6 +138,9 @@ begin
   if tg_op = 'DELETE' and app_private.is_removing() then
     return old;
   end if;
+  if app_private.is_turning() then
+    return new;
+  end if;
   select * into personalization from app_public.personalizations p where p.id = touched.personalization_id for no key
     update;
   if personalization.status in ('SIGNED', 'LOCKED', 'SUPERSEDED', 'CANCELLED') then

@@ -190,9 +190,10 @@ begin
   end if;
 
   if row(new.number, new.project_id, new.unit_id, new.lot_id, new.currency, new.list_price_snapshot,
-    new.premium_snapshot, new.accepted_terms_at)
+      new.premium_snapshot)
     is distinct from row(old.number, old.project_id, old.unit_id, old.lot_id, old.currency, old.list_price_snapshot,
-      old.premium_snapshot, old.accepted_terms_at) then
+      old.premium_snapshot)
+    or new.accepted_terms_at is distinct from old.accepted_terms_at and not app_private.is_turning() then
     perform app_hidden.fail('CONFLICT',
       'The unit or lot, the number and the original list price of a reservation cannot be changed.');
   end if;

@@ -80,6 +80,7 @@ begin
     where s.id = issue_signing_code.signer_id;
   -- Where no text message may go out now, a mail does.
   if way = 'SMS' and (not app_private.owner_is_confirmed(home)
+      or exists (select from app_public.organizations o where o.id = home and o.is_sandbox)
       or exists (select from app_private.stopped_numbers n where n.number = s_number)
       or not app_private.is_within_limit('sms.recipient', s_number)
       or app_private.reserve_sending(home, 'SMS', 1) = 0) then

@@ -24,6 +24,8 @@ language sql stable rows 32 as $$
         then jsonb_build_object('result', 'WAIT', 'until', m.began_at + interval '1 minute')
       when m.status = 'SENDING' then jsonb_build_object('result', 'FIND', 'to', m.recipient, 'body', m.body, 'since',
         m.began_at)
+      when t.is_person and o.is_sandbox then jsonb_build_object('result', 'SKIP', 'error',
+        'A sandbox organization sends no text messages to leads and buyers.')
       when t.is_person and l.do_not_contact
         then jsonb_build_object('result', 'SKIP', 'error', 'The lead asked not to be contacted.')
       when t.is_person and case when b.id is null then l.deleted_at is not null else b.deleted_at is not null

@@ -98,7 +98,9 @@ comment on function app_private.representative_facts(app_public.organization_pay
   'What the processor is told about a representative and the organization.';
 
 -- Members do not see the representatives of their organization; being refused told them which ids there are.
-create function app_hidden.begin_representative(operation text, input jsonb, repeat jsonb) returns jsonb
+create function app_hidden.begin_representative(operation text, input jsonb, repeat jsonb,
+  takes_money boolean default false)
+returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   home uuid;
@@ -119,6 +121,10 @@ begin
     home := app_hidden.record_id('organizations', input ->> 'organizationId', 'organizationId');
   end if;
   perform app_hidden.require_organization(home, 'org.billing');
+  if takes_money and (select o.is_sandbox from app_public.organizations o where o.id = home) then
+    perform app_hidden.fail('CONFLICT', 'A sandbox organization takes no real payments: use another organization, or '
+      'a service without a payment processor.', '{"field": "organizationId"}');
+  end if;
   attempt := app_private.claim_attempt(repeat);
   if attempt.answered then
     return '{"answered": true}';
@@ -166,8 +172,8 @@ begin
   end if;
   return app_private.representative_facts(result) || jsonb_build_object('answered', false);
 end $$;
-comment on function app_hidden.begin_representative(text, jsonb, jsonb) is
-  'Writes a representative down, before the processor is told.';
+comment on function app_hidden.begin_representative(text, jsonb, jsonb, boolean) is
+  'Writes a representative down, before the processor is told; takes_money: a processor that is no sandbox.';
 revoke execute on function app_hidden.begin_representative from plat_anonymous;
 
 create function app_private.note_account(organization_id uuid, account jsonb) returns text

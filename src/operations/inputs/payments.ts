@@ -127,8 +127,8 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
     async representative(_value, { context, input, operation, repeat }) {
       const representative = await begin<RepresentativeFacts>(
         context,
-        "select app_hidden.begin_representative($1, $2, $3) as begun",
-        [operation, input, repeat ?? null],
+        "select app_hidden.begin_representative($1, $2, $3, $4) as begun",
+        [operation, input, repeat ?? null, processor.takesMoney],
       );
       if (representative.answered) return null;
       await carryOut("organizationId", () => moves.tell(representative, context.ip));

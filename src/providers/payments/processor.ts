@@ -179,6 +179,8 @@ export class ProcessorFailure extends Error {
 export interface PaymentProcessor {
   /** Its name in error messages and `extensions.provider`. */
   readonly name: string;
+  /** Whether payments are real: false for a sandbox. */
+  readonly takesMoney: boolean;
   createCustomer(user: { userId: string; email: string | null; name: string | null }): Promise<string>;
   /** Creates a card from a token and attaches it to the customer. */
   addCard(of: {

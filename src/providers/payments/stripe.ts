@@ -18,6 +18,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): PaymentP
   const stripe = stripeClient(options);
   return {
     name: "stripe",
+    takesMoney: !/^(sk|rk)_test_/.test(options.secretKey),
     ...stripePayments(stripe, options.returnUrl),
     ...stripeAccounts(stripe, options.serviceUrl),
     ...stripeEvents(stripe, options.webhookSecret),
