@@ -1,8 +1,8 @@
 -- The assignee of a new lead, by the mode of its project:
 --
 --   MANUAL       the given assignee; nobody by default
---   ROUND_ROBIN  the given assignee, else the next in turn: the MEMBERs of the organization that owns the project; if it
---                has none, its owners and admins. Joining and leaving take effect with the next lead
+--   ROUND_ROBIN  the given assignee, else the next in turn: the MEMBERs of the organization that owns the project; if
+--                it has none, its owners and admins. Joining and leaving take effect with the next lead
 --   PRIVATE      the given assignee, or the creator; nobody else until an owner or admin assigns it. Members only see
 --                their own leads, so unassigned ones are visible to owners and admins
 --
