@@ -35,7 +35,7 @@ export interface BackupOptions {
   series: string;
   dataDir: string;
   store: FileStore;
-  /** How many backups of the series stay; all where omitted. */
+  /** How many backups of the series are kept; all by default. */
   keep?: number | undefined;
   /** Told now and then what is done, with bytes of an estimate while the cluster is copied. */
   onProgress?: (step: string, bytes?: number, of?: number) => void;

@@ -1,4 +1,4 @@
-/** What a GraphQL query takes in the database, for one viewer: its statements, how they are carried out, and whose rules decide. */
+/** What a GraphQL query takes in the database, for one viewer: its statements, how they are executed, and which policies decide. */
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { makeSchema } from "postgraphile";

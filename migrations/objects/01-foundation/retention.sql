@@ -28,7 +28,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.buyer_invite_tokens',
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or '
     'i.expires_at < now() - interval ''30 days''))'),
-  -- Jobs that failed for good a month ago; the job runner keeps them for ever, and each look for work passes them.
+  -- Jobs that failed permanently a month ago; the job runner keeps them forever, and each poll scans them.
   ('graphile_worker._private_jobs',
     'attempts >= max_attempts and locked_at is null and updated_at < now() - interval ''30 days''');
 

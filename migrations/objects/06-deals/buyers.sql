@@ -142,7 +142,7 @@ create trigger _410_assignee_of_reservation after update of assignee_id on app_p
 insert into app_hidden.transitions (subject, from_state, to_state, by_service)
   select 'lead', 'CONVERTED', unnest(array['NEW', 'CONTACTED', 'COLD', 'WARM', 'HOT', 'LOST']), true;
 
--- What hangs on a lead is shown with each of its purchases; money belongs to one of them.
+-- Records of a lead are listed with each of its purchases; money belongs to one of them.
 create function app_hidden.purchase_of_lead(lead_id uuid, reservation_id uuid) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select b.id from app_public.buyers b where b.lead_id = $1 and b.deleted_at is null
@@ -411,7 +411,7 @@ begin
     where l.id = lead.id;
 end $$;
 comment on function app_private.reopen_lead(app_public.buyers) is
-  'A lead whose last purchase is cancelled is open again; it is LOST where the person has registered anew in the '
+  'A lead whose last purchase is cancelled is open again; it is LOST if the person has registered again in the '
   'project since, because that lead is worked on now.';
 
 create function app_private.tg_buyers__effects() returns trigger
@@ -529,7 +529,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       or b.id = any (array(select app_hidden.viewer_purchases())))
 $$;
 comment on function app_private.paid_of_purchase(uuid) is
-  'What is paid of the deposits of a purchase that the viewer sees, and not given back; null of others.';
+  'The amount paid for the deposits of a purchase minus refunds; null if the viewer cannot see the purchase.';
 grant execute on function app_private.paid_of_purchase to plat_user, plat_anonymous;
 
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric

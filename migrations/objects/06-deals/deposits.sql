@@ -4,13 +4,13 @@
 --   nothing paid yet → WAIVED, CANCELLED
 --
 -- Writing down what was paid (amountPaid) makes the deposit PARTIALLY_PAID or PAID, from wherever it is. It only grows:
--- what is given back is an amount of its own (amountRefunded), which makes a deposit that was PAID PARTIALLY_PAID
+-- refunds are a separate amount (amountRefunded), which makes a deposit that was PAID PARTIALLY_PAID
 -- again, and REFUNDED when all of it is back. Refunds of its charges write it down by themselves. Who sells makes and
 -- invoices deposits; what was paid, released, refunded, forfeited or waived is written down with the permission
 -- finance.write. Whether one is overdue is asked of the calendar of the project at each read.
 --
 -- A reservation has its deposits from the beginning: its fee, where it has one, and what the schedule of the project
--- asks for ON_RESERVATION. They are its lead's; of a reservation that names no lead they hang on it alone, and on its
+-- asks for ON_RESERVATION. They are its lead's; for a reservation without a lead they belong to it alone, and on its
 -- purchase once there is one. What is not paid of them when it ends without a purchase is CANCELLED; what is paid
 -- stays, for whoever gives it back, and counts for the lead's next purchase.
 --
@@ -307,7 +307,7 @@ begin
         '{"field": "amountRefunded"}');
     end if;
   end if;
-  -- What is given back by hand was to be returned first; and never more is than is left.
+  -- A manual refund requires an amount to return, and cannot exceed the rest.
   new.amount_to_return := app_hidden.round_money(case when new.status in ('RELEASED', 'FORFEITED', 'REFUNDED') then 0
     else greatest(0, least(new.amount_to_return - case when coalesce(app_hidden.is_service(), false) then 0
       else new.amount_refunded - old.amount_refunded end, new.amount_paid - new.amount_refunded)) end, new.currency);

@@ -103,5 +103,5 @@ begin
   return amount;
 end $$;
 comment on function app_private.end_negotiations(uuid, uuid, uuid, uuid, text) is
-  'Calls off the open negotiations about a unit, of a reservation, a buyer or a lead, as the service; their pending '
+  'Cancels the open negotiations about a unit, of a reservation, a buyer or a lead, as the service; their pending '
   'offers are WITHDRAWN. What was accepted stays so. Returns how many. Callers hold the lock of the unit.';

@@ -1,6 +1,6 @@
 -- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for
 -- others is said once, by the trigger on the status: the reservation waits while an offer is pending, the lead's status
--- follows, and what is pending is withdrawn when a negotiation is called off.
+-- follows, and what is pending is withdrawn when a negotiation is cancelled.
 --
 -- Everything about the negotiations of a unit happens under a lock of the unit, so one thing after the other.
 --

@@ -8,7 +8,7 @@
 -- - Any side begins a round. Between rounds nobody is awaited.
 -- - The team enters offers and answers for the buyer too (manual), because most buyers are no users; never an answer
 --   from the side of the offer. Only a buyer who is a user is held to their own side.
--- - Below the floor price, an offer of the seller or an acceptance takes the permission sale.strategy: FORBIDDEN
+-- - Below the floor price, an offer of the seller or an acceptance requires the permission sale.strategy: FORBIDDEN
 --   without it.
 -- - Acceptance without reservation or purchase claims the unit for as long as a reservation of the project lasts.
 -- - The accepted price is that of a purchase which is not signed yet, too.

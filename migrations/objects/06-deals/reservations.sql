@@ -10,7 +10,7 @@
 -- - Nobody reserves while the sales of the project are PAUSED.
 -- - A buyer reserves and cancels for themselves in a project where they have a purchase in force, and so does a visitor
 --   in a project that allows it (self-service.sql); what else there is to a reservation is the sales team's.
--- - An open negotiation about a reservation is called off with it when that is cancelled or refunded, not when it
+-- - An open negotiation about a reservation is cancelled with it if that is cancelled or refunded, but not when it
 --   expires.
 -- - A reservation whose purchase is CLOSED is not refunded: who owns the home stays its owner.
 
@@ -490,7 +490,7 @@ end $$;
 comment on function app_private.tg_reservations__conflict() is
   'Opens a ticket where a reservation is refunded whose home belongs to somebody else.';
 
--- After _400_follow, which gives back what is still theirs.
+-- After _400_follow, which releases what they still have.
 create trigger _700_conflict after update on app_public.reservations
   referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_reservations__conflict();

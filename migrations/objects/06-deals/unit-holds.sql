@@ -369,7 +369,7 @@ begin
   perform set_config('plat.actor_type', before, true);
 end $$;
 comment on function app_private.release_hold(uuid) is
-  'Gives back a unit or lot that the viewer, or somebody of their team, holds.';
+  'Releases a unit or lot that the viewer, or somebody of their team, holds.';
 
 create function app_public.delete_unit_hold(id uuid) returns app_public.delete_unit_hold_payload
 language plpgsql volatile as $$

@@ -405,7 +405,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     where e.id = any (ids) and e.holder = $2
 $$;
 comment on function app_private.release_executions(uuid[], int) is
-  'Gives back what a worker holds and does not carry out: it is due again.';
+  'Releases steps that a worker has leased and does not execute: they are due again.';
 
 create function app_private.take_workflow_step(workflow_id uuid, steps_revision int, sequence int,
   most int, ids uuid[] default null) returns jsonb
@@ -684,7 +684,7 @@ create function app_private.set_execution_aside(execution_id uuid, attempt int,
   step app_public.workflow_steps) returns void
 language plpgsql volatile as $$
 declare
-  reason constant text := 'The service ended twice while it carried out this step. It is not tried again by itself: '
+  reason constant text := 'The service ended twice while it executed this step. It is not retried automatically: '
     'retry it, skip the step or cancel the execution.';
 begin
   insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status, finished_at, error,
@@ -741,7 +741,7 @@ begin
       and s.sequence = e.current_step
     where e.id = any (ids)
     on conflict do nothing;
-  -- A transaction that was under way at this moment did not see the wait: a minute later somebody looks back.
+  -- A transaction that was running at this moment did not see the wait: it is checked again a minute later.
   update app_public.workflow_executions e
     set scheduled_at = least((r.output ->> 'until')::timestamptz, now() + interval '1 minute')
     from app_public.workflow_step_runs r where e.id = any (ids) and r.execution_id = e.id

@@ -54,7 +54,7 @@ comment on column app_public.workflow_executions.holder is
 comment on column app_public.workflow_executions.held_until is
   E'@secret\n@behavior -*\n\nUntil when that worker holds it.';
 comment on column app_public.workflow_executions.deaths is
-  E'@secret\n@behavior -*\n\nHow many processes died while they carried out the current step.';
+  E'@secret\n@behavior -*\n\nHow many processes died while they executed the current step.';
 comment on column app_public.workflow_executions.context is
   E'@personal\n@secret\n\nData given at the start, available as `context` in conditions and templates of the steps.';
 comment on column app_public.workflow_executions.workflow_id is 'The workflow that is being executed.';

@@ -71,7 +71,7 @@ language sql volatile as $$
     where w.id = suspend_workflow.id and w.status = 'ENABLED' and w.deleted_at is null
 $$;
 comment on function app_private.suspend_workflow(uuid, text) is
-  'Disables a workflow for the reason; executions under way pause before their next step.';
+  'Disables a workflow for the reason; running executions pause before their next step.';
 
 select app_private.make_principal('app_public', 'workflows', 'principal_id', 'workflow', 'r.name',
   'r.deleted_at is null and r.status = ''ENABLED''', 'app_private.workflow_lacks(app_public.workflows)',

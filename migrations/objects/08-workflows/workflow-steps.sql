@@ -211,7 +211,7 @@ language plpgsql volatile as $$
 declare
   one uuid;
 begin
-  -- What hangs on a purchase before it, in the order that is the same everywhere; others by id.
+  -- Records of a purchase before it, in the common lock order; others by id.
   if table_name = 'buyers' then
     for one in select i from unnest(ids) i order by i loop
       perform app_private.lock_purchase(one);

@@ -324,7 +324,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   update app_private.workflow_streams s set holder = null, held_until = null
     where s.organization_id = $1 and s.holder = $2
 $$;
-comment on function app_private.release_stream(uuid, int) is 'Gives back the stream that a worker does not read.';
+comment on function app_private.release_stream(uuid, int) is 'Releases the stream that a worker does not read.';
 
 -- The clock.
 create function app_private.due_schedules() returns table (organization_id uuid, workflow_id uuid, schedule text,
@@ -470,7 +470,7 @@ create function app_private.release_run(run_id uuid, holder int) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update app_private.workflow_runs r set holder = null, held_until = null where r.id = $1 and r.holder = $2
 $$;
-comment on function app_private.release_run(uuid, int) is 'Gives back the line that a worker does not go through.';
+comment on function app_private.release_run(uuid, int) is 'Releases the run that a worker does not process.';
 
 create function app_private.start_by_schedule(workflow_id uuid, subject_ids uuid[]) returns void
 language plpgsql volatile as $$

@@ -1,7 +1,7 @@
 -- Cancelling a purchase with what it takes along: the home is for sale again, the lead open, negotiations and workflows
 -- end, unpaid deposits are cancelled (buyers.sql); and, as the caller chooses, charges are refunded, deposits that were
 -- paid otherwise marked to be returned, or forfeited, agreements voided, personalizations, tasks and appointments
--- called off, lease permits set free, and the reservation that it came from undone. All of it is one transaction. What
+-- cancelled, lease permits released, and the reservation that it came from undone. All of it is one transaction. What
 -- it would do is told by doing it and taking it back (dryRun), so the two cannot differ.
 --
 -- Refunds are written down in the transaction, by which the charge has that much less to give, and made at the
@@ -214,7 +214,7 @@ begin
   end loop;
 end $$;
 comment on function app_private.returns_of_cancellation(uuid[], jsonb, numeric) is
-  'Marks what of the deposits of a purchase is to be given back by hand; of all of them as much as to_keep stays. '
+  'Marks what of the deposits of a purchase is to be refunded manually; of all of them, to_keep is retained. '
   'Callers have asked for finance.write.';
 
 create function app_private.told_cancellation(purchase app_public.buyers, before jsonb, charge_ids uuid[],

@@ -59,7 +59,7 @@ comment on constraint processor_cards_user_id_fkey on app_public.processor_cards
   E'@fieldName user\n@backwardBehavior -*\n\nThe user who added the card.';
 comment on constraint processor_cards_once on app_public.processor_cards is 'This card has already been added.';
 
--- What begins under an idempotency key, and is asked for again, goes on instead of beginning anew.
+-- A repeated request with the same idempotency key continues instead of starting again.
 create function app_private.claim_attempt(repeat jsonb, out key text, out answered boolean)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

@@ -1,5 +1,5 @@
 -- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that
--- succeed, PARTIALLY_PAID again and REFUNDED as they are given back (what a bank takes back counts too). What is paid
+-- succeed, PARTIALLY_PAID again and REFUNDED as they are refunded (a chargeback counts too). What is paid
 -- beyond what is due (two payments that were completed at once, or one of a deposit that was cancelled meanwhile) goes
 -- back by itself. A disputed charge opens an escalation ticket where there are such.
 --

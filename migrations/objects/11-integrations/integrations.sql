@@ -103,7 +103,7 @@ language sql volatile as $$
 $$;
 comment on function app_private.suspend_user_integration(uuid, text) is
   'Disables an integration of a user for the reason, and forgets what it was let in by: a refresh gives a feed another '
-  'address, other applications take their credentials anew.';
+  'address, other applications require their credentials again.';
 
 select app_private.make_principal('app_public', 'organization_integrations', 'principal_id', 'integration', 'r.name',
   'r.deleted_at is null and r.status <> ''DISABLED''',

@@ -97,7 +97,7 @@ begin
   perform app_private.learn_words(array_agg(t.names)) from app_private.search_texts t;
 end $$;
 comment on function app_private.fill_search_texts() is
-  'Makes all rows of search_texts anew: after records were loaded without triggers.';
+  'Recreates all rows of search_texts, after records were loaded without triggers.';
 
 create function app_private.make_searchable(table_name text, type text, names text, more text,
   assignee text default 'null::uuid',

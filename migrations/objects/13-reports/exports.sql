@@ -141,7 +141,7 @@ language sql stable as $$
 $$;
 comment on function app_private.export_queue(uuid) is
   'The exports of an organization that wait, each with its place, and whether it may start now: who has fewer of them '
-  'under way comes first.';
+  'running comes first.';
 
 create function app_private.tg_exports__next() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -105,7 +105,7 @@ begin
         'reason', 'Contracts and payments are kept as long as the law asks for.', 'until', kept_until);
     end if;
   end loop;
-  -- What hangs on them and has no id of its own.
+  -- Related rows without an id.
   for one in select e.child, e.name, e.parent, c.relname from app_private.erasure_edges() e
     join pg_class c on c.oid = e.child
     where not e.has_id and scope ? e.parent::text and exists (select from app_private.personal_columns(e.child))
