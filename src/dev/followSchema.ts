@@ -23,7 +23,7 @@ const restMs = 300;
 /**
  * Watches the folder of migrations. A file of objects that was saved is applied immediately, and the API is rebuilt;
  * afterwards, and for all other changes, the whole schema is reconciled with a reference made from the files. After a
- * fault, which is told with its place, database and API stay in the state before.
+ * error, which is reported with its location, database and API keep the previous state.
  */
 export function followSchema(say: Say, folder = migrationsFolder): Follow {
   return async (options) => {
@@ -106,7 +106,7 @@ class SchemaFollower {
   async #complete(mine: number, since: number, isApplied: boolean): Promise<void> {
     if (isApplied) await pause(restMs);
     if (mine !== this.#generation) return;
-    // Beside the whole: what was forgotten is told as early as it can be seen.
+    // Concurrently: omissions are reported as early as possible.
     if (isApplied && !this.#isRemade) this.#check();
     const isBrought = await this.#wholly(mine, since, !isApplied);
     if ((isBrought || this.#isRemade) && mine === this.#generation) {

@@ -198,7 +198,7 @@ function errorOf({ file, statement, sql }: QuickStep, error: DatabaseError): Err
   return schemaError(file, statement, error, bodyOffset(statement.text, error));
 }
 
-/** A fault in a function's body is told with its place in the body. */
+/** An error in a function's body is reported with its position in the body. */
 function bodyOffset(
   text: string,
   { position, internalPosition, internalQuery }: DatabaseError,

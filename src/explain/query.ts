@@ -32,7 +32,7 @@ export interface ExplainedQuery {
   statements: ExplainedStatement[];
   /** Those of the tables that were read which hold for the viewer. */
   policies: Policy[];
-  /** The answer: what it shows is read, and errors are told. */
+  /** The answer, with errors. */
   answer: { data?: unknown; errors?: readonly { message: string }[] };
 }
 

@@ -389,7 +389,7 @@ begin
   select a.* into affiliation from app_public.project_organizations a where a.id = id and a.role <> 'OWNER'
     and (a.owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[])
       or (role is null and a.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])));
-  -- Whether there is one, and who may, is told by what follows.
+  -- Existence and permission are checked below.
   if affiliation.id is null or not (coalesce(hand_over, false) or assignee_id is not null)
     or (role is not null and (not app_private.affiliate_sells(affiliation.role, affiliation.permissions)
       or app_private.affiliate_sells(role, permissions)))

@@ -97,7 +97,7 @@ declare
 begin
   perform app_private.lock_purchase(buyer_id);
   perform set_config('plat.service', 'on', true);
-  -- Time goes on in archived projects too.
+  -- Deadlines also expire in archived projects.
   perform set_config('plat.clock', 'on', true);
   update app_public.buyers b set
       status = case when b.financing_contingency then 'CONDITIONAL' else 'FIRM' end,

@@ -1,14 +1,15 @@
--- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:
+-- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and determines its
+-- status:
 --
 --   DRAFT, OUT_FOR_SIGNATURE    the home is PENDING
---   signed, or firm             SOLD, as soldTrigger of the project says: from IN_REVIEW on, or from FIRM on
+--   signed, or firm             SOLD, depending on soldTrigger of the project: from IN_REVIEW on, or from FIRM on
 --   CLOSED                      CLOSED
---   CANCELLED                   AVAILABLE at the price it was listed at; the lead is open again, once it was the last
+--   CANCELLED                   AVAILABLE at its list price; the lead is open again if this was its last purchase
 --
--- The rescission period begins with the midnight after the purchase was signed, where the project is, and ends by
--- itself: then the purchase is CONDITIONAL with a financing contingency, else FIRM. Where the project has no rescission
--- days, people take these steps by hand. A purchase is entered in any status but CANCELLED, because those made
--- elsewhere are entered late. Only drafts are deleted; everything else is cancelled, with a reason.
+-- The rescission period begins at the midnight after the signing, in the project's time zone. When it expires, the
+-- purchase becomes CONDITIONAL with a financing contingency, else FIRM. If the project has no rescission days, users
+-- make these transitions. A purchase can be created with any status but CANCELLED, because purchases made elsewhere are
+-- entered late. Only drafts can be deleted; everything else is cancelled, with a reason.
 
 select app_private.make_deal_table('buyers', 'buyer.read', 'buyer.write', 'buyers', 'The purchases, newest first',
   own => 'id = any (array(select app_hidden.viewer_purchases()))');
@@ -337,7 +338,7 @@ declare
   reservation app_public.reservations;
   existing_id uuid;
 begin
-  -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
+  -- Viewers whom the policy will refuse learn nothing about claims.
   if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
     and not app_hidden.project_can(new.project_id, new.organization_id, 'buyer.write') then
     return new;
@@ -589,7 +590,7 @@ create trigger _520_revoke_invites after update of status, deleted_at on app_pub
   when (new.status = 'CANCELLED' or new.deleted_at is not null)
     execute function app_private.tg_buyers__revoke_invites();
 
--- A lead who becomes a buyer goes on negotiating as one.
+-- A lead who becomes a buyer continues to negotiate as one.
 create function app_private.tg_buyers__negotiations() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

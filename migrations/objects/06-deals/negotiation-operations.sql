@@ -1,4 +1,4 @@
--- Whose the unit is.
+-- The party that has a unit.
 create function app_private.claim_is_of(claim app_hidden.claims, negotiation app_public.negotiations) returns boolean
 language sql stable as $$
   select coalesce(claim.subject_id in (negotiation.id, negotiation.reservation_id, negotiation.buyer_id), false)

@@ -1,10 +1,10 @@
--- Signing. An agreement with signers is sent by its status SENT; from then on what its signers do makes the status:
+-- Signing. An agreement with signers is sent by the status SENT; from then on, the status follows from the signers:
 --
---   one opens it                         → VIEWED
---   one signs, others are left           → PARTIALLY_SIGNED
---   all on the buyer's side have signed  → SIGNED; without a signer of the seller this is the end
---   the seller's have signed too         → EXECUTED
---   one declines                         → DECLINED
+--   one opens it                           → VIEWED
+--   one signs, others have not             → PARTIALLY_SIGNED
+--   all on the buyer's side have signed    → SIGNED; final if the seller has no signer
+--   the seller's signers have signed too   → EXECUTED
+--   one declines                           → DECLINED
 --
 -- Signing and declining require a one-time code sent to the address (or the phone); the signature is stored in the
 -- audit trail. Lock order: the agreement first, then its signers.

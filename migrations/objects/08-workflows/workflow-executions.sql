@@ -1,7 +1,7 @@
--- A workflow at work on one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED →
--- CANCELLED. A step's effect, its run and the move to the next step are one transaction: whoever finds an execution
--- finds it between two steps, so that pausing and cancelling take hold there. An execution keeps the steps that it
--- began with.
+-- An execution of a workflow for one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED
+-- → CANCELLED. A step's effect, its run and the move to the next step are one transaction: an execution is always
+-- visible between two steps, where pausing and cancelling take effect. An execution keeps the revision of steps that it
+-- started with.
 
 comment on column app_private.workflow_batches.started_by_id is
   E'@inert Its executions act in the name of their workflow.\n\nWho started it.';

@@ -1,10 +1,10 @@
--- Erasing a person: a lead, a purchase, an agent, with all that the organization knows of them. In one transaction
--- their records are erased, in rows and in the events about them, which keep their place and number; a job then goes
--- through texts that name them elsewhere, deletes the files, and writes the certificate.
+-- Erasing a person: a lead, a purchase, an agent, with everything that the organization knows of them. One transaction
+-- erases their records, including the events about them, which keep their position and number; then a job redacts texts
+-- that name them elsewhere, deletes the files, and writes the certificate.
 --
 --   RUNNING → COMPLETED
 --
--- Contracts and payments are kept for the organization's contract_retention_years, and erased then by themselves.
+-- Contracts and payments are kept for the organization's contract_retention_years, and then erased automatically.
 
 create policy erasers on app_public.erasures for select to plat_user
   using (deleted_at is null

@@ -1,16 +1,16 @@
--- Deleting an organization, in two steps. An owner asks for it, with their password and second factor, and is told what
--- would go. For thirty days everything goes on, all owners are reminded, and each of them can cancel. Then it is
--- final: nobody gets in any more, and a job removes the rows in batches, so that others do not notice.
+-- Deleting an organization, in two steps. An owner requests it with their password and second factor, and sees a
+-- preview. For thirty days everything continues to work, all owners are reminded, and each of them can cancel. Then it
+-- is final: access ends, and a job removes the rows in batches, so that others are not affected.
 --
 --   SCHEDULED → RUNNING → COMPLETED
 --   SCHEDULED → CANCELLED
 --
--- Its account at the payment processor is closed before anything goes. Where the processor refuses that, as there is
--- money on it, the deletion waits, and a ticket tells the owners.
+-- Its account at the payment processor is closed first. If the processor refuses because of a balance, the deletion
+-- waits, and a ticket notifies the owners.
 --
--- What the law keeps (contracts and payments) is copied into app_private.retained_records before, which no role of the
--- API reads, and is deleted once it need not be kept. The row of the organization stays without a name. Accounts of
--- its people are theirs, and stay.
+-- Records that the law requires (contracts and payments) are first copied into app_private.retained_records, which no
+-- role of the API can read, and deleted after their retention period. The row of the organization remains without a
+-- name. The accounts of its members are their own, and remain.
 
 create policy owners on app_public.organization_deletions for select to plat_user
   using (deleted_at is null and (organization_id = any ((select app_hidden.viewer_organizations('org.owner'))::uuid[])
