@@ -2,7 +2,7 @@
  * `npm run organizations`: lists the organizations, for whoever runs the service.
  *
  * `-- export SLUG --to FILE` writes all that it has into an archive of any size, read as one of its owners;
- * `-- delete SLUG` tells what would go, and with `--yes` has it deleted in 30 days; `--reason TEXT` is told to its owners;
+ * `-- delete SLUG` shows what would be deleted, and with `--yes` deletes it in 30 days; owners receive `--reason TEXT`;
  * `-- cancel SLUG` cancels that.
  */
 import { createWriteStream } from "node:fs";
