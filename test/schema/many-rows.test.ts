@@ -204,6 +204,8 @@ test("of many rows that a statement changes, each that changed has its event wit
   await client.query(
     "update app_public.units set title = title || case when number in ('R2', 'R3') then '' else ' anew' end where number like 'R%'",
   );
+  // Events become readable at commit, with their numbers.
+  await client.query("set constraints all immediate");
   const { rows } = await client.query(
     `select u.number, t.names, array(select e.changes -> 'title' from app_public.events e where e.subject_id = u.id
        and e.name = 'unit.updated' order by e.id) as changes
