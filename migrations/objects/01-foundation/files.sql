@@ -1,5 +1,5 @@
--- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such
--- as project_images says where it belongs. One line makes such a table: app_private.make_file_table.
+-- Files of all kinds. Uploaded content is stored once, by its SHA-256, in the file store; a row of a table such as
+-- project_images says where it belongs. app_private.make_file_table declares such a table.
 
 comment on domain app_public.image_upload is
   E'@scalar Upload\n@transform storeImage\n\nA file: a part of a GraphQL multipart request, or a data URI such as '

@@ -1,5 +1,5 @@
--- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the
--- effect itself.
+-- Idempotency: the answer to a request with an idempotency key is stored for 24 hours, in the transaction of its
+-- effect.
 
 comment on table app_private.idempotency_keys is
   'Which requests were made under an idempotency key, and what they answered. Neither key nor body is kept: who sends '

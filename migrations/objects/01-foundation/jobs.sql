@@ -1,5 +1,5 @@
--- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.
--- plpgsql, because the tables of the job runner are made by the runner itself.
+-- Side effects outside of a transaction are jobs, enqueued in the transaction: they are committed or rolled back with
+-- it. In plpgsql, because the job runner creates its own tables.
 
 create function app_private.job_context(organization_id uuid default null) returns jsonb
 language sql stable as $$
@@ -8,9 +8,8 @@ language sql stable as $$
     'traceparent', app_hidden.setting('traceparent'), 'organizationId', organization_id)) as of) c
 $$;
 comment on function app_private.job_context(uuid) is
-  'What the payload of a job says of whoever has asked for it: {context: {requestId, traceparent, '
-  'organizationId}}, as far as it is '
-  'known. The log, events and mails of the job bear the id; see src/worker.ts.';
+  'What the payload of a job says of whoever has asked for it: {context: {requestId, traceparent, organizationId}}, '
+  'as far as it is known. The log, events and mails of the job bear the id; see src/worker.ts.';
 
 create function app_private.note_dry_job(task text, payload jsonb, organization_id uuid, run_at timestamptz)
 returns void

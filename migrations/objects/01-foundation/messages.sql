@@ -1,4 +1,4 @@
--- Messages of visitors that are forwarded by email, and the record of mails that keeps a job that runs twice from
+-- Messages of visitors that are forwarded by email, and the record of sent mails, which prevents a repeated job from
 -- sending twice.
 
 comment on table app_private.mail_deliveries is

@@ -1,10 +1,10 @@
--- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each
--- answered once per statement: in which organizations, in which further projects, and in which projects only for the
--- viewer's own leads, does the viewer have a permission?
+-- Permissions are data: what each role includes, and its scope. Policies ask three questions, each answered once per
+-- statement: in which organizations, in which further projects, and in which projects only for the viewer's own leads
+-- does the viewer have a permission?
 --
--- The lists of a project go one way where the viewer has own records only and another where they have all: no project
--- may be both, such as a private one of their organization that another organization of theirs has a part in. Policies
--- show the same as before.
+-- The lists of a project use different plans for viewers who only have own records and for those who have all: no
+-- project may be in both sets, such as a private project of one of their organizations in which another one takes part.
+-- Policies return the same rows in either case.
 
 comment on table app_private.role_permissions is
   'The permissions of a role in its organization, or of an affiliated organization''s members in a project '

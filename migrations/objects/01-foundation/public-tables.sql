@@ -1,5 +1,5 @@
--- What a public project shows to everybody: tables whose rows are seen wherever their project is, as far as they are
--- meant for outsiders. Also two things that such records have in common: a clock's steps, and the address of a place.
+-- Tables whose rows are visible wherever their project is, as far as they are meant for non-members. Also what such
+-- records have in common: scheduled events, and the address of a place.
 
 create function app_private.make_public_table(table_name text, subject text, write_permission text, list_name text,
   list_description text,

@@ -1,7 +1,7 @@
--- A worker that was killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees
--- them after four hours. So each worker holds a lock on a connection of its own for as long as it lives. Connections
--- break while their process lives, too: where the lock is gone, whoever looks notes since when, and frees what the
--- worker held when it has not come back in time. Nothing is written while all of them live.
+-- A worker that is killed leaves its jobs locked, and with a job its whole named queue; the job runner itself frees
+-- them after four hours. Therefore, each worker holds a lock on a separate connection while it lives. Connections can
+-- also break while their process lives: when the lock is gone, other workers record the time, and free the jobs if it
+-- has not come back in time. Nothing is written while all workers live.
 
 create function app_private.worker_grace() returns interval
 language sql stable as $$

@@ -1,10 +1,10 @@
--- Affiliation: the part that an organization has in a project. The owner's is made with the project; others are invited
--- and accept (affiliation-invites.sql). What the members of an affiliated organization may do there is what
--- role_permissions gives its role, or the part of it that the owner leaves them (permissions).
+-- Affiliations: the participation of organizations in a project. The owner's is created with the project; others are
+-- invited and accept (affiliation-invites.sql). The members of an affiliated organization have the permissions of its
+-- role in role_permissions, or the subset that the owner grants them (permissions).
 --
--- It ends by deleteProjectOrganization, of the owner or of the organization itself, and with it all access at once:
--- every policy asks for it. Nobody who cannot see a deal works on it, so what is open with people who would lose sight
--- of it is handed over before, or the end is refused with what is open.
+-- An affiliation ends with deleteProjectOrganization, called by the owner or by the organization itself, and with it
+-- all access: every policy checks it. Assignees must be able to see their deals, so open records of members who would
+-- lose access are handed over before, or the operation is refused with a list of them.
 
 -- Which others have a part in a project is for its owner to know.
 create policy portfolio on app_public.project_organizations for select to plat_user

@@ -1,4 +1,4 @@
--- Lots: the land that homes stand on, sold alone or with a home.
+-- Lots: the land of homes, sold alone or with a home.
 
 create policy team_and_public on app_public.lots for select to plat_user
   using (deleted_at is null and (

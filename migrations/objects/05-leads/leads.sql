@@ -1,6 +1,6 @@
--- Leads: people who may buy. Where they came from, why they were lost, who brings them, and the notes on them.
+-- Leads: people who may buy; their sources, agents, fallout reasons and notes.
 --
--- Notes and tasks hang on a purchase as well as on a lead. The buyer reads neither.
+-- Notes and tasks can belong to a lead or to a purchase. Buyers read neither.
 
 comment on type app_public.agent_input is 'An agent: an existing one by id, or one to find by email or make.';
 

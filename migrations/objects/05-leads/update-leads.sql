@@ -1,5 +1,5 @@
--- Many leads changed alike: assigned, tagged, moved on. As the viewer, whose policies and grants decide about each; a
--- lead that is refused leaves the others alone.
+-- The same change for many leads: assignee, tags, status. Executed with the viewer's rights, so that policies and
+-- grants decide for each lead; a refused lead does not affect the others.
 
 comment on type app_public.update_leads_payload is 'Result of updating several leads.';
 comment on column app_public.update_leads_payload.dry_run is

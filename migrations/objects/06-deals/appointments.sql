@@ -1,10 +1,10 @@
--- Appointments of leads and buyers, of whole portfolios too.
+-- Appointments of leads and buyers, across portfolios.
 --
---   REQUESTED → SCHEDULED → CONFIRMED → COMPLETED, NO_SHOW; not over yet → RESCHEDULED, CANCELLED
+--   REQUESTED → SCHEDULED → CONFIRMED → COMPLETED, NO_SHOW; before its end → RESCHEDULED, CANCELLED
 --
--- RESCHEDULED ends an appointment whose place another one takes: the record says what was agreed first, the new one
--- what holds now. Who only corrects a time changes startsAt and endsAt. A host has one appointment at a time among
--- those that are SCHEDULED or CONFIRMED; a request books nobody.
+-- RESCHEDULED ends an appointment that another one replaces: the record documents the original agreement, the new one
+-- is valid. To correct a time only, change startsAt and endsAt. A host has one appointment at a time among those that
+-- are SCHEDULED or CONFIRMED; a request blocks nobody.
 
 -- What is masked is said first: the lists that are made follow it.
 comment on column app_public.appointments.notes is E'@personal\n@masked\n\nInternal notes for the team.';

@@ -1,6 +1,6 @@
--- What buyers prove who they are and what they can pay with. It is read by the buyer and by who has the permission
--- buyer.pii, nobody else: whoever works on the purchase sees which kinds there are, and no more. The buyer uploads and
--- deletes what is their own; what somebody of the team has uploaded for them, that team deletes.
+-- Documents with which buyers prove their identity and funds. Only the buyer and viewers with the permission buyer.pii
+-- read them; other users who work on the purchase only see which kinds exist. Buyers upload and delete their own; what
+-- the team has uploaded for them, the team deletes.
 
 select app_private.make_file_table('buyer_documents', 'buyer_document', parent => 'buyers',
   list => 'private_documents', settable => '{title, category}',

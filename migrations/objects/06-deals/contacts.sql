@@ -1,6 +1,5 @@
--- What hangs on a lead or on a purchase, on exactly one of them: contacts, agreements, appointments, calls, deposits.
--- Here is what they have in common, and the contacts. After a conversion nothing moves: the lists of a purchase show
--- its own rows and those of its lead.
+-- What records of exactly one lead or purchase have in common (contacts, agreements, appointments, calls, deposits),
+-- and the contacts. A conversion moves nothing: the lists of a purchase show its own rows and those of its lead.
 
 create function app_hidden.viewer_purchase_leads() returns setof uuid
 language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$

@@ -1,8 +1,8 @@
--- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations),
--- who sees them, and what they have in common: one assignee, and the status of the lead.
+-- Deals: the tables that refer to each other (purchases, reservations, negotiations), who sees them, and what they have
+-- in common: one assignee, and the status of the lead.
 --
--- Why a deal was called off is what the sales team writes down for itself, as it is for purchases: the buyer reads what
--- they said themselves. Whoever sells the deal, the seller of another organization for own leads too, reads it.
+-- The reason for a cancelled deal is an internal note of the sales team; buyers only read what they entered themselves.
+-- The seller of the deal, also of another organization for own leads, reads it.
 
 -- Who sees them. Besides the sales team: the buyer who accepted an invitation, what is theirs.
 create function app_hidden.viewer_purchases() returns setof uuid

@@ -1,6 +1,6 @@
--- Two leads that are one person: one of them gets all records of the other, which is deleted, and can be restored by
--- unmergeLead. What a merge changed is kept without personal data: which records moved, by their keys; which columns
--- were filled, whose values the merged lead still has; and times and consents as they were before and after.
+-- Merging two leads of one person: one of them gets all records of the other, which is deleted, and can be restored by
+-- unmergeLead. The changes of a merge are stored without personal data: which records moved, by key; which columns were
+-- filled, whose values the merged lead still has; and times and consents before and after.
 
 comment on table app_private.merged_leads is
   'Which lead another one became part of, and was deleted; always the one that lives.';

@@ -1,5 +1,5 @@
--- What the jobs of signing ask and write. Links and codes are made here, when their mail is written, and stand in no
--- payload.
+-- Functions for the jobs of signing. Links and codes are created here when their mail is written, so that they are in
+-- no payload.
 
 create function app_private.signer_invitation(signer_id uuid, invitation int)
 returns table (token text, email text, name text, title text, organization_id uuid, organization_name text,

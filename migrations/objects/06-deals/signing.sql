@@ -13,8 +13,7 @@
 create function app_private.signing_consent() returns text
 language sql immutable as $$
   select 'I have read this document. I agree to sign it electronically, and my electronic signature shall have the '
-    'same '
-    'effect as one by hand.'
+    'same effect as one by hand.'
 $$;
 comment on function app_private.signing_consent() is
   'What a signer agrees to; each signature keeps the words that it was given with.';

@@ -1,9 +1,9 @@
--- What goes to an application goes in steps, while no transaction is open (src/integrations): a begin_… function checks
--- as the viewer and commits what is wanted; the application is asked; note_connected or note_failed writes down what
--- came of it. The operation itself only gives the record.
+-- Calls to an application are split into steps, while no transaction is open (src/integrations): a begin_… function
+-- checks with the viewer's rights and commits the request; the application is called; note_connected or note_failed
+-- stores the result. The operation itself only returns the record.
 --
--- What is shown once, such as a secret, travels in the answer of an operation and nowhere else: said in one place for
--- all of them.
+-- What is shown once, such as a secret, is only part of the answer of an operation: declared in one place for all of
+-- them.
 
 comment on domain app_public.integration_credentials is
   E'@inputType JSON\n@transform hideCredentials\n\nWhat an application lets the caller in by: kept sealed, and never '

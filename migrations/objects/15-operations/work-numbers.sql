@@ -1,5 +1,5 @@
--- How much work waits, for monitoring. Each number is read from an index and counts so many rows at most: to be asked
--- how a full queue is must not be a load of its own.
+-- Amounts of pending work, for monitoring. Each number is read from an index and counts up to a limit, so that
+-- monitoring a full queue is no load itself.
 
 create function app_private.counted_at_most() returns int
 language sql immutable as $$ select 100000 $$;

@@ -1,5 +1,6 @@
--- Which records are about a person: their leads and purchases, whatever of the organization has their email address in
--- a personal column, and all that hangs on these by foreign keys. New tables are found by their keys and comments.
+-- The records of a person: their leads and purchases, everything of the organization with their email address in a
+-- personal column, and all records that refer to these by foreign keys. New tables are found by their keys and
+-- comments.
 
 create function app_private.erasure_edges() returns table (child regclass, name name, parent regclass, has_id boolean)
 language sql stable as $$

@@ -20,8 +20,7 @@ language sql stable as $$
 $$;
 comment on function app_private.personal_columns(regclass) is
   'The columns with personal data, by their comments, of one table or of all; kept: what they are kept for, empty '
-    'where '
-  'nothing keeps them.';
+    'where nothing keeps them.';
 
 create function app_private.erased_value(relation regclass, name name) returns text
 language sql stable as $$
