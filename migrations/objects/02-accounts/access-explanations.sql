@@ -1,5 +1,5 @@
--- Why a person sees a record of an organization, or does not: what an administrator asks when somebody misses something.
--- The answer comes from the policies themselves, evaluated as that person, so that it cannot differ from them.
+-- Why a person sees a record of an organization, or does not: what an administrator asks when somebody misses one. The
+-- answer comes from the policies themselves, evaluated as that person, so that it cannot differ from them.
 
 comment on type app_public.access_explanation is
   'Why a person sees a record or does not, and what they may do with it.';
