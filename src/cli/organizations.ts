@@ -2,8 +2,8 @@
  * `npm run organizations`: lists the organizations, for whoever runs the service.
  *
  * `-- export SLUG --to FILE` writes all that it has into an archive of any size, read as one of its owners;
- * `-- delete SLUG` tells what would go, and with `--yes` has it deleted in 30 days; `--reason TEXT` is told to its owners;
- * `-- cancel SLUG` cancels that; `-- tables` tells how the rows of each table belong to an organization (docs/sharding.md): with `--rows` it
+ * `-- delete SLUG` shows what would be deleted, and with `--yes` deletes it in 30 days; owners receive `--reason TEXT`;
+ * `-- cancel SLUG` cancels that; `-- tables` lists how the rows of each table belong to an organization (docs/sharding.md): with `--rows` it
  * counts references between organizations, with `--json` it writes one JSON value.
  */
 import { createWriteStream } from "node:fs";

@@ -198,7 +198,7 @@ test("proving the address while signed in keeps that session, and ends the other
   expect([await works(session), await works(later)]).toEqual([true, true]);
 });
 
-test("whoever changes the password says what stays", async () => {
+test("changing the password takes the sessions and tokens to keep", async () => {
   const change = mutationOf("updatePassword", `{ id ${ending} }`);
   const input = (rest: object = {}) => ({
     input: { currentPassword: "correct horse battery staple", newPassword: password, ...rest },
@@ -257,7 +257,7 @@ test("whoever changes the password says what stays", async () => {
   expect(await works(chosen.person)).toBe(false);
 });
 
-test("nobody else reads what ended", async () => {
+test("only the user reads which access ended", async () => {
   const person = await world.signUp("Nele Neighbour");
   await join(world, world.harbour.id, person, "MEMBER");
   await reset(person);

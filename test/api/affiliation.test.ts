@@ -426,7 +426,7 @@ test("it accepts, works on its own leads, and gives one back", async () => {
   expect(await ended(part)).toMatchObject({ deleted: true, handedOver: { leads: 0 } });
 });
 
-test("nobody is left behind: what is open is handed over, or the end refused", async () => {
+test("ending a participation requires a handover of open records, or is refused", async () => {
   const { owen, ada, max, project, summit } = world;
   const part = await affiliated({ role: "SELLER" });
   const own = await create("createLead", { projectId: project.id, name: "Mine", assigneeId: sam.id });
@@ -730,7 +730,7 @@ test("an address is invited, and accepts for an organization that is founded the
   ]);
 });
 
-test("an invitation acts in the name of whoever sent it, and not for ever", async () => {
+test("an invitation depends on the permissions of its sender, and expires", async () => {
   const { owen, project, summit } = world;
   const program = await programOf(world, owen, { scopes: ["project.*", "lead.*", "inventory.*", "buyer.*"] });
   // A token gives no more than it has.

@@ -369,7 +369,7 @@ describe("bad values", () => {
   });
 });
 
-describe("refused for what stands already", () => {
+describe("refuses values that already exist", () => {
   const cases: Case[] = [
     [
       "a stale version",
@@ -770,7 +770,7 @@ describe("duplicates of a lead's email address", () => {
     expect(answer.data.createLead.id).toBe(world.leads.open.id);
   });
 
-  test("MERGE fills what is empty, and keeps what is there", async () => {
+  test("MERGE only fills empty columns", async () => {
     const read = `{ lead(id: "${world.leads.open.id}") { name phone company version } }`;
     await run(world.owen, "updateLead", { id: world.leads.open.id, company: "Kept" });
     const before = (await world.owen.get(read)).lead;

@@ -244,7 +244,7 @@ describe("upsertLeads", () => {
     expect(anew.leadId).not.toBe(id);
   });
 
-  test("members take turns; who withdrew from mail stays so; workflows see each lead", async () => {
+  test("assigns in turn, keeps unsubscriptions, and starts workflows for each lead", async () => {
     const projectId = await newProject({ leadAssignment: "ROUND_ROBIN" });
     await world.owner.query(
       "insert into app_private.withdrawn_addresses (organization_id, email) values ($1, 'gone@bulk.example')",
@@ -278,7 +278,7 @@ describe("upsertLeads", () => {
     expect(await eventsOf(projectId)).toHaveLength(9);
   });
 
-  test("a thousand cost as many statements as one, and no more than a thousand are taken", async () => {
+  test("takes the same number of statements for one lead and for a thousand, and refuses more", async () => {
     const projectId = await newProject();
     const entries = (amount: number, tag: string) =>
       Array.from({ length: amount }, (_, i) => ({
@@ -358,7 +358,7 @@ describe("upsertLeads", () => {
     expect(count).toEqual({ leads: 20, emails: 20 });
   });
 
-  test("everybody reaches what createLead lets them reach, and nobody else anything", async () => {
+  test("everybody has the same permissions as for createLead", async () => {
     const entry = (externalId: string, rest: Input = {}) => [
       { externalId, name: `Of ${externalId}`, ...rest },
     ];

@@ -127,7 +127,7 @@ describe("a new purchase", () => {
     ]);
   });
 
-  test("takes what is omitted of the person from the lead, which stays open", async () => {
+  test("copies omitted personal data from the lead, which remains open", async () => {
     const leadId = await lead({ name: "Bea van Buren", company: "Buren Ltd", phone: "+31201234567" });
     await owen.get(
       `mutation ($id: ID!) { updateLead(input: { id: $id, assigneeId: "${world.max.id}" }) { id } }`,
@@ -374,7 +374,7 @@ describe("the way of a purchase", () => {
     }
   });
 
-  test("its home takes no status by hand", async () => {
+  test("the status of its home cannot be changed manually", async () => {
     const unitId = await unit();
     await buy({ unitId });
     expect(
@@ -555,7 +555,7 @@ describe("the rescission period", () => {
     expect(await look(id)).toMatchObject({ status: "FIRM", unit: { status: "SOLD" } });
   });
 
-  test("is over for a purchase that was cancelled or waived", async () => {
+  test("ends for a purchase that was cancelled or waived", async () => {
     const projectId = await place("UTC", 2);
     const cancelled = await buy({ projectId, status: "IN_REVIEW" });
     const waived = await buy({ projectId, status: "IN_REVIEW" });
@@ -672,7 +672,7 @@ describe("a change", () => {
     expect(await refused("createBuyer", { projectId, price: 1 })).toMatchObject({ code: "PROJECT_ARCHIVED" });
   });
 
-  test("day of birth stands in no event", async () => {
+  test("the date of birth is in no event", async () => {
     const id = await buy();
     await update(id, { dob: "1980-02-29" });
     const { rows } = await world.owner.query(
@@ -775,7 +775,7 @@ describe("lists", () => {
   });
 });
 
-test("a purchase has nobody assigned when they leave the organization", async () => {
+test("a purchase loses its assignee when they leave the organization", async () => {
   const leaver = await world.signUp("Lee Leaver");
   await join(world, world.harbour.id, leaver, "MEMBER");
   const id = await buy({ assigneeId: leaver.id });

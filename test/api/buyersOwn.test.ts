@@ -65,7 +65,7 @@ test("a buyer corrects how they are reached, and the team reads what was before"
   expect(await refuse({ phone: "nonsense" })).toMatchObject({ code: "BAD_USER_INPUT", field: "phone" });
 });
 
-test("a buyer changes nothing else, and nobody else's", async () => {
+test("a buyer cannot change other fields, or records of others", async () => {
   for (const input of [
     { status: "FIRM" },
     { price: 1 },

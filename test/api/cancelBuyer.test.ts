@@ -257,7 +257,7 @@ test("dryRun tells what cancelling does, and cancelling does that; cards get the
   });
 });
 
-test("everything goes back but the cancellation fee; it may be waived, and what is not chosen stays", async () => {
+test("returns everything except for the cancellation fee, which may be waived; unselected records are unchanged", async () => {
   await run("updateProject", { id: world.project.id, cancellationFee: 120 });
   const all = { refundCharges: true, returnDeposits: true };
   const made = await purchase();
@@ -304,7 +304,7 @@ test("everything goes back but the cancellation fee; it may be waived, and what 
   await run("updateProject", { id: world.project.id, cancellationFee: null });
 });
 
-test("a refund whose job dies is made by whoever looks next, once", async () => {
+test("a refund whose job died is executed once, by the next reconciliation", async () => {
   const made = await purchase();
   const before = await givenBack();
   world.failNext("refund", "after");
@@ -433,7 +433,7 @@ test("who may: the team of the deal; money takes finance.write", async () => {
   expect(buyer).toEqual({ status: "CANCELLED", cancellationReason: null });
 });
 
-test("buyers are told however the purchase is cancelled, unless they never heard of it", async () => {
+test("notifies buyers of every cancellation, unless they were never invited", async () => {
   await world.settle();
   await world.mails();
   const purchaseOf = (email: string, input: Record<string, unknown> = {}) =>

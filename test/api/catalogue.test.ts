@@ -470,7 +470,7 @@ test("a deposit schedule says either amount or percentage, and when", async () =
   });
 });
 
-test("an archived project takes no change of its catalogue", async () => {
+test("refuses changes to the catalogue of an archived project", async () => {
   const { createProject: old } = await world.owen.get(
     `mutation ($o: ID!) { createProject(input: { organizationId: $o, title: "Old Mill" }) { id } }`,
     { o: world.harbour.id },
@@ -526,7 +526,7 @@ test("a page of fifty costs as many statements as a page of one", async () => {
   expect(fifty.count).toBe(one.count);
 });
 
-test("a public collection shows nobody a project that is not public", async () => {
+test("a public collection hides private projects", async () => {
   const read = `query ($id: ID!) { projectCollection(id: $id) { title projects { id } } }`;
   const shore = { organizationId: world.harbour.id, title: "Shore", public: true, projectIds: [project] };
   const variables = { id: (await create("ProjectCollection", shore, "")).id };

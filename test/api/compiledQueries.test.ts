@@ -51,7 +51,7 @@ const said = ({ status, data, errors, extensions }: Answer) =>
   );
 const compiled = async () => (await world.keptDocuments()).compiled;
 
-test("everybody is answered as by the plan, with as many statements as before, whoever asked first", async () => {
+test("answers everybody like the regular plan, with as many statements, whoever asks first", async () => {
   // What a token may do is looked up with its first query.
   for (const person of Object.values(everybody)) await person.ask("{ viewer { id } }");
   for (const [title, { text: asIs, ids = () => [""] }] of Object.entries(documents)) {
@@ -144,7 +144,7 @@ test("a lead that is refused, unknown or gone is answered as the plan answers it
   ]);
 });
 
-test("what the database refuses is told with its place in the answer, and asked once", async () => {
+test("an error of the database has its path, and is not retried", async () => {
   const text = "query Refused($id: ID!) { leads(filter: { projectIds: [$id] }, first: 3) { id } }";
   for (const { id } of [world.project, world.quiet, world.project, world.quiet])
     await world.owen.get(text, { id });
@@ -177,7 +177,7 @@ test("what depends on where the viewer is, is planned for each of them", async (
   expect(await compiled()).toBe(before);
 });
 
-test("variables that are no ids are told apart by their values, sizes among them", async () => {
+test("distinguishes variables that are not ids by value, including sizes", async () => {
   const text =
     "query Sized($first: Int, $status: [LeadStatus!]) { leads(first: $first, filter: { status: $status }) { id status } }";
   for (let round = 0; round < 4; round += 1)

@@ -196,7 +196,7 @@ test("whether the address is of a lead shows neither in the answer nor in a refu
   });
 });
 
-test("the team accepts what a stranger said, without their consent; nobody else does", async () => {
+test("only the team can accept data from a visitor without their consent", async () => {
   const { id, email } = await known();
   await unsubscribe(id);
   const { data } = await contact(world.anonymous, { email, ...told });
@@ -218,7 +218,7 @@ test("the team accepts what a stranger said, without their consent; nobody else 
   expect((await leadOf(id)).phone).toBeNull();
 });
 
-test("whoever is signed in with that address confirmed needs no mail", async () => {
+test("a user who is signed in with that confirmed address needs no mail", async () => {
   await sent();
   const wanda = await world.signUp("Wanda Owner");
   const { id } = await createLead(world.owen, {
@@ -236,7 +236,7 @@ test("whoever is signed in with that address confirmed needs no mail", async () 
   expect(await withdrawn(wanda.email!)).toEqual([]);
 });
 
-test("nobody is flooded with questions, and a link that is unknown or too old does nothing", async () => {
+test("limits the number of requests, and ignores unknown and expired links", async () => {
   await sent();
   const { id, email } = await known();
   for (let n = 0; n < 5; n++) await contact(world.anonymous, { email, follow: true });

@@ -160,7 +160,7 @@ describe("a lead with a reservation", () => {
     });
   });
 
-  test("does not take the reservation of another lead, nor one that is over", async () => {
+  test("refuses reservations of another lead, and those that have ended", async () => {
     const leadId = await lead();
     const foreign = await reserve({ unitId: await unit(), leadId: await lead() });
     expect(await refused({ leadId, reservationId: foreign })).toMatchObject({
@@ -253,7 +253,7 @@ describe("a lead without a reservation", () => {
     expect(await statusOf(leadId)).toBe("NEW");
   });
 
-  test("stays in its project", async () => {
+  test("remains in its project", async () => {
     const { id: projectId } = await createProject(owen, {
       organizationId: world.harbour.id,
       title: "Elsewhere",
@@ -433,7 +433,7 @@ describe("what hangs on the deal", () => {
   });
 });
 
-test("a lead that is a buyer already, lost or nobody's is refused", async () => {
+test("refuses leads that are already buyers, lost or invisible", async () => {
   const leadId = await lead();
   const unitId = await unit();
   const { id } = await convert({ leadId, unitId });
@@ -452,7 +452,7 @@ test("a lead that is a buyer already, lost or nobody's is refused", async () => 
   expect(await refused(open, world.anonymous)).toMatchObject({ code: "UNAUTHENTICATED" });
 });
 
-test("no lead is converted without a purchase, whoever writes it", async () => {
+test("no statement can convert a lead without a purchase", async () => {
   const leadId = await lead();
   const client = await world.owner.connect();
   try {

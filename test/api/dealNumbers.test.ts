@@ -236,7 +236,7 @@ describe("how a number is written", () => {
 });
 
 describe("how numbers are given", () => {
-  test("one after the other in a project, without gaps, when many are made at once", async () => {
+  test("are consecutive in a project, without gaps, under concurrency", async () => {
     const { owen } = world;
     const place = await createProject(owen, { organizationId: world.harbour.id, title: "Number Nook" });
     const table = negotiate(world, owen, place);

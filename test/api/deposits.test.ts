@@ -298,7 +298,7 @@ describe("payments", () => {
     ]);
   });
 
-  test("by wire are given back in part: no more than was paid, by who keeps the books", async () => {
+  test("by wire can be partially refunded, up to the amount paid, with the permission finance.write", async () => {
     const { id } = await make({ amount: "1000.00" });
     const giveBack = { id, amountRefunded: "200" };
     expect(await refused("updateDeposit", giveBack)).toMatchObject({
@@ -371,7 +371,7 @@ describe("payments", () => {
 });
 
 describe("a day", () => {
-  test("is over when it is where the project is", async () => {
+  test("is overdue by the time zone of the project", async () => {
     // 11 hours before UTC, and 14 ahead of it: their calendars never agree.
     const [west, east] = await Promise.all(
       ["Pacific/Pago_Pago", "Pacific/Kiritimati"].map((timeZone) =>
@@ -390,7 +390,7 @@ describe("a day", () => {
     expect([await overdue(west!), await overdue(east!)]).toEqual([false, true]);
   });
 
-  test("that is over makes overdue what is not paid, and nothing else", async () => {
+  test("makes unpaid deposits overdue after the due date, and changes nothing else", async () => {
     const { rows } = await world.owner.query<{ day: string }>(
       "select app_hidden.project_today($1)::text as day",
       [world.project.id],

@@ -252,7 +252,7 @@ describe("the homes of a draft are those that the lead looks for", () => {
     expect(draft.body).not.toMatch(/investor|family|parking|budget/i);
   });
 
-  test("none is offered that they did not ask for, and the sender is told", async () => {
+  test("offers nothing that they did not ask for, and warns the sender", async () => {
     const draft = await asks({ tags: ["2br"], budgetMax: 500_000 });
     expect(offered(draft)).toEqual([]);
     expect(draft.body).toContain("start at CAD 300,000");
@@ -262,7 +262,7 @@ describe("the homes of a draft are those that the lead looks for", () => {
     ]);
   });
 
-  test("a model is told of them as words of others", async () => {
+  test("passes them to a model as quoted words", async () => {
     await asks({ tags: ["2br", "call 416 555 0123"] });
     const [{ quotes, facts }] = asked as [DraftRequest];
     expect(quotes).toEqual([{ from: "tags that the sales team gave the lead", text: "2br, call [number]" }]);
@@ -431,7 +431,7 @@ test("the provider learns what a mail needs, and nothing else", async () => {
   expect(JSON.stringify(asked.at(-1)!.facts)).not.toContain("evil");
 });
 
-test("whom nobody may contact, nobody writes to", async () => {
+test("refuses drafts for leads that must not be contacted", async () => {
   const lead = await newLead({ name: "Dora Dont", email: "dora@example.com", subscribed: false });
   const draft = await suggest({ leadId: lead });
   expect(draft).toMatchObject({

@@ -129,7 +129,7 @@ test("an idempotency key is neither taken nor answered", async () => {
   expect(after.data.createLead.id).not.toBe(real.data.createLead.id);
 });
 
-test("mails, claims and amounts are told; each only to whoever may know of it", async () => {
+test("reports mails, claims and amounts, each only with the required permission", async () => {
   const invited = await effectsOf(world.owen, "createOrganizationInvite", {
     organizationId: world.harbour.id,
     email: "ines@example.com",

@@ -204,7 +204,7 @@ test("the owner of the present address stops it without signing in, and that end
   expect(await works(again)).toBe(true);
 });
 
-test("whether an address has an account is told to its owner alone", async () => {
+test("only the owner of an address learns that it has an account", async () => {
   const [person, other] = [await world.signUp("Eve Enumerates"), await world.signUp("Olaf Other")];
   await mails();
   const asks = async (email: string) => {
@@ -242,7 +242,7 @@ test("whether an address has an account is told to its owner alone", async () =>
   expect(await addressOf(person)).toBe(person.email);
 });
 
-test("nobody is flooded with mails because others give their address", async () => {
+test("limits mails to an address that others enter", async () => {
   const email = fresh();
   let amount = 0;
   for (const name of ["Flo One", "Flo Two"]) {
@@ -255,7 +255,7 @@ test("nobody is flooded with mails because others give their address", async () 
   expect(amount).toBe(5);
 });
 
-test("of an account whose address nobody confirmed, the new address is asked alone, and access of before ends", async () => {
+test("an account with an unconfirmed address only confirms the new one, and loses its previous access", async () => {
   const person = await world.signUp("Mira Mistyped");
   await setConfirmed(world.owner, person.id, false);
   const other = world.person((await signIn(person.email!)).data.login.token);

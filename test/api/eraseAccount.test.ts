@@ -58,7 +58,7 @@ test("takes the password of the account, the whole of it, and another owner of w
   await join(world, createOrganization.id, world.max, "OWNER");
 });
 
-test("is told beforehand, and nothing is changed", async () => {
+test("a dry run shows the effects and changes nothing", async () => {
   const before = await mentions(world.owner, traces);
   const { eraseAccount } = await quinn.get(erasing, { input: { password, dryRun: true } });
   expect(eraseAccount.removed.map(({ record }: { record: string }) => record)).toEqual(
@@ -68,7 +68,7 @@ test("is told beforehand, and nothing is changed", async () => {
   expect((await quinn.get("{ viewer { id } }")).viewer).toEqual({ id: quinn.id });
 });
 
-test("leaves nothing of the person in any table; tokens end, what they wrote stays without a name", async () => {
+test("leaves no data of the person in any table; tokens end, and their texts remain without a name", async () => {
   const program = await programOf(world, quinn, {});
   await quinn.get(erasing, { input: { password } });
   expect(await mentions(world.owner, traces)).toEqual({});

@@ -101,7 +101,7 @@ describe("a lead", () => {
     ({ lead, again } = await knowPetra());
   });
 
-  test("is erased by owners and admins only, whoever else sees it", async () => {
+  test("requires the role of an owner or admin", async () => {
     const people = cast(world);
     const program = await programOf(world, world.owen, { scopes: ["lead.*"] });
     const codes: Record<string, string> = {};
@@ -124,7 +124,7 @@ describe("a lead", () => {
     );
   });
 
-  test("is told beforehand what would go, and nothing is changed", async () => {
+  test("a dry run shows what would be erased and changes nothing", async () => {
     const before = await mentions(world.owner, traces);
     const told = await erase(world.ada, { leadId: lead.id, dryRun: true });
     expect(told.leadIds.toSorted()).toEqual([lead.id, again.id].toSorted());
@@ -209,7 +209,7 @@ describe("a lead", () => {
     }
   });
 
-  test("can be a lead again later, as somebody new", async () => {
+  test("can become a lead again later, as a new person", async () => {
     const anew = await createLead(world.owen, { projectId: world.project.id, name, email });
     const { rows } = await world.owner.query("select person_id from app_public.leads where id = $1", [
       anew.id,
@@ -224,7 +224,7 @@ describe("a lead", () => {
 describe("a buyer", () => {
   const buyer = "bruno.bought@person.example";
 
-  test("is not erased while the purchase is under way; afterwards what belongs to the contract stays until it need not", async () => {
+  test("is refused during a purchase; afterwards contract data are kept for the retention period", async () => {
     const { owen, project, owner } = world;
     const purchase = await createBuyer(owen, project, {
       legalName: "Bruno Bought",

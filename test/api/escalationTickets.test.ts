@@ -83,7 +83,7 @@ async function outcomes(ask: (person: Person) => Promise<unknown>) {
 }
 
 describe("who", () => {
-  test("members of the organization read tickets, those about a lead whoever sees that; the list is null for outsiders", async () => {
+  test("tickets are visible to members, and with their lead to those who see it; the list is null for non-members", async () => {
     const plain = await open();
     const about = await open({ lead_id: world.leads.maxs.id, project_id: world.quiet.id });
     expect(
@@ -157,7 +157,7 @@ describe("who", () => {
 });
 
 describe("opening", () => {
-  test("one ticket per cause as long as nobody has decided, also at the same moment", async () => {
+  test("opens one ticket per cause until it is resolved, also under concurrency", async () => {
     const cause = { cause: "the same" };
     const ids = await Promise.all(Array.from({ length: 8 }, () => open(cause)));
     expect(new Set(ids).size).toBe(1);
@@ -165,7 +165,7 @@ describe("opening", () => {
     expect(await open(cause)).not.toBe(ids[0]);
   });
 
-  test("nobody is offered what nothing performs; whoever left is not assigned", async () => {
+  test("only offers implemented actions; a former member is not assigned", async () => {
     await expect(open({ available_actions: ["MERGE"] })).rejects.toThrow(/nothing performs the action MERGE/);
     expect((await read(await open({ assignee_id: world.olga.id }))).assignee).toBeNull();
     expect((await read(await open({ assignee_id: world.max.id }))).assignee).toEqual({ id: world.max.id });
@@ -250,7 +250,7 @@ describe("resolving", () => {
     expect((await resolve(id, "DISMISS", { expectedVersion: 1 })).status).toBe("RESOLVED");
   });
 
-  test("an action that goes on elsewhere leaves it RESOLVING until that ends, once", async () => {
+  test("an asynchronous action keeps it RESOLVING until it ends, once", async () => {
     const id = await open();
     expect(await resolve(id, "RETRY", { note: "later" })).toMatchObject({
       status: "RESOLVING",
@@ -288,7 +288,7 @@ describe("resolving", () => {
     expect(await change({ priority: "LOW" })).toMatchObject({ code: "CONFLICT" });
   });
 
-  test("REASSIGN hands the lead to whom it names, else to the ticket's assignee, else to whoever resolves", async () => {
+  test("REASSIGN assigns the lead to the given user, else to the ticket's assignee, else to the resolver", async () => {
     const lead = async () => table.lead();
     const assignee = async (id: string) => (await table.read("lead", id, "assignee { id }")).assignee?.id;
     const about = async (leadId: string, more = {}) =>
@@ -342,7 +342,7 @@ describe("inventory conflicts", () => {
     table.create("createReservation", { unitId, leadId, acceptedTerms: true }, by);
   const status = async (id: string) => (await table.read("reservation", id, "status")).status;
 
-  test("a refunded reservation whose home is somebody else's: RELEASE_CLAIM takes it from them", async () => {
+  test("a refunded reservation whose home is claimed by another: RELEASE_CLAIM releases that claim", async () => {
     const [unitId, ann, ben] = [await table.unit(), await table.lead(), await table.lead()];
     const first = await reserve(unitId, ann);
     const { convertLead } = await world.owen.get(
@@ -393,7 +393,7 @@ describe("inventory conflicts", () => {
     expect((await table.read("unit", unitId, "status")).status).toBe("AVAILABLE");
   });
 
-  test("a reservation that was refunded while nobody else has the home is none", async () => {
+  test("a refunded reservation of an unclaimed home opens no ticket", async () => {
     const [unitId, ann] = [await table.unit(), await table.lead()];
     const first = await reserve(unitId, ann);
     await world.owen.get(
@@ -513,7 +513,7 @@ describe("duplicate leads", () => {
     });
   });
 
-  test("whoever said that they are two is not asked again; a number that many have says nothing", async () => {
+  test("does not ask again after a dismissal; a shared phone number is ignored", async () => {
     const number = phone();
     const first = await lead({ phone: number });
     const second = await lead({ phone: phone() });
@@ -541,7 +541,7 @@ describe("duplicate leads", () => {
     expect(await of("DUPLICATE_LEAD", elsewhere)).toEqual([]);
   });
 
-  test("of two buyers all purchases are kept; whoever works on own leads merges none of a colleague's", async () => {
+  test("keeps all purchases of two buyers; users with own leads cannot merge those of a colleague", async () => {
     const number = phone();
     const [mine, hers] = [
       await lead({ phone: number }, world.max, world.quiet),

@@ -87,7 +87,7 @@ afterAll(() => world.stop());
 /** Removes what a program says of the request, which differs from one to the next. */
 const coded = ({ status, refusal }: OpenStream) => [status, refusal?.extensions.code];
 
-describe("what is told", () => {
+describe("visibility", () => {
   test("everybody is told what eventsConnection shows them, before and while the stream is open, and nothing else", async () => {
     const people: Record<string, Person> = cast(world);
     people.program = await programOf(world, world.ada, {

@@ -415,7 +415,7 @@ describe("the file", () => {
     expect(text).toContain("Home \ufffd\ufffd \ufffd\ufffd end");
   });
 
-  test("a workbook keeps what a sheet can hold, and takes another sheet for further rows", async () => {
+  test("a workbook respects the limits of a sheet, and adds sheets for further rows", async () => {
     const cells = {
       TEXT: "x".repeat(40_000),
       MONEY: "-12345678901.50",
@@ -549,7 +549,7 @@ describe("the file", () => {
     ).toMatchObject({ code: "NOT_FOUND", field: "floorPlanIds.0" });
   });
 
-  test("holds no more than the token allows that asked for it, and is not given to one that allows less", async () => {
+  test("contains what the token of the request allows, and is refused for tokens that allow less", async () => {
     const { id } = await create({ columns: ["name"] });
     const token = (scopes: string[]) => programOf(world, world.owen, { scopes });
     const narrow = await token(["report.*", "project.read"]);
@@ -602,7 +602,7 @@ describe("what breaks off", () => {
     expect(await read(after, amy)).toMatchObject({ status: "COMPLETED", url: null });
   });
 
-  test("what it is a run of may go meanwhile", async () => {
+  test("can be deleted with its custom export while it runs", async () => {
     const { id } = await create({ columns: ["name"] });
     const exported = await start(id);
     await world.owen.get("mutation ($id: ID!) { deleteCustomExport(input: { id: $id }) { id } }", { id });
@@ -681,7 +681,7 @@ describe("what breaks off", () => {
     expect(await read(id)).toMatchObject({ status: "FAILED", error: "The export broke off several times." });
   });
 
-  test("after a week it is over, and the file is gone", async () => {
+  test("expires after a week, and its file is deleted", async () => {
     const { id } = await file({});
     const { url } = await read(id);
     const before = await s3.keys();
@@ -877,7 +877,7 @@ describe("the figures of a report", () => {
     expect(paper.text).not.toContain("Birch");
   });
 
-  test("are those that whoever asks may see; who may not see the report gets none", async () => {
+  test("require read access to the report", async () => {
     await clear();
     const id = await report({ groupBy: ["project"] });
     for (const person of [world.owen, world.ada, world.max])

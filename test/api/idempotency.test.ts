@@ -183,7 +183,7 @@ test("a caller who was gone before the answer finds it", async () => {
   expect(await leadsNamed(variables.input.name)).toBe(1);
 });
 
-test("a process that is cut off from the database in the middle has had no effect, and the key stays free", async () => {
+test("a process that loses the database has no effect, and the key remains free", async () => {
   const key = randomUUID();
   const variables = lead();
   const blocker = await world.owner.connect();
@@ -222,7 +222,7 @@ test("a repeat in another process after the first one has ended finds the answer
   expect(again.data).toEqual(first.data);
 });
 
-test("what is shown once is shown again to whoever has the key, and is kept for nobody else", async () => {
+test("secrets that are shown once are repeated for the same key, and not stored for others", async () => {
   const key = randomUUID();
   const create = `mutation { createAccessToken(input: { name: "once" }) { id token } }`;
   const first = await world.ada.ask(create, {}, withKey(key));

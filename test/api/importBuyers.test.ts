@@ -197,7 +197,7 @@ test("a dry run keeps nothing, a key makes one of two, a missing column refuses 
   expect(errors![0]!.extensions).toMatchObject({ code: "BAD_USER_INPUT", columns: ["price"] });
 });
 
-test("owners and admins import; nobody else", async () => {
+test("only owners and admins can import", async () => {
   const projectId = await newProject(1);
   const rows = "email,price\nx@example.com,1";
   const code = async (person: Person) =>

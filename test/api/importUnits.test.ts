@@ -346,7 +346,7 @@ test("a dry run answers what would be and keeps nothing", async () => {
   expect(await events(projectId)).toEqual([]);
 });
 
-test("holds up nobody who changes what it leaves as it is", async () => {
+test("does not lock rows that it does not change", async () => {
   const projectId = await newProject();
   await create("createFloorPlan", { projectId, title: "A", code: "A" });
   const other = await create("createFloorPlan", { projectId, title: "B", code: "B" });
@@ -417,7 +417,7 @@ test("a million blank lines cost next to nothing", async () => {
   }
 }, 80_000);
 
-test("the first 1,000 errors and units are told, all are counted", async () => {
+test("returns the first 1,000 errors and units, and counts all", async () => {
   const projectId = await newProject();
   const rows = Array.from({ length: 3000 }, (_, i) => `${i},${i % 2 ? "x" : i}`);
   const answer = await importing({ projectId }, `number,price\n${rows.join("\n")}\n`);
@@ -429,7 +429,7 @@ test("the first 1,000 errors and units are told, all are counted", async () => {
   );
 });
 
-test("owners and admins import, nobody else does", async () => {
+test("only owners and admins can import", async () => {
   const file = "number\n1\n";
   const projectId = world.project.id;
   await affiliate(world, world.project, world.summit, "SELLER");
@@ -464,7 +464,7 @@ test("owners and admins import, nobody else does", async () => {
   expect(counts(importUnits)).toEqual([1, 0, 0, 0]);
 });
 
-test("an archived project takes none", async () => {
+test("refuses an archived project", async () => {
   const projectId = await newProject();
   await world.owen.get(
     `mutation ($id: ID!) { updateProject(input: { id: $id, status: "ARCHIVED" }) { id } }`.replace(
@@ -496,7 +496,7 @@ test("the same file twice at once makes each unit once", async () => {
   ]);
 });
 
-test("no spelling stands for two columns of an import", async () => {
+test("every spelling belongs to one column of an import", async () => {
   const { rows } = await world.owner.query(
     `select c.operation, app_private.spelling(s) as spelling, count(distinct c.column_name)::int from app_hidden.import_columns c, unnest(c.spellings || c.column_name) s
      group by 1, 2 having count(distinct c.column_name) > 1`,
@@ -542,7 +542,7 @@ test("tells all that is wrong with a row at once, whatever finds it", async () =
   expect(await numbers(projectId)).toEqual(["1", "4"]);
 });
 
-test("a trial run waits for nobody who writes to the organization, and what was judged and changed waits for its end alone", async () => {
+test("a dry run waits for no other writes to the organization; an import only waits for the rows that it changes", async () => {
   const projectId = await newProject();
   await importing({ projectId }, "number,price\n1,100\n2,100\n");
   // Somebody is about to commit: whose events are numbered next waits for it.

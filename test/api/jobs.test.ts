@@ -81,7 +81,7 @@ test("an operator sees jobs of all, filtered by task, state, age and arguments, 
   expect((await ops.refused(list, { beforeId: "x" })).code).toBe("BAD_USER_INPUT");
 });
 
-test("everybody else is refused; an owner is given what is done for the organization, and no more", async () => {
+test("refuses everybody else; an owner only sees jobs of the organization", async () => {
   const { owen, ada, max, olga, harbour, anonymous } = world;
   const all = { createdBefore: "2100-01-01T00:00:00Z" };
   const changes: [string, Record<string, unknown>][] = [
@@ -210,7 +210,7 @@ test("a task is paused and resumed, and both are events", async () => {
   expect(rows.map(({ name }) => name)).toEqual(["job.task_paused", "job.task_resumed"]);
 });
 
-test("who is an operator no more is refused", async () => {
+test("refuses former operators", async () => {
   await world.owner.query("select app_private.end_operator($1)", [ops.email]);
   expect((await ops.refused(list)).code).toBe("FORBIDDEN");
   const { rows } = await world.owner.query("select app_private.make_operator('nobody@example.com') as said");

@@ -105,7 +105,7 @@ describe("the first contact", () => {
     expect([(await look(called)).status, (await look(asked)).status]).toEqual(["CONTACTED", "CONTACTED"]);
   });
 
-  test("is what comes back when a reservation of a lead that was NEW ends", async () => {
+  test("returns to NEW when its reservation ends", async () => {
     const leadId = await newLead();
     await world.owner.query(
       `begin; set local session_replication_role = replica;
@@ -174,7 +174,7 @@ describe("a new lead", () => {
   const inMode = (title: string, leadAssignment: string) =>
     createProject(owen, { organizationId: world.harbour.id, title, leadAssignment, visibility: "PUBLIC" });
 
-  test("goes to the members in turn, also when 50 come at once", async () => {
+  test("assigns to the members in turn, also for 50 concurrent leads", async () => {
     const third = await world.signUp("Theo Third");
     await join(world, world.harbour.id, third, "MEMBER");
     const project = await inMode("Round Robin", "ROUND_ROBIN");

@@ -282,7 +282,7 @@ describe("a partial update", () => {
     });
   });
 
-  test("agent: null takes the agent off; omitted, it stays", async () => {
+  test("agent: null removes the agent; if omitted, it is unchanged", async () => {
     const lead = await create({ agent: { name: "Off", email: "off@agent.example" } });
     expect((await update({ id: lead.id, company: "x" })).agent.name).toBe("Off");
     expect((await update({ id: lead.id, agent: null })).agent).toBeNull();
@@ -454,7 +454,7 @@ describe("events", () => {
     expect(BigInt(changed.sequence)).toBe(BigInt(created.sequence) + 1n);
   });
 
-  test("a program is told from its user", async () => {
+  test("distinguishes programs from users", async () => {
     const lead = await create({}, await programOf(world, world.owen, {}));
     expect((await eventsOf(lead.id))[0]).toMatchObject({
       actorType: "ACCESS_TOKEN",
@@ -462,7 +462,7 @@ describe("events", () => {
     });
   });
 
-  test("deleting writes one, which stays for auditors", async () => {
+  test("deleting writes one, which auditors can still read", async () => {
     const { id } = await create({});
     await world.max.get(`mutation { deleteLead(input: { id: "${id}" }) { id } }`);
     const query = `{ events(filter: { subjectId: "${id}" }) { name subject { __typename } } }`;

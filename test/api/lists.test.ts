@@ -419,7 +419,7 @@ describe("aggregates", () => {
 });
 
 describe("what was written is read", () => {
-  test("by every list, at once, and no more once it is deleted", async () => {
+  test("in every list, immediately, until it is deleted", async () => {
     const { createLead } = await world.owen.get(
       `mutation ($id: ID!) { createLead(input: { projectId: $id, name: "Gus New", email: "gus@new.example" }) { id } }`,
       { id: north.id },

@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const run = () => runJobs(api.database.ownerUrl, outbox.provider);
 
-test("an organization is founded, somebody invited by mail, and joins", async () => {
+test("creates an organization, invites a person by mail, and adds them", async () => {
   const founded = await ada.get(
     'mutation { createOrganization(input: { name: "Homes", kind: BUILDER, email: "desk@example.com" }) { id slug kind email viewerRole } }',
   );
@@ -128,7 +128,7 @@ test("messages are forwarded, and floods refused", async () => {
   ]);
 });
 
-test("of two owners who demote each other 50 times each at once, one stays", async () => {
+test("keeps one owner when two demote each other concurrently", async () => {
   const [uma, otto] = [await api.signUp("Uma"), await api.signUp("Otto")];
   const { createOrganization: shared } = await uma.get(
     'mutation { createOrganization(input: { name: "Shared" }) { id } }',

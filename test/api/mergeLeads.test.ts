@@ -42,7 +42,7 @@ async function rowsOf(ids: readonly string[]): Promise<unknown> {
   return found;
 }
 
-test("the lead that stays gets records and missing values; separated, all is as it was", async () => {
+test("the kept lead gets records and missing values; unmerging restores everything", async () => {
   const first = await lead({ email: `first${serial}@example.com`, tags: ["loft"] });
   const second = await lead({
     phone: `+1416555${2000 + ++serial}`,
@@ -106,7 +106,7 @@ test("the lead that stays gets records and missing values; separated, all is as 
   expect((await names())[0].name).toBe("lead.unmerged");
 });
 
-test("what was added or changed since stays with the lead that stayed", async () => {
+test("unmerging keeps later changes on the kept lead", async () => {
   const first = await lead();
   const second = await lead({ company: "Dana Inc", email: `since${serial}@example.com`, subscribed: true });
   await table.create("createLeadNote", { leadId: second, text: "Before." });

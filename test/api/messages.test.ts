@@ -26,7 +26,7 @@ const speak = (person: Person, language: string) =>
 const pathsOf = ({ fields }: Record<string, any>) => fields.map(({ path }: { path: string }) => path);
 
 describe("bad fields", () => {
-  test("of columns are told all at once: what the type, and what a check of the table refuses", async () => {
+  test("of columns are reported together: those of types and those of checks", async () => {
     const input = {
       projectId: world.project.id,
       title: "x".repeat(301),
@@ -47,7 +47,7 @@ describe("bad fields", () => {
     expect(error.message).toBe(error.fields[0].message);
   });
 
-  test("of an update are told with those that may not be null", async () => {
+  test("of an update are reported with those that may not be null", async () => {
     const { createFloorPlan: plan } = await world.owen.get(CREATE_CONTACT, {
       input: { projectId: world.project.id, title: "Studio" },
     });
@@ -65,7 +65,7 @@ describe("bad fields", () => {
     });
   });
 
-  test("of the arguments of a function are told all at once", async () => {
+  test("of the arguments of a function are reported together", async () => {
     const error = await refusal(world.anonymous, mutationOf("contactProject", "{ id }"), {
       projectId: world.project.id,
       name: "Mira",
@@ -76,7 +76,7 @@ describe("bad fields", () => {
     expect(error.field).toBe("email");
   });
 
-  test("of the wrong type are told all at once", async () => {
+  test("of the wrong type are reported together", async () => {
     const error = await refusal(world.owen, CREATE_CONTACT, {
       projectId: world.project.id,
       title: 7,
@@ -87,7 +87,7 @@ describe("bad fields", () => {
     expect(error).toMatchObject({ code: "BAD_USER_INPUT", key: "variableHasAnInvalidValue" });
   });
 
-  test("that a function refuses by itself are the one that it refused", async () => {
+  test("of a function are the one that it raised", async () => {
     const error = await refusal(world.owen, CREATE_LEAD, {
       projectId: world.project.id,
       name: "Bo",
@@ -196,7 +196,7 @@ describe("sentences among the data", () => {
     return data.upsertLeads.rows.map((row: any) => row.errors.map((error: any) => error.message)).flat();
   };
 
-  test("say why rows are refused in the language of whoever reads them", async () => {
+  test("translate the errors of rows into the language of the viewer", async () => {
     await speak(world.owen, "en");
     const english = await ask();
     expect(english.length).toBeGreaterThanOrEqual(3);

@@ -98,7 +98,7 @@ test.each([null, "10.1.2.3", "192.168.0.9", "fd00::1", "::1", "fe80::1", "not an
   },
 );
 
-test("a header of a proxy that is not trusted moves nobody", async () => {
+test("ignores headers of untrusted proxies", async () => {
   const direct = await startApi(api.database, { trustProxy: false, location });
   try {
     const { data } = await direct.anonymous.ask(
@@ -114,7 +114,7 @@ test("a header of a proxy that is not trusted moves nobody", async () => {
   }
 });
 
-test("a project that moves takes its city along; an unknown city is nobody's nearest", async () => {
+test("follows a change of the project's city; an unlocated city is never the nearest", async () => {
   const id = await build("Drift", { locality: "Nowhere at All", country: "CA" });
   const move = (address: Record<string, unknown>) =>
     owner.get(
@@ -133,7 +133,7 @@ test("a project that moves takes its city along; an unknown city is nobody's nea
   await owner.get(`mutation ($id: ID!) { deleteProject(input: { id: $id }) { deleted } }`, { id });
 });
 
-test("public projects are sorted by their distance; by service index where nobody knows where the viewer is", async () => {
+test("sorts public projects by distance, or by service index if the location is unknown", async () => {
   const titles = async (ip: string | null, sort = "sort: DISTANCE") =>
     (await from(ip, `{ publicProjects(${sort}) { title } }`)).publicProjects.map(
       (project: { title: string }) => project.title,

@@ -130,7 +130,7 @@ describe("a negotiation", () => {
     expect(buyers).toEqual([{ price: 398_000 }]);
   });
 
-  test("goes to whoever gets the lead, without becoming a new version", async () => {
+  test("follows the assignee of the lead, without a new version", async () => {
     const leadId = await table.lead({ assigneeId: world.max.id });
     const id = await table.negotiation({ leadId });
     const offer = await table.offer(id, "BUYER", 100);

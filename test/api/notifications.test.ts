@@ -82,7 +82,7 @@ const contact = (project: { id: string }, name: string, text?: string) =>
     world.anonymous,
   );
 
-test("what a person enters notifies nobody; a visitor's message tells the team, and can be answered", async () => {
+test("changes by members notify nobody; a visitor's message notifies the team, and can be answered", async () => {
   const lead = await create("createLead", { projectId: world.project.id, name: "Lena", assigneeId: max.id });
   await create("createLeadNote", { leadId: lead, text: "Likes gardens." });
   expect(await run()).toEqual([]);
@@ -567,7 +567,7 @@ test("the tasks of the day come once, in the morning of the member", async () =>
   expect(readers(await digest())).toEqual(of(ada));
 });
 
-test("whoever held a home is told when the hold ran out; whoever gave it back is not", async () => {
+test("an expired hold notifies its holder; a released one does not", async () => {
   await run();
   const unit = () =>
     create("createUnit", {

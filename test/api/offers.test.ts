@@ -122,7 +122,7 @@ describe("a round of offers", () => {
     });
   });
 
-  test("an offer stands as long as the negotiation says, or as it says itself", async () => {
+  test("an offer is valid as long as the negotiation defines, or as given", async () => {
     const negotiation = await table.negotiation({ offerExpirationHours: 5 });
     const hours = async (id: string) => {
       const { insertedAt, expiresAt } = await table.read("offer", id, "insertedAt expiresAt");
@@ -250,7 +250,7 @@ describe("acceptance", () => {
     });
   });
 
-  test("two accepted offers in force on one unit cannot be, whoever writes", async () => {
+  test("a unit cannot have two accepted offers in force, whatever the statement", async () => {
     const unitId = await open.unit();
     const [first, second] = [await open.negotiation({ unitId }), await open.negotiation({ unitId })];
     const offer = await open.offer(first!, "BUYER", 1);
@@ -297,7 +297,7 @@ describe("a reservation", () => {
       )
     ).rows;
 
-  test("says who negotiates, stands still while an offer is pending, and goes on when it ends", async () => {
+  test("names the negotiating party, pauses while an offer is pending, and resumes when it ends", async () => {
     const { unitId, leadId, id } = await reserve({ expiration: 10 });
     const negotiation = await table.negotiation({ unitId, reservationId: id });
     expect(await table.read("negotiation", negotiation, "lead { id } reservation { id }")).toEqual({
@@ -327,7 +327,7 @@ describe("a reservation", () => {
     });
   });
 
-  test("counts its hours from the end of an offer that ran out, however late somebody looks", async () => {
+  test("counts its hours from the expiry of the offer, not from its processing", async () => {
     const { unitId, leadId, id } = await reserve({ expiration: 10 });
     const negotiation = await table.negotiation({ unitId, leadId, offerExpirationHours: 5 });
     await table.offer(negotiation, "BUYER", 390_000);
@@ -341,7 +341,7 @@ describe("a reservation", () => {
     expect(await table.read("unit", unitId, "status")).toEqual({ status: "AVAILABLE" });
   });
 
-  test("has the accepted price and counts from the acceptance; its list price stays", async () => {
+  test("has the accepted price and counts from the acceptance; its list price is unchanged", async () => {
     const { unitId, leadId, id } = await reserve({ expiration: 10 });
     await passTime(world.owner, "8 hours");
     const negotiation = await table.negotiation({ unitId, leadId });
@@ -400,7 +400,7 @@ describe("a reservation", () => {
     expect(await table.read("unit", unitId, "status")).toEqual({ status: "PENDING" });
   });
 
-  test("of somebody else keeps everybody else from the unit, whatever is pending", async () => {
+  test("of another party blocks the unit for everybody else", async () => {
     const unitId = await open.unit();
     const waiting = await open.negotiation({ unitId });
     const offer = await open.offer(waiting, "BUYER", 500_000);
@@ -418,7 +418,7 @@ describe("a reservation", () => {
     expect(await open.read("negotiation", waiting, "status")).toEqual({ status: "REJECTED" });
   });
 
-  test("of another unit, of somebody else, or one that is over, is not negotiated about", async () => {
+  test("of another unit or party, or one that has ended, cannot be negotiated", async () => {
     const { unitId, id } = await reserve();
     const refused = (input: Record<string, unknown>) => table.refused("createNegotiation", input);
     expect(await refused({ unitId: await table.unit(), reservationId: id })).toMatchObject({
@@ -437,7 +437,7 @@ describe("a reservation", () => {
   });
 });
 
-test("the deposits of whoever bought belong to the accepted offer, and what is paid of them lowers the balance", async () => {
+test("deposits of the buyer belong to the accepted offer, and payments reduce the balance", async () => {
   const unitId = await table.unit();
   const leadId = await table.lead();
   const before = await table.create("createDeposit", { leadId, title: "Earnest money", amount: "5000" });
@@ -529,7 +529,7 @@ test("offers are listed across the portfolio, newest first, by side, price, stat
 });
 
 describe("time", () => {
-  test("ends an offer that nobody answered, at every read, without any job", async () => {
+  test("expires an unanswered offer at every read, without a job", async () => {
     const negotiation = await table.negotiation({ offerExpirationHours: 2 });
     const offer = await table.offer(negotiation, "BUYER", 380_000);
     await passTime(world.owner, "1 hour");
@@ -835,7 +835,7 @@ describe("100 at once", () => {
     ]);
   });
 
-  test("who accept offers on several units of the same people: nobody is locked out", async () => {
+  test("concurrent acceptances on several units of the same people do not deadlock", async () => {
     const leads = await Promise.all(Array.from({ length: 5 }, () => open.lead()));
     const units = await Promise.all(Array.from({ length: 10 }, () => open.unit()));
     const offers: string[] = [];

@@ -132,7 +132,7 @@ test("owners alone ask for it, signed in, with their password, once nothing is u
   });
 });
 
-test("is told beforehand, asked for, and cancelled; all owners hear of it, and members see the date", async () => {
+test("can be previewed, requested and cancelled; all owners are notified, and members see the date", async () => {
   const { owen, mia, harbour, owner, max } = world;
   const told = (await request(owen, { dryRun: true })).requestOrganizationDeletion;
   expect(told.expected).toEqual(

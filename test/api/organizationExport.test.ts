@@ -175,7 +175,7 @@ test("is what a token may see, and without files where none are wanted; a right 
   expect((await owen.get(reading, { id: asked.id })).export.url).toBeNull();
 });
 
-test("what is too large names the command by which whoever runs the service writes it", async () => {
+test("an export that is too large names the operator's command", async () => {
   const { max, harbour, database } = world;
   const { exportOrganization: asked } = await max.get(exporting, { input: { organizationId: harbour.id } });
   const small: FileStore = { ...store, put: () => Promise.reject(tooLarge(2_000_000_000)) };

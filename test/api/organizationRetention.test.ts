@@ -60,7 +60,7 @@ test("has defaults, which its members read, and owners and admins change within 
   });
 });
 
-test("empties its events and deletes its executions that are older, in batches, and nobody else's", async () => {
+test("empties older events and deletes older executions of this organization only, in batches", async () => {
   const { owner, harbour, summit, owen } = world;
   await createIn(owen)("createLeadNote", { leadId: world.leads.open.id, text: "Fresh." });
   await owner.query(
@@ -97,7 +97,7 @@ test("empties its events and deletes its executions that are older, in batches, 
   ]);
 });
 
-test("deletes executions that are over, with their step runs and text messages, and leaves what is fresh or goes on", async () => {
+test("deletes ended executions with their step runs and text messages, and keeps recent and running ones", async () => {
   const { owner, harbour, owen } = world;
   await owner.query("update app_private.message_rules set opens = '00:00', closes = '24:00'");
   const [lead, other] = [

@@ -539,7 +539,7 @@ describe("in SQL, as the role of the API", () => {
   });
 });
 
-test("the address of a file holds as it is, for nobody's other file", async () => {
+test("a file URL grants access to no other file", async () => {
   const { records: kept, owen, ada } = world;
   const addressOf = async (person: Person, id: string) =>
     new URL((await person.get("query ($id: ID!) { export(id: $id) { url } }", { id })).export.url);

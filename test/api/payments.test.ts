@@ -81,7 +81,7 @@ describe("representatives", () => {
       )
     ).organization;
 
-  test("an organization takes no payments before the processor knows its representative", async () => {
+  test("an organization cannot accept payments before its representative is verified", async () => {
     expect(await organization()).toEqual({
       paymentsStatus: "NOT_STARTED",
       paymentsRequirements: [],
@@ -155,7 +155,7 @@ describe("representatives", () => {
     expect(after.rows).toEqual(before.rows);
   });
 
-  test("a process that dies between the two leaves one that is told of later", async () => {
+  test("a payment is reconciled after a process died between the two calls", async () => {
     world.failNext("tellPerson", "before");
     const input = {
       organizationId: world.harbour.id,
@@ -631,7 +631,7 @@ describe("refunds", () => {
       ).buyer.netPurchasePriceBalance,
     );
 
-  test("in part, then the rest, and no more; the deposit and the balance follow, REFUNDED with the last of it", async () => {
+  test("refunds in parts up to the full amount; deposit and balance follow, REFUNDED with the last part", async () => {
     const unpaid = await balance();
     const { id, deposit: of } = await paid();
     expect(await balance()).toBe(unpaid - 100);

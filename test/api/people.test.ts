@@ -78,7 +78,7 @@ describe.each(children)("%s", (field, input) => {
       });
   });
 
-  test("refuses a lead that the viewer does not see, and nobody's", async () => {
+  test("refuses a lead that the viewer cannot see, and an unknown one", async () => {
     for (const leadId of [world.leads.foreign.id, "00000000-0000-7000-8000-000000000000"])
       expect(await refused(field, { leadId, ...input() })).toMatchObject({
         code: "NOT_FOUND",
@@ -123,7 +123,7 @@ describe.each(children)("%s", (field, input) => {
 });
 
 describe("a contact", () => {
-  test("keeps what it was given, in the form of the project's country", async () => {
+  test("normalizes values for the country of the project", async () => {
     const input = {
       leadId: lead,
       role: "CO_BUYER",
@@ -341,7 +341,7 @@ describe("an appointment", () => {
     ).toMatchObject({ code: "NOT_FOUND", field: "openHouseId" });
   });
 
-  test("that ends before its start after a change is refused, and stays as it was", async () => {
+  test("an update to an end before the start is refused", async () => {
     const id = await create("createAppointment", {
       leadId: lead,
       type: "PHONE",

@@ -139,7 +139,7 @@ describe("who may do what", () => {
     expect(await outcomes(people, tried[operation]!, shortCodes)).toEqual(expected);
   });
 
-  test("the table is tried as it stands, and every operation of the API has a test", async () => {
+  test("the whole permission table is tested, and every operation of the API has a test", async () => {
     expect(Object.keys(tried).sort()).toEqual(table.map((row) => row.operation).sort());
     const { __schema: schema } = await world.owen.get(servedFields);
     expect(await uncoveredOperations(schema, world.owner)).toEqual([]);
@@ -269,7 +269,7 @@ describe("nothing of another organization shows", () => {
     }
   });
 
-  test("users are seen by colleagues; their email address by nobody else", async () => {
+  test("users are visible to colleagues; email addresses only to themselves", async () => {
     const query = `query ($id: ID!) { user(id: $id) { firstName email username } }`;
     expect((await ask(world.max, query, { id: world.owen.id })).user.email).toBe(world.owen.email);
     for (const person of [world.olga, world.anonymous])

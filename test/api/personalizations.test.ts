@@ -219,7 +219,7 @@ describe("choosing", () => {
     expect((await look(id)).selections).toHaveLength(1);
   });
 
-  test("what construction has come to stays as it is", async () => {
+  test("options whose construction has begun cannot be changed", async () => {
     const unitId = await unit();
     const id = await begin({ unitId, selections: selections("Quartz", "Mosaic") });
     await world.owen.get(
@@ -334,7 +334,7 @@ describe("steps", () => {
       });
   });
 
-  test("nothing chosen cannot be handed in, and what is handed in takes no other options", async () => {
+  test("an empty choice cannot be submitted, and a submitted one cannot be changed", async () => {
     const id = await begin({ unitId: await unit() });
     expect(await refuse({ id, status: "SUBMITTED" })).toMatchObject({
       code: "BAD_USER_INPUT",
@@ -352,7 +352,7 @@ describe("steps", () => {
     });
   });
 
-  test("a required element has to be chosen before it is handed in, unless it was, or nobody can any more", () =>
+  test("a required element must be chosen before submission, unless it was chosen before or is no longer available", () =>
     requiring("Counter", async () => {
       const unitId = await unit();
       const id = await begin({ unitId, selections: selections("Mosaic") });
@@ -458,7 +458,7 @@ describe("credits and discounts", () => {
 describe("who may", () => {
   const write = `mutation ($input: CreatePersonalizationInput!) { createPersonalization(input: $input) { id } }`;
 
-  test("the sales team for its deals, nobody else", async () => {
+  test("the sales team for its deals only", async () => {
     const unitId = await unit();
     const lead = await createLead(world.owen, {
       projectId: world.park.id,

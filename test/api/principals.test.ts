@@ -120,7 +120,7 @@ test("a token makes a webhook only for events that it may read", async () => {
   await hooked(await program(["org.*", "audit.read"]), ["*"]);
 });
 
-test("a token cannot turn somebody else's webhook to its own address, nor widen it", async () => {
+test("a token cannot redirect or extend the webhook of another principal", async () => {
   const id = await hooked(world.owen, ["*"]);
   const bare = await program(["org.admin"]);
   const change = (input: object) =>
@@ -277,7 +277,7 @@ test("a token that expires takes what it made along", async () => {
   });
 });
 
-test("whoever leaves, loses the role or is suspended answers for nothing any more", async () => {
+test("a principal ends by leaving, losing the role or suspension", async () => {
   for (const end of [
     (id: string) =>
       world.owen.get(
@@ -358,7 +358,7 @@ test("a workflow reads and changes only what the token may that made, changed or
   expect((await manager.refused(enable, { id })).permission).toBe("lead.read");
 });
 
-test("executions under way pause when their workflow's principal ends, and go on after somebody took it over", async () => {
+test("running executions pause when their principal ends, and resume under a new one", async () => {
   const robot = await program(["workflow.*", "lead.read", "org.member"]);
   const { createWorkflow: flow } = await robot.get(
     create,
@@ -391,7 +391,7 @@ test("executions under way pause when their workflow's principal ends, and go on
   expect(receiver.messages.length).toBeGreaterThan(seen);
 });
 
-test("an event starts nothing in the name of somebody who has ended", async () => {
+test("an event starts no workflow of an ended principal", async () => {
   const robot = await program(["workflow.*", "lead.read", "org.member"]);
   const { createWorkflow: flow } = await robot.get(
     create,
@@ -512,7 +512,7 @@ test("a token lets a buyer see a purchase only where it sees all of that itself"
   ).toMatchObject({ code: "BAD_USER_INPUT" });
 });
 
-test("an invitation is accepted only while whoever sent it may invite", async () => {
+test("an invitation is valid only while its sender may invite", async () => {
   const admin = await world.signUp("Amy Admin");
   await join(world, world.harbour.id, admin, "ADMIN");
   const guest = await world.signUp("Gus Guest");

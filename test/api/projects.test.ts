@@ -424,7 +424,7 @@ describe("lead sources and fallout reasons", () => {
 });
 
 describe("organizations", () => {
-  test("belong to whoever founds them, and change in parts", async () => {
+  test("belong to their creator's organization, and support partial updates", async () => {
     const made = await world.olga.get(
       `mutation ($input: CreateOrganizationInput!) { createOrganization(input: $input) { id slug kind timeZone viewerRole email address { country locality } members { role user { id } } version } }`,
       {

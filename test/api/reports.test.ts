@@ -233,7 +233,7 @@ describe("what it shows", () => {
     expect(after.customReport).toEqual({ lastRunAt: expect.any(String), ...before.customReport });
   });
 
-  test("a token that only reads may look, and one with scopes sees no more than they allow", async () => {
+  test("a read-only token can read, and one with scopes sees what they allow", async () => {
     const { id } = await create({ columns: ["name"] });
     const token = (scopes: string[]) => programOf(world, world.owen, { readOnly: true, scopes });
     expect((await rowsOf(id, await token(["report.*", "lead.read"]))).rows).toHaveLength(4);
@@ -315,7 +315,7 @@ describe("what cannot be", () => {
     expect(await world.owen.refused(creation, input(rest))).toMatchObject({ code: "BAD_USER_INPUT", field });
   });
 
-  test("a project of another organization, a cursor of nobody, a page that is too large, a lost update", async () => {
+  test("refuses a foreign project, an unknown cursor, an oversized page and a lost update", async () => {
     expect(await world.owen.refused(creation, input({ projectId: world.peak.id }))).toMatchObject({
       code: "NOT_FOUND",
       field: "projectId",

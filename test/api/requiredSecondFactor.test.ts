@@ -48,7 +48,7 @@ const later = () =>
   );
 const refusal = { code: "FORBIDDEN", reason: "ORGANIZATION_REQUIRES_SECOND_FACTOR" };
 
-test("owners require it who have one themselves; nobody else does", async () => {
+test("only owners with a second factor can require it", async () => {
   expect((await requires(world.owen, {})).errors![0]!.extensions).toMatchObject({
     code: "FORBIDDEN",
     reason: "SECOND_FACTOR_REQUIRED",
@@ -147,7 +147,7 @@ test("members without one have some days, and get a mail", async () => {
   ]);
 });
 
-test("when it is over, whatever they ask for is refused with the reason", async () => {
+test("refuses all requests after the grace period, with the reason", async () => {
   const program = await programOf(world, world.max, { name: "Script" });
   const scoped = await programOf(world, world.max, {
     scopes: ["lead.read"],
@@ -296,7 +296,7 @@ test("whatever looks for memberships of the viewer asks whether they are open", 
   ]);
 });
 
-test("a second factor opens it at once, and stays while it is required", async () => {
+test("a second factor restores access immediately, and cannot be removed while it is required", async () => {
   const { next } = await enrolled(world, world.max);
   expect((await world.max.get("{ leads { id } }")).leads).toEqual([{ id: lead }]);
   expect(await dueOf(world.max)).toBeNull();
@@ -306,7 +306,7 @@ test("a second factor opens it at once, and stays while it is required", async (
   ).toMatchObject({ code: "CONFLICT", message: expect.stringContaining("Harbour Homes") });
 });
 
-test("administrators take the factor of a member away who has lost it; the member is told", async () => {
+test("administrators can remove a member's lost factor; the member is notified", async () => {
   const [nora, ned] = [await world.signUp("Nora New"), await world.signUp("Ned New")];
   await join(world, world.harbour.id, nora, "ADMIN");
   await join(world, world.harbour.id, ned, "MEMBER");

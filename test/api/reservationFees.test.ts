@@ -319,7 +319,7 @@ describe("by card", () => {
     expect((await look(reservation.id)).feeDeposit).toMatchObject({ status: "PAID", amountPaid: "500.00" });
   });
 
-  test("a payment that arrives when the reservation is over goes back by itself", async () => {
+  test("a payment that arrives after the reservation has ended is refunded", async () => {
     const reservation = await reserve({ unitId: await unit(), leadId: await lead() });
     const { clientSecret } = await run(
       owen,

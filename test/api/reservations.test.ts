@@ -114,7 +114,7 @@ const updateBuyer = (input: Record<string, unknown>) =>
   owen.get(`mutation ($input: UpdateBuyerInput!) { updateBuyer(input: $input) { status } }`, { input });
 
 describe("creating one", () => {
-  test("claims the unit, keeps what is listed, copies what the project says, and charges nobody", async () => {
+  test("claims the unit, stores the list price, copies the project's settings, and charges nobody", async () => {
     const home = await unit({ price: "415000.50", sqft: 830 });
     const lena = await lead({ assigneeId: world.max.id });
     const reservation = await reserve({
@@ -601,7 +601,7 @@ describe("refunding one", () => {
     expect(await unitNow(home)).toMatchObject({ status: "AVAILABLE" });
   });
 
-  test("leaves the home to whoever bought it since", async () => {
+  test("does not change a home that was bought since", async () => {
     const { id, home, buyer } = await converted();
     await updateBuyer({
       id: buyer,
@@ -629,7 +629,7 @@ describe("refunding one", () => {
     expect(await unitNow(home)).toMatchObject({ status: "CLOSED" });
   });
 
-  test("does not touch the unit that meanwhile belongs to somebody else", async () => {
+  test("does not change a unit that now belongs to another buyer", async () => {
     const home = await unit();
     const first = await reserve({ unitId: home });
     await passTime(world.owner, "72 hours");
@@ -640,7 +640,7 @@ describe("refunding one", () => {
 });
 
 describe("at its end", () => {
-  test("it is over at every read, though nothing ran", async () => {
+  test("is expired at every read, without a job", async () => {
     const place = await createProject(owen, { organizationId: world.harbour.id, title: "Timely Terrace" });
     const home = await unit({ projectId: place.id });
     const lena = (await createLead(owen, { projectId: place.id, name: "Lena", status: "HOT" })).id;
@@ -723,7 +723,7 @@ describe("at its end", () => {
     expect(await leadStatus(leadId)).toBe("NEW");
   });
 
-  test("it does not end while a negotiation is active, and its hours count anew afterwards", async () => {
+  test("does not expire while a negotiation is active, and restarts its hours afterwards", async () => {
     const { id, unit: home } = await reserve({ unitId: await unit(), expiration: 24 });
     const call = (name: string, ...more: unknown[]) =>
       world.owner.query(`select app_private.${name}($1${more.map((_, i) => `, $${i + 2}`).join("")})`, [
@@ -744,7 +744,7 @@ describe("at its end", () => {
   });
 });
 
-describe("what depends on one stays", () => {
+describe("related records are kept", () => {
   test("a lead with an open one is neither lost nor unqualified, and is not deleted", async () => {
     const lena = await lead();
     const { id } = await reserve({ unitId: await unit(), leadId: lena });
@@ -799,7 +799,7 @@ describe("what depends on one stays", () => {
     expect(rows[0].deletes).toBe(false);
   });
 
-  test("whoever is assigned the lead has its reservation", async () => {
+  test("has the assignee of its lead", async () => {
     const lena = await lead({ assigneeId: world.max.id });
     const { id } = await reserve({ unitId: await unit(), leadId: lena });
     await owen.get(`mutation ($input: UpdateLeadInput!) { updateLead(input: $input) { id } }`, {
@@ -809,7 +809,7 @@ describe("what depends on one stays", () => {
   });
 });
 
-test("assigning a lead while it reserves and calls off: nobody is in the way of anybody", async () => {
+test("assigning a lead while it reserves and cancels does not deadlock", async () => {
   const leadId = await lead({ assigneeId: world.max.id });
   const homes = await Promise.all(Array.from({ length: 6 }, () => unit()));
   const outcomes = new Set<string>();
@@ -924,7 +924,7 @@ describe("a buyer with a purchase in the project", () => {
     expect(await unitNow(home)).toMatchObject({ status: "AVAILABLE" });
   });
 
-  test("is served by whoever serves their purchase, where anybody does", async () => {
+  test("has the assignee of their purchase, if any", async () => {
     const ann = await world.signUp("Ann Alone");
     await purchase(ann.id);
     const { id } = await reserve({ unitId: await unit() }, ann);
@@ -1016,7 +1016,7 @@ test("a document of a reservation is downloaded by the team and, where it is for
   ).toMatchObject({ code: "NOT_FOUND", field: "reservationId" });
 });
 
-test("the table itself takes nothing that breaks a rule, whoever writes", async () => {
+test("constraints of the table hold for every role", async () => {
   const { id } = await reserve({ unitId: await unit() });
   const bought = await purchase(null);
   /** What PostgreSQL answers without any trigger. */

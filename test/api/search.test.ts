@@ -399,7 +399,7 @@ describe("what is found", () => {
     expect((await ask(8)).count).toBe(4);
   });
 
-  test("many at once wait to be indexed, which whoever searches among them has done first", async () => {
+  test("a search indexes pending bulk changes first", async () => {
     const waiting = async (): Promise<number> =>
       (await world.owner.query("select count(*)::int from app_private.search_backlog")).rows[0].count;
     await world.owner.query(

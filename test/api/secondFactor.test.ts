@@ -228,7 +228,7 @@ test("who does not know the password learns nothing of the second factor, and us
   expect(await loginError(plain, "123456")).toBeUndefined();
 });
 
-test("ten wrong codes an hour, also in parallel; the user is told, and the next right one is refused too", async () => {
+test("ten wrong codes an hour, also in parallel, lock the factor, and the user is notified", async () => {
   const person = await world.signUp("Gus Guessed");
   const app = await enrolled(world, person);
   const answers = await Promise.all(
@@ -253,7 +253,7 @@ test("ten wrong codes an hour, also in parallel; the user is told, and the next 
   expect(reset.data.resetPassword).toEqual({ email: person.email });
 });
 
-test("whoever has a session and the password changes nothing without a code", async () => {
+test("a session with the password cannot change anything without a code", async () => {
   const person = await world.signUp("Sam Stolen");
   const app = await enrolled(world, person);
   const thief = await programOf(world, person, { name: "Stolen" });
@@ -304,7 +304,7 @@ test("whoever has a session and the password changes nothing without a code", as
   expect(await loginError(person, undefined, "whatever the thief likes")).toBeUndefined();
 });
 
-test("whoever reads the mail alone neither sets a password nor reads the account", async () => {
+test("access to the mailbox alone is not enough to reset the password", async () => {
   const person = await world.signUp("Mel Mailbox");
   const app = await enrolled(world, person);
   const { rows } = await world.owner.query("select code from app_private.issue_user_otp($1)", [person.id]);
@@ -324,7 +324,7 @@ test("whoever reads the mail alone neither sets a password nor reads the account
   expect(await loginError(person, undefined, "a new password of mine")).toMatchObject(required);
 });
 
-test("nobody locks the owner of an address out who has not confirmed it", async () => {
+test("an unconfirmed account cannot have a second factor", async () => {
   const squatter = await world.signUp("Sol Squatter");
   await setConfirmed(world.owner, squatter.id, false);
   expect(
@@ -335,7 +335,7 @@ test("nobody locks the owner of an address out who has not confirmed it", async 
   });
 });
 
-test("an enrolment that nobody confirms ends after an hour, and a new one replaces it", async () => {
+test("an unconfirmed enrolment expires after an hour, and a new one replaces it", async () => {
   const person = await world.signUp("Eno Enrolled");
   const enroll = async () =>
     (await person.get(mutationOf("enrollSecondFactor", "{ secret }"), { input: { password } }))

@@ -73,7 +73,7 @@ const anyLead = (input: Record<string, unknown> = {}) =>
 const press = (mail: Email, pattern: RegExp) =>
   visit(new URL(pattern.exec(mail.text!)![0], world.url), "POST");
 
-test("nobody invites others before the address of their own account is confirmed", async () => {
+test("inviting requires a confirmed email address", async () => {
   const { owen, harbour } = world;
   const invitation = { organizationId: harbour.id, email: "friend@elsewhere.example" };
   const { createOrganizationInvite: known } = await owen.get(mutationOf("createOrganizationInvite"), {
@@ -113,7 +113,7 @@ test("nobody invites others before the address of their own account is confirmed
   expect(recipients(await sent()).sort()).toEqual(["bea@elsewhere.example", owen.email]);
 });
 
-test("an organization none of whose owners is confirmed writes to nobody outside of it", async () => {
+test("an organization without a confirmed owner cannot send to external recipients", async () => {
   const workflow = await createWorkflow(world, letter());
   await confirm(world.owen, false);
   const refused = await reaches(
@@ -193,7 +193,7 @@ test("the quota of the organization holds for mails and invitations, tells when 
   await sent();
 });
 
-test("of what is sent at once no more is admitted than the quota has, and what was not taken is given back", async () => {
+test("concurrent mails never exceed the quota, and refused mails are returned to it", async () => {
   await forget();
   await grant(7);
   await sql("update app_private.sending_changes set messages = 5");
@@ -251,7 +251,7 @@ test("the quota grows with age, and with taking payments", async () => {
   await sql("delete from app_private.payments_accounts");
 });
 
-test("an address that is of nobody known is written to once its owner agreed, and until they withdraw", async () => {
+test("an unknown address gets mails after its owner's consent, until they withdraw it", async () => {
   await forget();
   const email = "partner@elsewhere.example";
   const workflow = await createWorkflow(world, letter({ to: "ADDRESS", address: email }));
@@ -310,7 +310,7 @@ test("what an organization writes as HTML formats text, and nothing else", async
   expect(mail!.html).toMatch(/<div><\/div>\s*<p><a href="https:\/\/plat\.example\/unsubscribe\//);
 });
 
-test("a user founds ten organizations a day, and is told when the next", async () => {
+test("a user can create ten organizations a day, and is told when the next one is allowed", async () => {
   await forget();
   const founder = await world.signUp("Many Founder");
   const answers = await Promise.all(
@@ -343,7 +343,7 @@ test("an organization's address for enquiries is asked before visitors' words go
   expect(recipients(await sent())).toEqual([victim]);
 });
 
-test("an account with an address that nobody confirmed gets ten mails a day, whatever happens in it", async () => {
+test("an account with an unconfirmed address gets at most ten mails a day", async () => {
   await forget();
   await confirm(world.max, false);
   const workflow = await createWorkflow(world, letter({ to: "MEMBER", memberId: world.max.id }), {

@@ -321,7 +321,7 @@ test("100 sessions go on at most: the one that was not used for longest ends", a
   expect(await works(person.token!)).toBe(false);
 });
 
-test("of sessions that have ended 100 are kept, besides those whose tokens do not name them", async () => {
+test("keeps 100 ended sessions, besides those whose tokens do not name them", async () => {
   const person = await world.signUp("Ed Ended");
   await world.owner.query(
     `insert into app_private.sessions (user_id, expires_at, ended_at, is_adopted)
@@ -340,7 +340,7 @@ test("of sessions that have ended 100 are kept, besides those whose tokens do no
   expect([await ended(false), await ended(true)]).toEqual([100, 5]);
 });
 
-test("a session is refreshed so many times an hour, and goes on afterwards", async () => {
+test("limits refreshes of a session per hour", async () => {
   const person = await world.signUp("Rae Rapid");
   const first = await login(person, { refreshable: true });
   const second = await refreshed(first.refreshToken);

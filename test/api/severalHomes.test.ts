@@ -170,7 +170,7 @@ test("money that the lead paid counts for one of its purchases", async () => {
   ]);
 });
 
-test("a person registers in another project, and anew once they were closed", async () => {
+test("a person can register in another project, and again after closing", async () => {
   const email = "laura@example.com";
   const leadId = await lead({ email, source: "WALK_IN" });
   const other = await createProject(owen, { organizationId: world.harbour.id, title: "Harbour Hills" });

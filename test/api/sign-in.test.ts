@@ -87,7 +87,7 @@ describe("createAccount", () => {
     await server.owner.query("truncate app_private.limit_uses");
   });
 
-  test("200 at once from one network keep nobody from signing in, and make no more than may wait", async () => {
+  test("200 concurrent attempts from one network do not block others, and respect the queue limit", async () => {
     const flood = Promise.all(
       Array.from({ length: 200 }, (_, n) =>
         api.send(

@@ -626,7 +626,7 @@ test("another address of a signer ends the link and the code of the one before",
   await mails();
 });
 
-test("it expires, is voided, and goes on in no archived project; links end", async () => {
+test("expires, can be voided, and stops in an archived project; links end", async () => {
   const soon = new Date(Date.now() + 86_400_000).toISOString();
   const { id } = await sent([cora], { expiresAt: soon });
   const token = tokenIn((await mails())[cora.email]!.text);

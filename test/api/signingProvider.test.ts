@@ -308,7 +308,7 @@ test("an answer that is lost makes no second envelope, one that fails is tried a
   });
 });
 
-test("an account that does not let in any more becomes ERROR, with a ticket, and goes on once it is refreshed", async () => {
+test("an account with rejected credentials becomes ERROR with a ticket, and resumes after a refresh", async () => {
   const { id } = await sent();
   docusign.answers(
     /POST .*envelopes/,

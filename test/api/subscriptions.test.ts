@@ -118,7 +118,7 @@ afterEach(async () => {
 });
 afterAll(() => world.stop());
 
-test("everybody is told of the events that eventsConnection shows them, those of before included, with what they ask for", async () => {
+test("viewers receive the events that eventsConnection shows them, including earlier ones, with the selected fields", async () => {
   const people = {
     owner: world.owen,
     member: world.max,
@@ -272,7 +272,7 @@ function listenTo(
   return found;
 }
 
-test("by WebSocket everybody is told the same; it goes on after a sequence", async () => {
+test("WebSocket subscriptions have the same events, and resume after a sequence", async () => {
   const last = await head();
   const filter = { organizationId: world.harbour.id };
   const told1 = await subscribe(world.max, eventsOf, { filter, after: "0" });

@@ -22,7 +22,7 @@ const titles = async (person: Person, filter: Record<string, unknown> = {}, rest
   ).tasks.map((task: any) => task.title);
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 
-test("a task that names nobody is its author's; one that does is theirs; it can be left to nobody afterwards", async () => {
+test("a task is assigned to its author by default, or to the given user, and can be unassigned", async () => {
   const { max, mia, owen, sam, leads, harbour } = world;
   const fields = "{ id assignee { id } createdBy { id } }";
   const created = async (person: Person, input: Record<string, unknown>) =>

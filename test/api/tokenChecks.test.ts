@@ -61,7 +61,7 @@ async function warm(person: Person) {
 }
 const sql = (text: string, ...values: unknown[]) => world.owner.query(text, values);
 
-describe("a query of somebody who was here a moment ago", () => {
+describe("a query with a recently checked token", () => {
   test.each([
     ["a record by id", "query ($id: ID!) { lead(id: $id) { name project { title } } }", 1],
     ["a list", "{ leads(first: 10, filter: { status: [NEW] }) { name assignee { fullName } } }", 1],
@@ -170,7 +170,7 @@ describe("the very next request after", () => {
     await assignment("MANUAL");
   });
 
-  test("somebody joined, or left, shows all or nothing", async () => {
+  test("joining or leaving takes effect completely or not at all", async () => {
     const nora = await world.signUp("Nora New");
     expect(await warm(nora).catch(() => seen(nora))).toEqual([]);
     await join(world, world.harbour.id, nora, "MEMBER");

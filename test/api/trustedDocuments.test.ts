@@ -106,7 +106,7 @@ test("an id of nothing is refused by a code, whatever it looks like; so are two 
   });
 });
 
-test("an id that was refused is answered once it is registered, and never stands for another document", async () => {
+test("a refused id works once it is registered, and never changes its document", async () => {
   expect((await ask({ documentId: "later" })).status).toBe(404);
   expect(await register("later", viewer)).toBe(true);
   expect((await ask({ documentId: "later" })).data).toEqual({ viewer: { id: olive.id, firstName: "Olive" } });
@@ -150,7 +150,7 @@ test("a file is uploaded by an id too", async () => {
   });
 });
 
-test("nobody reads the table past the function, and strangers cannot register", async () => {
+test("the table is only readable through the function, and visitors cannot register", async () => {
   const client = await api.owner.connect();
   try {
     for (const role of ["plat_anonymous", "plat_user", "plat_worker"])

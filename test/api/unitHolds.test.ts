@@ -128,7 +128,7 @@ describe("a hold", () => {
     expect(await eventNames(home)).toEqual(["unit.created", "unit.status_changed", "unit.status_changed"]);
   });
 
-  test("keeps a lot, and a unit keeps the lot that it stands on", async () => {
+  test("claims a lot, and for a unit the lot below it", async () => {
     const lots = await Promise.all(
       [1, 2].map((number) =>
         create("createLot", {
@@ -158,7 +158,7 @@ describe("a hold", () => {
     expect(lot).toEqual({ status: "HELD", activeHold: { id: held.id }, holds: [{ id: held.id }] });
   });
 
-  test("ends by itself at its end, which nobody reads too late", async () => {
+  test("expires at its end, and is never read as active afterwards", async () => {
     const home = await unit();
     const held = await hold({ unitId: home, expiration: 3 });
     await passTime(world.owner, "4 hours");
@@ -259,7 +259,7 @@ describe("how long and how many", () => {
     expect(hoursFromNow((await hold({ unitId: home })).heldSince)).toBe(0);
   });
 
-  test("no more homes at a time than the project allows a person and an organization", async () => {
+  test("respects the limits per person and organization", async () => {
     const tower = await createProject(owen, {
       organizationId: world.harbour.id,
       title: "Small Tower",
@@ -319,7 +319,7 @@ describe("how long and how many", () => {
 });
 
 describe("what it becomes", () => {
-  test("a reservation of whoever holds it, of the lead it is for, at the price that was listed then", async () => {
+  test("becomes a reservation of the holder or the lead, at the list price of that time", async () => {
     const home = await unit();
     const lena = await lead();
     const held = await hold({ unitId: home, leadId: lena });
@@ -370,7 +370,7 @@ describe("what it becomes", () => {
   });
 });
 
-test("a hold goes with its lead when that is merged into another, also when it is over", async () => {
+test("moves with its lead in a merge, also after its end", async () => {
   const phone = "+14165550909";
   const kept = await lead({ phone });
   const gone = await lead({ phone });
@@ -395,7 +395,7 @@ test("a hold goes with its lead when that is merged into another, also when it i
 });
 
 describe("who", () => {
-  test("whoever may sell, own leads or own holds only in another organization; nobody else learns of it", async () => {
+  test("is visible to sellers, with own leads or holds only in another organization, and to nobody else", async () => {
     const home = await unit();
     const samsLead = (await createLead(sam, { projectId: project.id, name: "Sasha" })).id;
     const nobodys = await lead();

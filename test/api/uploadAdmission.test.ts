@@ -211,7 +211,7 @@ test("what was stored and then refused, and what was only read, is deleted with 
   expect([await contents(), await known(), await used(world.harbour.id)]).toEqual(kept);
 });
 
-test("a content that several send at once stays as long as one of them keeps it", async () => {
+test("shared content is kept while one upload of it remains", async () => {
   const bytes = pdf(5_000);
   const answers = await Promise.all(
     Array.from({ length: 6 }, (_, n) =>

@@ -302,7 +302,7 @@ test("a form of another site gets nowhere", async () => {
     expect((await sendRaw(world, world.ada, encoded, { headers: { [name]: "x" } })).errors).toBeUndefined();
 });
 
-test("without a token nobody uploads", async () => {
+test("refuses uploads without a token", async () => {
   const bytes = await picture();
   const part = await image(bytes, { as: world.anonymous });
   expect([part.status, codeOf(part)]).toEqual([401, "UNAUTHENTICATED"]);

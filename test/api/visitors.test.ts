@@ -160,7 +160,7 @@ test("queries that are never public say that they take a token, and ask the data
   expect(texts.length).toBeLessThanOrEqual(answered!.length + 1);
 });
 
-test("a lost token is no empty list, beside what is public and wherever it stands in the document", async () => {
+test("a missing token is an error, not an empty list, also beside public fields and in fragments", async () => {
   const { data, errors } = await api.anonymous.ask("{ publicProjects { id } leads { id } viewer { id } }");
   expect(data).toEqual({ publicProjects: [], leads: null, viewer: null });
   expect(errors).toEqual([

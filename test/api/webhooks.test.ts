@@ -238,7 +238,7 @@ describe("refused", () => {
   });
 });
 
-test("of deleted webhooks neither a secret nor a place in the stream stays behind", async () => {
+test("deleting a webhook removes its secret and cursor", async () => {
   const { rows } = await world.owner.query(
     `select count(*)::int as amount from app_public.webhooks w
      where w.deleted_at is not null and (exists (select from app_private.webhook_secrets s where s.webhook_id = w.id)

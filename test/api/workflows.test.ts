@@ -66,7 +66,7 @@ describe("who may do what: owner, admin, member, seller, builder, buyer, outside
     expect(await tried(act("deleteWorkflow"), () => inStatus())).toBe(managed);
   });
 
-  test("read: members do, nobody else, by no path", async () => {
+  test("only members can read, by any path", async () => {
     const id = await create({ projectId: world.project.slug });
     const { workflow } = await world.max.get(`query ($id: ID!) { workflow(id: $id) { steps { id } } }`, {
       id,
@@ -140,7 +140,7 @@ test("a workflow is a draft, is enabled, disabled and archived, and no other way
   ]);
 });
 
-test("new steps are a new revision; what is omitted stays, null clears, a lost update is refused", async () => {
+test("new steps create a revision; omitted fields are unchanged, null clears, a lost update is refused", async () => {
   const id = await create({ description: "Say hello.", conditions: { "!!": [{ var: "lead.email" }] } });
   const read = `query ($id: ID!) { workflow(id: $id) { version stepsRevision description conditions reentry triggerType
     createdBy { id } project { id } steps { sequence type name config waitSeconds onError } } }`;
@@ -514,7 +514,7 @@ describe("a definition with a fault is refused with its path", () => {
     await world.owen.get(change, { input: { id, trigger: { type: "EVENT", event: "lead.*" } } });
   });
 
-  test("whoever has left since is found when it is enabled", async () => {
+  test("enabling detects members who have left", async () => {
     const gone = await world.signUp("Gil Gone");
     await world.owner.query(
       "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, 'MEMBER')",

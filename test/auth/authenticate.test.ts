@@ -39,7 +39,7 @@ const refusal = (promise: Promise<unknown>) =>
     (error) => [error.code, error.status, error.message],
   );
 
-test("without a header nobody is asked", async () => {
+test("a request without a header needs no look-up", async () => {
   const { authenticate, asked } = authenticator();
   expect(await authenticate(undefined)).toEqual({ userId: null, readOnly: false });
   expect(asked).toEqual([]);
@@ -102,7 +102,7 @@ test("a token of more than 2,000 characters is not looked at", async () => {
   );
 });
 
-test("a mistyped access token is told apart from one that has ended", async () => {
+test("distinguishes a misspelled access token from an expired one", async () => {
   const { authenticate, asked } = authenticator([]);
   expect(await refusal(authenticate(`Bearer ${access.slice(0, -1)}x`))).toEqual([
     "UNAUTHENTICATED",
@@ -276,7 +276,7 @@ test("a statement that was refused has the token looked up, and what is known of
   await expect(find(header, undefined, true)).rejects.toThrow(ended);
 });
 
-test("what goes on for longer than a request is looked up again without the text of its token", async () => {
+test("long-running work is rechecked without the text of its token", async () => {
   const { find, asked, calls, given } = carrying();
   expect(await find.bearer(undefined, undefined)).toBeUndefined();
   const bearer = await find.bearer(`Bearer ${login}`, "192.0.2.1");

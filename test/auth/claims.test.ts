@@ -10,7 +10,7 @@ const known = {
   "plat.access": "",
 };
 
-test("no token acts as plat_anonymous, as nobody", () => {
+test("without a token, the role is plat_anonymous", () => {
   expect(pgSettings(anonymous, facts)).toEqual({
     ...known,
     role: "plat_anonymous",

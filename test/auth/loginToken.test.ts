@@ -65,7 +65,7 @@ test("a token that was verified before is refused from the second on in which it
   }
 });
 
-test("what was verified stands for no other token", () => {
+test("a verified token does not validate another one", () => {
   const token = tokens.sign(claims);
   expect(verdict(token)).toBe("accepted");
   const [head, payload, signature] = parts(token);

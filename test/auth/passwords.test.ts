@@ -60,7 +60,7 @@ test("what the database refuses is not hashed, nor counted", async () => {
   await expect(hashPassword(good, reset.given)).rejects.toBe(failure);
 });
 
-test("an address that is not known is told as null", async () => {
+test("an unknown address is null", async () => {
   const { given, asked } = context([], { operation: "createAccount", ip: undefined });
   await hashPassword(good, given);
   expect(asked.map(([, ip]) => ip)).toEqual([null, null]);
@@ -150,7 +150,7 @@ test("a sign-in that the database refuses is not counted as a try", async () => 
   expect(asked).toHaveLength(1);
 });
 
-test("of one network twenty wait, and further ones are told when to come again; other networks are let in", async () => {
+test("twenty attempts of one network wait, and further ones are refused with a delay; other networks are not affected", async () => {
   const stored = await hash(good, argon2Parameters);
   const { given } = context([[/begin_login/, [{ hash: stored }]]]);
   const flood = await Promise.allSettled(Array.from({ length: 30 }, () => provePassword(good, given)));
@@ -162,7 +162,7 @@ test("of one network twenty wait, and further ones are told when to come again; 
   });
 });
 
-test("strangers from however many networks have one hash at a time: nobody who signs in waits for theirs", async () => {
+test("visitors from any number of networks share one hash at a time, so that sign-ins do not wait for them", async () => {
   const stored = await hash(good, argon2Parameters);
   const signIn = context([[/begin_login/, [{ hash: stored }]]], { ip: "198.51.100.1" });
   const strangers = Array.from({ length: 8 }, (_, n) => {

@@ -100,7 +100,7 @@ test("a code of another time proves nothing, and counts", async () => {
   expect(asked).toHaveLength(2);
 });
 
-test("beside a password that was not right, or not looked at, nothing is asked, so that nothing is learned", async () => {
+test("a wrong or unverified password reveals nothing about the second factor", async () => {
   for (const given of ["", "a wrong password"])
     for (const input of [{ password: "x", username: "ada" }, { currentPassword: "x" }]) {
       const operation = "password" in input ? "login" : "updatePassword";
@@ -111,7 +111,7 @@ test("beside a password that was not right, or not looked at, nothing is asked, 
     }
 });
 
-test("beside the right password the account that signs in is asked about", async () => {
+test("the right password checks the second factor of the account", async () => {
   const input = { username: "ada", password };
   const { proof, asked } = await prove(totpCode(secret, now()), {
     claims: nobody,
@@ -130,7 +130,7 @@ test("beside the right password the account that signs in is asked about", async
   expect(confirmed.asked[0]!.slice(1)).toEqual(["VIEWER", "u1"]);
 });
 
-test("whoever resets a password proves themselves by the token of the mail, not by the new password", async () => {
+test("a password reset is authenticated by the token of the mail, not by the new password", async () => {
   const { proof, asked } = await prove(
     totpCode(secret, now()),
     { claims: nobody, operation: "resetPassword", input: { token: 7, password: "new" } },
@@ -140,7 +140,7 @@ test("whoever resets a password proves themselves by the token of the mail, not 
   expect(asked[0]!.slice(1)).toEqual(["RESET", "7"]);
 });
 
-test("nobody is asked about a visitor, and no code settled where there is no second factor", async () => {
+test("visitors are not checked, and no code is used without a second factor", async () => {
   expect(await prove(totpCode(secret, now()), { claims: nobody })).toEqual({ proof: "wrong", asked: [] });
   const { proof, asked } = await prove(totpCode(secret, now()), {}, { factors: [] });
   expect(proof).toBe("wrong");

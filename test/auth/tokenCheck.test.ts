@@ -37,7 +37,7 @@ test("statements carry what the token and its access were found with", () => {
   });
 });
 
-test("a token that was refused is looked up once for the request, and carried no more", async () => {
+test("a refused token is looked up once per request", async () => {
   const { check, lookUps, renewed } = checked();
   await Promise.all([check.renew(), check.renew()]);
   await check.renew();
@@ -47,7 +47,7 @@ test("a token that was refused is looked up once for the request, and carried no
   expect(check.carried).toBeUndefined();
 });
 
-test("at the end of an operation somebody has asked: a statement that went through, or a look-up", async () => {
+test("every operation checks its token by a statement or a look-up", async () => {
   const asked = checked();
   asked.check.passed();
   await asked.check.complete();

@@ -16,7 +16,7 @@ test.each([
   expect(totpCode(secret, totpStep(seconds))).toBe(eightDigits.slice(2));
 });
 
-test("a code is accepted in its step and the ones beside, and no other is", () => {
+test("accepts codes of the current and adjacent steps only", () => {
   const present = 57_000_000;
   for (const drift of [-1, 0, 1])
     expect(stepOfCode(secret, totpCode(secret, present + drift), present)).toBe(present + drift);

@@ -108,7 +108,7 @@ test("a data folder keeps its series, another one has another", async () => {
   expect(await openSeries(archive, join(folder, "other"), {})).not.toBe(series);
 });
 
-test("a content is in the archive once it is stored, and stays when it is deleted", async () => {
+test("the archive has content once it is stored, and keeps it after deletion", async () => {
   const place = join(folder, "files");
   const store = archivedStore(createLocalFolder(place), archive);
   const path = join(folder, "picture");

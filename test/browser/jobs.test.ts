@@ -77,7 +77,7 @@ const failed = async () =>
     )
   ).rows[0].amount as number;
 
-test("somebody who is neither operator nor owner is told so, and shown nothing", async () => {
+test("refuses users who are neither operators nor owners", async () => {
   await signIn(stranger);
   await message("Jobs are for operators");
   expect(await page.getByRole("main").isVisible()).toBe(false);
@@ -139,7 +139,7 @@ test("the page has neither script nor style of its own, and its policy allows no
   expect(states.toSorted()).toEqual(rows.map(({ value }) => value).toSorted());
 });
 
-test("whoever has the database says who is an operator, and who is no more", async () => {
+test("the owner of the database appoints and removes operators", async () => {
   expect(await guided(/operators$/)).toContain(operator);
   expect(await guided(/ remove /)).toContain(`${operator} is no operator any more.`);
   await signIn(operator);

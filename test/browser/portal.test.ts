@@ -177,7 +177,7 @@ test("the examples are operations of the schema, and their recorded answers are 
   expect(recorded).toEqual(JSON.parse(await readFile(file, "utf8")));
 }, 60_000);
 
-test("the first page is small, asks nobody else, and tells a visitor nothing private", async () => {
+test("the first page is small, contacts no other host, and shows visitors nothing private", async () => {
   received.clear();
   await page.goto(`${service.baseUrl}/`);
   await page.getByRole("button", { name: "Dana Reyes" }).waitFor();
@@ -206,7 +206,7 @@ test("by the keyboard to the content, and into and out of the dialog", async () 
   await dialog.waitFor({ state: "detached" });
 });
 
-test("signs in as somebody of the demo with one click, keeps that over a reload, and ends the session at the service", async () => {
+test("signs in as a demo user with one click, keeps the session over a reload, and ends it at the service", async () => {
   await as(page, "Mei Tanaka");
   await page.reload();
   await page.locator("#account .who").getByText("Mei Tanaka").waitFor();
@@ -290,7 +290,7 @@ test("guides are the documents, whose links lead on within the portal", async ()
     expect([path, (await page.request.get(`${service.baseUrl}${path}`)).status()]).toEqual([path, 404]);
 });
 
-test("the explorer completes, runs what it is given as whoever is signed in, tells the cost, and shows events", async () => {
+test("the explorer completes, runs operations of the signed-in user, shows the cost, and shows events", async () => {
   await as(page, "Dana Reyes");
   await page.goto(`${service.baseUrl}/explorer`);
   await page.locator("#feed-state").getByText("Live").waitFor();

@@ -119,7 +119,7 @@ test("a unit that is held in one window turns in the other, and a reservation is
   for (const page of [mei, dana]) await page.context().close();
 }, 120_000);
 
-test("a buyer sees what is public and changes nothing; who is signed in stays over a reload", async () => {
+test("a visitor sees public data and cannot change anything; a session survives a reload", async () => {
   const page = await windowOf("Laura Bianchi");
   await page.getByRole("status").getByText("Not live").waitFor();
   await page.locator(available).first().waitFor();

@@ -10,7 +10,7 @@ test("imports go down at most seven layers, and no folders import each other in 
 const from = (path: string) => `import type { Thing } ${"from"} "${path}";\n`;
 const loaded = (path: string) => `const thing = await ${"import"}("${path}");\n`;
 
-test("an import of a layer above, of a folder before one's own, and a folder without a layer are told", () => {
+test("reports imports of a higher layer, of an earlier folder, and folders without a layer", () => {
   const faults = layerFaults(
     new Map([
       ["src/database/pool.ts", from("../http/app.ts")],

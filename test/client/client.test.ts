@@ -93,7 +93,7 @@ test("a mutation whose answer is lost is carried out once", async () => {
   expect(await leadsNamed(`own ${name}`)).toBe(1);
 });
 
-test("what passes is tried again; the rest, and what takes too long, is told at once", async () => {
+test("retries transient errors, and reports others and timeouts immediately", async () => {
   const viewer = document("{ viewer { id } }");
   const busy = JSON.stringify({
     errors: [{ message: "Busy.", extensions: { code: "RATE_LIMITED", retryAfterSeconds: 0.001 } }],
@@ -306,7 +306,7 @@ test("events come once and in their order, through lost connections", async () =
   expect(completed.length).toBeGreaterThan(0);
 });
 
-test("who may not follow an organization is told so, and a token that ended is asked for once more", async () => {
+test("reports a refused organization, and requests a new token once after expiry", async () => {
   const follow = (options: Partial<ClientOptions>) =>
     clientOf(options).events({ organizationId: world.harbour.id }).next();
   await expect(follow({ token: world.olga.token })).rejects.toMatchObject({ code: "NOT_FOUND", status: 404 });

@@ -152,7 +152,7 @@ function watched(work: Promise<unknown>) {
   return state;
 }
 
-describe("one tenant's work holds nobody else's", () => {
+describe("a tenant does not block others", () => {
   test("while threads are stuck with it", async () => {
     const many = watched(compute.run("greedy", "step", step({ text: slowFilter }), runs(20)));
     expect(await write({ text: "{{ 1 | plus: 1 }}" }, { by: "other" })).toMatchObject({
@@ -174,7 +174,7 @@ describe("one tenant's work holds nobody else's", () => {
     }
   });
 
-  test("and who has had its share is told apart from who has not", async () => {
+  test("distinguishes tenants that have used up their share", async () => {
     const single = createCompute({ log: silent, threads: 1, shareMs: 1 });
     try {
       const loop = "{% for i in (1..2000) %}{{ i }}{% endfor %}";

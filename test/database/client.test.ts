@@ -84,7 +84,7 @@ test("a start waits for a server that is recovering, and for no other one", asyn
   await expect(awaitStartedServer(url.href, log)).rejects.toMatchObject({ code: "ECONNREFUSED" });
 });
 
-test("who is not let in in time is told so", async () => {
+test("reports a connection that is not accepted in time", async () => {
   gate.hush();
   const made = new DatabaseClient({ connectionString: gate.database.workerUrl, connectWithin: 50 });
   await expect(made.connect()).rejects.toThrow("did not take the connection in time");
@@ -120,7 +120,7 @@ test("a pool gives up a silent connection, says that it was lost, and makes anot
   await pool.end();
 });
 
-test("a line that is cut, or on which nobody answers, is made anew, and keeps what is under way under its former id", async () => {
+test("a broken connection is reopened, and keeps running work under its former id", async () => {
   let looks = 0;
   const connection = await ListenConnection.open({
     connectionString: gate.database.workerUrl,
@@ -177,7 +177,7 @@ test("a line that is cut, or on which nobody answers, is made anew, and keeps wh
   }
 });
 
-test("what ends while the line is made anew is free, though its id was taken up again", async () => {
+test("work that ends during a reconnect is released", async () => {
   let ends = () => {};
   const { workerUrl: connectionString } = gate.database;
   const own = { connectionString, applicationName: "plat-test-line", log };

@@ -37,7 +37,7 @@ const status = async (id: string) =>
 const stored = async (id: string) =>
   (await world.owner.query("select status from app_public.units where id = $1", [id])).rows[0].status;
 
-test("a reader finds what is over, with its event, and what is not over as it was", async () => {
+test("a reader sees expired records as expired, with an event, and others unchanged", async () => {
   const [short, long] = [await heldUnit("1"), await heldUnit("2", 3)];
   expect(await status(short)).toBe("HELD");
   await passTime(world.owner, "2 hours");
@@ -82,7 +82,7 @@ test("a hundred readers at once all find it", async () => {
   expect(rows).toEqual([{ releases: 60 }]);
 });
 
-test("one that cannot be settled keeps nobody from reading, and is tried again", async () => {
+test("a deadline that fails does not block readers, and is retried", async () => {
   const id = await heldUnit("5");
   await world.owner.query(
     "insert into app_hidden.deadlines (kind, record_id, due_at) values ('nothing', uuidv7(), now() - interval '1 year')",
@@ -95,7 +95,7 @@ test("one that cannot be settled keeps nobody from reading, and is tried again",
   expect(rows).toEqual([{ failures: 1, later: true }]);
 });
 
-describe("while somebody has locked what is due", () => {
+describe("while due records are locked", () => {
   const title = `query ($id: ID!) { project(id: $id) { title } }`;
 
   test.each([

@@ -42,7 +42,7 @@ const unit = (floorPlanId: string) =>
   });
 const remove = (id: string) => world.owen.ask(mutationOf("deleteFloorPlan"), { input: { id } });
 
-test("what is added while its parent is deleted is refused when the deletion stands", async () => {
+test("a row added while its parent is being deleted is refused once the deletion commits", async () => {
   const floorPlanId = await plan();
   let adding!: ReturnType<typeof unit>;
   await inTransaction(async (client) => {

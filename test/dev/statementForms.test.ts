@@ -12,7 +12,7 @@ import {
 import { editOf, isAboutDropped, namesOf } from "../../src/dev/editCurrent.ts";
 import { isCall } from "../../src/dev/undoCalls.ts";
 
-test("what a statement makes is told from its text, and how it is dropped", () => {
+test("recognizes what a statement creates, and how it is dropped", () => {
   expect(
     madeBy(
       "create function app_public.f(a int default 1,\n  b text) returns setof app_public.t\nlanguage sql as $$ select 1 $$",

@@ -150,7 +150,7 @@ test("settings that a start would refuse are found, and a certificate that ends"
   ]);
 });
 
-test("a database that takes no changes, lacks migrations or has a broken index is found", async () => {
+test("finds a read-only database, missing migrations and a broken index", async () => {
   const name = new URL(database.ownerUrl).pathname.slice(1);
   await owner.query(`alter database ${name} set default_transaction_read_only = on`);
   expect(await findings()).toEqual(["problem of Writing: The database is read-only."]);

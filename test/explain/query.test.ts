@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const explain: Explainer["explain"] = (...query) => explainer.explain(...query);
 
-test("a query is told with its statements, their plans, and the policies that decide", async () => {
+test("explains a query with its statements, their plans, and the deciding policies", async () => {
   const { statements, policies, answer } = await explain(
     viewer,
     "query ($first: Int!) { leads(first: $first) { name project { title } } }",
@@ -54,7 +54,7 @@ test("a token sees less, and a visitor is refused, as by the API", async () => {
   expect(visitor.answer.errors?.[0]?.message).toMatch(/Sign in|token/);
 });
 
-test("what a visitor may read is told as well", async () => {
+test("explains what a visitor may read", async () => {
   const { statements, answer } = await explain(anonymous, "{ publicProjects { title } }");
   expect(answer.errors).toBeUndefined();
   expect(statements).not.toEqual([]);
@@ -69,7 +69,7 @@ test("a mutation is refused before anything is done", async () => {
   expect(await leads()).toBe(before);
 });
 
-test("what is no document says so, and what fails is told", async () => {
+test("reports invalid documents and failures", async () => {
   await expect(explain(viewer, "{ leads {")).rejects.toThrow("Syntax Error");
   const { answer } = await explain(viewer, "{ leads { nothing } }");
   expect(answer.errors?.[0]?.message).toContain('Cannot query field "nothing"');

@@ -115,7 +115,7 @@ test("when the server ends every connection, at most those requests fail that we
   for (const answer of answers) expect(answer.data).toEqual({ viewer: { id: world.ada.id } });
 });
 
-test("a server that takes no changes lets tokens in, though it cannot note when they were used", async () => {
+test("a read-only server accepts tokens, although it cannot record their use", async () => {
   const { owner, ada } = world;
   const { createAccessToken } = await ada.get(
     'mutation { createAccessToken(input: { name: "Reader" }) { token } }',

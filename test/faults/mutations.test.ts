@@ -74,7 +74,7 @@ test("a refusal at the commit reaches the caller with its code", async () => {
   });
 });
 
-test("one field that fails at the commit takes no other one of its request along", async () => {
+test("a field that fails at the commit does not affect other fields of its request", async () => {
   const doomed = "if new.name = 'Doomed Two' then raise exception 'no'; end if;";
   await withTrigger("at commit", doomed, async () => {
     const answer = await world.ada.ask(

@@ -41,7 +41,7 @@ test("clones are of one state until one is changed", async () => {
   await other.drop();
 });
 
-test("the authenticator can become a viewer and nobody else", async () => {
+test("the authenticator can only become viewers", async () => {
   expect(await ask(database.authenticatorUrl, "select current_user::text as me")).toEqual([
     { me: "plat_authenticator" },
   ]);
@@ -51,7 +51,7 @@ test("the authenticator can become a viewer and nobody else", async () => {
     await expect(ask(database.authenticatorUrl, `set role ${role}`)).rejects.toMatchObject({ code: "42501" });
 });
 
-test("a dropped clone is gone, whoever was connected", async () => {
+test("drops a clone despite open connections", async () => {
   const other = await createTestDatabase("empty");
   const client = new Client({ connectionString: other.ownerUrl });
   client.on("error", () => {});

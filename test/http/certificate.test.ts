@@ -86,7 +86,7 @@ test("it has the name of the service and the address that it listens on", async 
   }
 });
 
-test("what a crash left half replaced, or is no certificate, is made anew", async () => {
+test("replaces a certificate that is incomplete after a crash, or invalid", async () => {
   const made = await loadCertificate(config(), now);
   const other = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({
     type: "pkcs8",
@@ -152,7 +152,7 @@ test("an address that cannot be had is refused in a sentence that says what to d
   await serving.close(0);
 });
 
-test("a certificate that cannot be read again is told, and the one before goes on being used", async () => {
+test("reports a certificate that cannot be reloaded, and continues with the previous one", async () => {
   const made = await loadCertificate(config());
   const tls = { cert: join(dataDir, "c.pem"), key: join(dataDir, "k.pem") };
   await writeFile(tls.cert, made.cert);

@@ -65,7 +65,7 @@ test("the schema is compressed in the best encoding that the caller takes", asyn
     expect((await ask(schema, { ...signedIn, "accept-encoding": none })).encoding).toBeUndefined();
 });
 
-test("what is read without a token is compressed, an answer to somebody signed in is not", async () => {
+test("compresses responses to visitors only", async () => {
   const visitor = await ask(echo, browser, long);
   expect(visitor.encoding).toBe("br");
   expect(JSON.parse(brotliDecompressSync(visitor.bytes).toString()).data).toEqual({ echo: long.text });
@@ -78,7 +78,7 @@ test("what is read without a token is compressed, an answer to somebody signed i
   expect([changed.encoding, changed.vary]).toEqual([undefined, undefined]);
 });
 
-test("a short answer stays as it is", async () => {
+test("does not compress short responses", async () => {
   expect((await ask("{ ok }", browser)).encoding).toBeUndefined();
 });
 

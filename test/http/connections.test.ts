@@ -126,7 +126,7 @@ test("a client that asks for much and does not read loses its connection", async
   }
 });
 
-test("a body that does not go on is answered with 408, one that is slow but goes on arrives", async () => {
+test("a stalled body is refused with 408, a slow one is accepted", async () => {
   await using server = await start({ pace: { rate: 1_000, grace: 400 } });
   for (const socket of [await open(server.port), await openTls(server.port)]) {
     socket.write("POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nabc");

@@ -225,7 +225,7 @@ describe("execution", () => {
     expect(logged).toEqual([]);
   });
 
-  test("the time to wait goes into the header, also beside data", () => {
+  test("sets the header Retry-After, also beside data", () => {
     const headers: Record<string, string> = {};
     const response = {
       headersSent: false,

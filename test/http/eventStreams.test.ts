@@ -70,7 +70,7 @@ test("an answer that is one alone is an event, and the end", () => {
   expect(response).toMatchObject({ ...inEvents, texts: [`event: next\ndata: {"data":1}\n\n${complete}`] });
 });
 
-test("each answer of a subscription is an event, with its position; the last event says that it is over", async () => {
+test("each result of a subscription is an event with its position; the last event completes it", async () => {
   const positions = new Positions("7");
   const { response, state, done } = subscription(async function* (work) {
     yield { data: { n: 1 } };
@@ -99,7 +99,7 @@ test("without positions, answers tell none", async () => {
   expect(response.texts[1]).toBe(next({ data: {} }));
 });
 
-test("an answer that read too much is refused, and the next one begins anew", async () => {
+test("refuses a result that read too much, and continues with the next one", async () => {
   const { response, work, state, done } = subscription(async function* (own) {
     own.bytesRead = queryLimits.bytes;
     yield { data: { n: 1 } };
@@ -123,7 +123,7 @@ test("an answer that read too much is refused, and the next one begins anew", as
   expect([...state.errorCodes]).toEqual(["LIMIT_EXCEEDED"]);
 });
 
-test("what ended it is told before the end", async () => {
+test("reports the reason before the end", async () => {
   const { response, state, done } = subscription(async function* (_work, own) {
     yield { data: {} };
     own.subscriptionError = new CodedError("UNAUTHENTICATED", "Sign in again.");
@@ -159,7 +159,7 @@ test("a slow reader is waited for; one that has gone is written nothing more", a
   expect([asked, written(), response.ended]).toEqual([[1, 2, 3], 3, false]);
 });
 
-test("a reader who leaves while nothing happens is told no end", async () => {
+test("a reader who disconnects gets no end event", async () => {
   const answers = Promise.withResolvers<void>();
   const { response, done } = subscription(async function* () {
     await answers.promise;
@@ -287,7 +287,7 @@ test.each([
   },
 );
 
-test("a ticket stands for a token, in the address", async () => {
+test("accepts a ticket in the URL instead of a token", async () => {
   const { calls } = await readStream("?organizationId=o&ticket=abc&projectId=p1", {});
   expect(calls.slice(0, 2)).toEqual([
     ["redeem", "abc"],

@@ -223,7 +223,7 @@ test("parts are served as asked for", async () => {
     expect(await part(whole)).toEqual([200, undefined, text]);
 });
 
-test("who has it already is told so; HEAD tells about it; nothing else is allowed", async () => {
+test("supports conditional requests and HEAD; refuses other methods", async () => {
   const { url } = await document("the same");
   const { headers } = await get(url);
   const again = await get(url, { "if-none-match": `W/"x", ${headers.etag}` });

@@ -72,7 +72,7 @@ test.each([
   );
 });
 
-test("whoever has gone while they waited is not answered, and leaves nothing held", async () => {
+test("skips clients that disconnected while waiting, and releases their slots", async () => {
   let answered = 0;
   await using server = await startServer({
     trackers: (_request, response) => void response.send(String((answered += 1))),

@@ -8,7 +8,7 @@ import { codeMessages, pageMessages } from "../../src/messages/sourceMessages.ts
 import { localizeErrors } from "../../src/messages/localizeErrors.ts";
 
 describe("a sentence", () => {
-  test("has a key, and is told in each language", () => {
+  test("has a key and a text in each language", () => {
     const english = "There is no such project.";
     const said = (["en", "fr", "de", "es"] as const).map((language) => tell(english, language));
     expect(said.map(({ message }) => message)).toEqual([
@@ -20,7 +20,7 @@ describe("a sentence", () => {
     expect(new Set(said.map(({ key }) => key))).toEqual(new Set(["thereIsNoSuchProject"]));
   });
 
-  test("keeps what was put into it; words of the service are translated, names of the API are not", () => {
+  test("keeps its parameters; terms are translated, names of the API are not", () => {
     expect(tell("There is no such floor plan.", "de")).toEqual({
       key: "thereIsNoSuch",
       parameters: ["floor plan"],
@@ -33,7 +33,7 @@ describe("a sentence", () => {
     });
   });
 
-  test("within another one is told too", () => {
+  test("inside another message is translated as well", () => {
     expect(
       tell(
         'Variable "$input.email" has an invalid value: Not a valid email address; use one such as ada@example.com.',
@@ -44,11 +44,11 @@ describe("a sentence", () => {
     );
   });
 
-  test("that no catalogue has stays as it is, without a key", () => {
+  test("that is not in the catalogue remains English, without a key", () => {
     expect(tell("Out of paper.", "fr")).toEqual({ key: undefined, parameters: [], message: "Out of paper." });
   });
 
-  test("of many characters is told in time in proportion to them", () => {
+  test("of many characters is recognized in linear time", () => {
     const value = "A {0} that is cannot become ".repeat(20_000);
     expect(tell(`A ${value} that is ${value} cannot become ${value}.`, "fr").key).toBe("aThatIsCannotBecome");
   });

@@ -62,7 +62,7 @@ test("viewers and background work may not ask for them", async () => {
     }
 });
 
-test("a slow statement is told without the password of a role", async () => {
+test("logs a slow statement without the password of a role", async () => {
   const lines: { statement?: string }[] = [];
   const end = logSlowStatements({ warn: (line: object) => void lines.push(line) }, 1);
   const client = new DatabaseClient({ connectionString: database.ownerUrl });
@@ -78,7 +78,7 @@ test("a slow statement is told without the password of a role", async () => {
   );
 });
 
-test("there are few labels, whoever sends whatever names", () => {
+test("limits the number of labels for arbitrary operation names", () => {
   const labelOf = operationLabels();
   const label = (name: string | undefined, isRegistered: boolean, isTrusted: boolean) =>
     labelOf({ name, isRegistered, isTrusted });

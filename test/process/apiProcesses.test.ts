@@ -66,7 +66,7 @@ const numberOf = async (sample: string) => {
   return line === undefined ? undefined : Number(line.split(" ").at(-1));
 };
 
-test("connections are spread over the processes, and their numbers are told together", async () => {
+test("spreads connections over the processes, and aggregates their metrics", async () => {
   expect(await processes()).toHaveLength(2);
   const sample = 'plat_http_requests_total{route="/healthz",method="GET",status="200"}';
   const before = (await numberOf(sample)) ?? 0;
@@ -79,7 +79,7 @@ test("connections are spread over the processes, and their numbers are told toge
   expect(new Date(expiry! * 1000).getFullYear()).toBeLessThan(new Date().getFullYear() + 3);
 });
 
-test("a client that comes back resumes its session, whichever process it meets", async () => {
+test("a client can resume its TLS session with any process", async () => {
   const first = await open();
   const session = first.getSession()!;
   first.destroy();

@@ -167,7 +167,7 @@ test("a backup under load is whole", () => {
   expect(stdout).toMatch(/^\d{4}-\S+Z {2}\S+ {2}\d+ MiB, \d+ contents of files\n$/);
 });
 
-test("everything is as it was at the moment, and the service goes on from there", async () => {
+test("restores the state at a moment, from which the service continues", async () => {
   await using back = await temporaryFolder();
   const { code, stdout, stderr } = await command("restore", ["--at", moment], { DATA_DIR: back.path });
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("Applying changes") });

@@ -159,7 +159,7 @@ test("a second installation of the cluster needs logins of its own, and leaves t
   }
 });
 
-test("a database that is newer than the code is refused and stays as it is", async () => {
+test("refuses a database that is newer than the code, without changing it", async () => {
   await use("template");
   await sql("insert into graphile_migrate.migrations (hash, filename) values ('sha1:00', '999999.sql')");
   await expect(migrate(database.ownerUrl)).rejects.toThrow(

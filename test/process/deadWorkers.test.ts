@@ -106,7 +106,7 @@ test("a killed worker's jobs run again at the next look of another; a living one
   expect((await owner.query("select from app_private.workers")).rowCount).toBe(0);
 });
 
-test("the only worker, killed and started again, goes on with its jobs at once", async () => {
+test("a worker that was killed resumes its jobs immediately after a restart", async () => {
   const first = await hanging();
   await first.kill();
   expect(await locked()).toBe(2);
@@ -142,7 +142,7 @@ function logInto(lines: Record<string, any>[]) {
   return pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
 }
 
-test("a job at which two processes died is set aside under a ticket, until somebody releases it", async () => {
+test("a job that killed two processes is suspended with a ticket until it is released", async () => {
   await owner.query("truncate app_private.runs");
   const { rows: organizations } = await owner.query<{ id: string }>(
     "insert into app_public.organizations (name) values ('Harbour Homes') returning id",

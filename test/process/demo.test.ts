@@ -70,7 +70,7 @@ test("is loaded once, also when two processes start at the same moment, and is t
   expect(await contents(ownerUrl)).toEqual(await contents(demo.ownerUrl));
 });
 
-test("is not loaded into a database that somebody uses", async () => {
+test("is not loaded into a database with data", async () => {
   const { ownerUrl } = await testDatabase();
   await query(ownerUrl, "insert into app_public.users (first_name) values ('Ada')");
   expect(await loadDemo(ownerUrl)).toBe("absent");

@@ -76,7 +76,7 @@ function ask(query: string): Promise<{ data?: Record<string, unknown>; errors?: 
   });
 }
 
-test("a function that is saved is served; what it says is changed by the next save, and no request is dropped meanwhile", async () => {
+test("serves a function on save, applies later changes, and drops no request", async () => {
   await save("objects/03-projects/probe.sql", probe("'first'"));
   await said(/Applied objects\/03-projects\/probe\.sql in .* served [\d,]+ ms after it was saved/);
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "first" } });
@@ -96,7 +96,7 @@ test("a function that is saved is served; what it says is changed by the next sa
   expect([...answers].filter((answer) => answer !== "first" && answer !== "second")).toEqual([]);
 }, 60_000);
 
-test("a fault is told with file, line and column, and the API goes on as it was", async () => {
+test("reports an error with file, line and column, while the API continues", async () => {
   await save("objects/03-projects/probe.sql", probe("'third' || nothing"));
   await said(
     /objects\/03-projects\/probe\.sql:2:\d+: column "nothing" does not exist[^]*The API goes on as it was\./,
@@ -185,7 +185,7 @@ insert into app_private.limits values ('${name}', 1, '1 hour', 'A limit of the l
   expect(await limits()).toEqual([]);
 }, 120_000);
 
-test("what was forgotten is told after the save, with what to write", async () => {
+test("reports omissions after a save, with what to write", async () => {
   const file = "objects/03-projects/forgotten.sql";
   const forgotten = `create function app_public.forgotten() returns int language sql stable as $$ select 1 $$;
     comment on function app_public.forgotten() is 'A number.';`;

@@ -16,7 +16,7 @@ async function ask(connectionString: string, text: string): Promise<unknown[]> {
   }
 }
 
-test("keeps what was written, asks for the password, listens on loopback only, is durable", async () => {
+test("is durable, requires the password, and only listens on loopback", async () => {
   await using folder = await temporaryFolder();
   const first = await startEmbeddedPostgres({ dataDir: folder.path });
   await ask(first.connectionString, "create table kept as select 1 as one");
@@ -106,7 +106,7 @@ test("one that cannot be started again has ended, and its folder is free", async
   await expect(postmasterPid(folder.path)).rejects.toMatchObject({ code: "ENOENT" });
 });
 
-test("a process number in the pid file that meanwhile belongs to somebody else keeps nobody from starting", async () => {
+test("a reused process id in the pid file does not prevent a start", async () => {
   await using folder = await temporaryFolder();
   await (await startEmbeddedPostgres({ dataDir: folder.path, fast: true })).stop();
   const data = join(folder.path, "postgres", "data");

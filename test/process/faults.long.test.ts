@@ -72,7 +72,7 @@ test("a store that falls silent is given up in time", async () => {
   expect(status).toBe(502);
 });
 
-test("of 10,000 requests none fails while two processes are started again, one after the other", async () => {
+test("none of 10,000 requests fails during a rolling restart of two processes", async () => {
   const { owner } = stage;
   const outcomes = await rollingRestart({
     databaseUrl: (owner as unknown as { options: { connectionString: string } }).options.connectionString,

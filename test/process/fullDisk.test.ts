@@ -86,7 +86,7 @@ test("the data folder is full: reads go on, changes are refused until there is r
   expect(service.log()).not.toContain('"event":"embedded.ended"');
 });
 
-test("the log of changes has no room: the server ends, is started again when there is room, and the process goes on", async () => {
+test("a full disk of the write-ahead log stops the server, which restarts when there is space", async () => {
   if (!disk) return;
   const full: Fault = {
     name: "No log",

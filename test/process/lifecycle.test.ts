@@ -64,7 +64,7 @@ describe("a service that runs", () => {
     return (service ??= await startService({ env: { DATA_DIR: folder.path } }));
   }
 
-  test("after SIGKILL the next start stops the database that was left over, and goes on", async () => {
+  test("a start after SIGKILL stops the leftover database", async () => {
     const killed = await running();
     const leftover = await postmasterPid(folder.path);
     await killed.stop("SIGKILL");
@@ -115,7 +115,7 @@ describe("a service that runs", () => {
     await expect(postmasterPid(other.path)).rejects.toMatchObject({ code: "ENOENT" });
   });
 
-  test("starts its database again when that dies, and goes on", async () => {
+  test("restarts its database when it dies", async () => {
     const { get, pid } = await running();
     const died = await postmasterPid(folder.path);
     process.kill(died, "SIGQUIT");

@@ -43,7 +43,7 @@ const references = async () =>
     )
   ).map(({ datname }) => datname);
 
-test("several processes at once, with the database one change behind: one makes it, and nothing stays behind", async () => {
+test("of several concurrent processes, one applies a pending migration", async () => {
   await folder.objects({ "answer.sql": answer("second") });
   expect((await Promise.all([bring(), bring(), bring()])).filter(Boolean)).toHaveLength(1);
   expect(await answered()).toBe("second");
@@ -77,7 +77,7 @@ test("a process that was killed in the middle leaves the database as it was; the
   expect(await references()).toEqual([]);
 });
 
-test("a fault in a file is told with its place, before an existing database is changed; a new one comes up once it is mended", async () => {
+test("reports an error in a file before changing an existing database; a new one starts once it is fixed", async () => {
   await folder.commit("more", "create table app_public.more (id int primary key);");
   await folder.objects({ "answer.sql": "create policy p on app_public.more using (wrong);" });
   const refused = /objects\/answer\.sql:1:43: column "wrong" does not exist/;
@@ -135,7 +135,7 @@ test("an owner who may not create databases gets the reference in a cluster of i
   }
 });
 
-test("ready is who finds its own objects or later ones: an older process stays so during a rolling deployment, also when it starts again", async () => {
+test("a process is ready with its own objects or later ones, also after a restart during a rolling deployment", async () => {
   const check = async () => {
     const found = await migratedCheck(database.ownerUrl, () => undefined, folder.path);
     try {
@@ -184,7 +184,7 @@ test("a database that ends before the baseline is refused with a sentence; one a
   expect(await bring()).toBe(false);
 });
 
-test("a migration that needs a lock that somebody holds is run once it is free, without others queueing behind it", async () => {
+test("a migration waits for a lock without blocking others", async () => {
   await folder.commit("later", "alter table app_public.units add price int;");
   const holder = new Client({ connectionString: database.ownerUrl });
   await holder.connect();
@@ -221,7 +221,7 @@ test("a migration that needs a lock that somebody holds is run once it is free, 
   expect(await sql("select price from app_public.units")).toEqual([]);
 });
 
-test("what somebody made by hand that no migration can make is told and left", async () => {
+test("reports and keeps manual changes that no migration can make", async () => {
   await sql("create rule quiet as on delete to app_public.units do instead nothing");
   await folder.objects({ "answer.sql": answer("second") });
   const told: string[] = [];

@@ -223,7 +223,7 @@ const most: Record<string, number> = {
   "plat readiness": 1,
 };
 
-test("however busy it is, a process has no more than 25 connections, and listens on one of its own", async () => {
+test("a busy process has at most 25 connections, one of them to listen", async () => {
   const connections = async () => {
     const { rows } = await owner.query<{ name: string; amount: number; listening: number }>(
       `select application_name as name, count(*)::int as amount,

@@ -191,7 +191,7 @@ describe("a service with a database of its own", () => {
   }, 120_000);
 });
 
-test("a start that fails ends though nobody reads what it says", async () => {
+test("a failing start ends even if nobody reads its output", async () => {
   await using data = await temporaryFolder();
   const code = join(data.path, "code");
   await promisify(execFile)("sh", ["-c", `(node src/server.ts 2>&1; echo $? > ${code}) | true`], {

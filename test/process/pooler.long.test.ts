@@ -87,7 +87,7 @@ function tracksStatements(): boolean {
   return Number(major) > 1 || Number(minor) >= 21;
 }
 
-test("a pooler that shares sessions by transaction is told from one that does not, and from the server", async () => {
+test("detects a pooler in transaction mode", async () => {
   await expect(requireOwnSessions("WORKER_URL", by("transaction"))).rejects.toThrow(
     /^WORKER_URL leads to a pooler that shares sessions, such as PgBouncer in transaction mode\./,
   );

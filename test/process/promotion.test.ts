@@ -17,7 +17,7 @@ afterAll(async () => {
   await servers?.[Symbol.asyncDispose]();
 });
 
-test("a client leaves a former primary that nobody has stopped, and does not come back to it", async () => {
+test("a client leaves a former primary, and does not return to it", async () => {
   const { primary, standbys } = servers;
   const [standby] = standbys;
   const url = withHosts(servers.url([primary, standby!]));
@@ -37,7 +37,7 @@ test("a client leaves a former primary that nobody has stopped, and does not com
     ]);
 });
 
-test("a client takes no standby for the primary, and none of several hosts without being told how", async () => {
+test("a client refuses a standby as primary, and several hosts without a target", async () => {
   const [, standby] = servers.standbys;
   expect(() => withHosts(`postgres://plat@one:1,two:2/plat`)).toThrow(
     /needs target_session_attrs=read-write/,
@@ -54,7 +54,7 @@ test("a client takes no standby for the primary, and none of several hosts witho
   );
 });
 
-test("the service finds the new primary, loses nothing that was acknowledged, and goes on", async () => {
+test("the service finds the new primary, and loses no acknowledged change", async () => {
   const { primary } = servers;
   const standbys = servers.standbys.slice(1);
   // Acknowledged means that one standby has it as well.

@@ -90,7 +90,7 @@ describe("production", () => {
     expect(problems({ NODE_ENV: "production", ...env })).toEqual(sentences);
   });
 
-  test("processes beside each other say where their files are", () => {
+  test("concurrent processes report their data folders", () => {
     const one = { NODE_ENV: "production", DATABASE_URL: "postgres://u:p@h/d", ...real };
     for (const mode of ["--api-only", "--worker-only"]) {
       expect(problems(one, [mode])).toEqual([

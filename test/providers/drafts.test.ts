@@ -189,7 +189,7 @@ describe.each(["openai", "anthropic"] as const)("the provider %s", (name) => {
     return error as DraftFailed;
   };
 
-  test("is told the facts as data, has no tools, and has to answer in a form", async () => {
+  test("passes facts as data, offers no tools, and requires a structured answer", async () => {
     server.says(() => draft("Unit 101 costs CAD 425,000.", ["f8"]));
     expect(await provider.write(request)).toEqual({
       subject: "Your home",

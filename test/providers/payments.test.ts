@@ -155,7 +155,7 @@ describe("cards", () => {
     expect(rows).toEqual([]);
   });
 
-  test("removed, one is charged no more; removed twice, it is gone all the same", async () => {
+  test("a removed card cannot be charged; removal is idempotent", async () => {
     const card = await cardOf("tok_visa");
     await processor.removeCard(card.id);
     await processor.removeCard(card.id);

@@ -27,7 +27,7 @@ const failure = (promise: Promise<unknown>): Promise<any> =>
     (error: unknown) => error,
   );
 
-test("the outbox has one file for a message, however often it is sent, which nobody else reads", async () => {
+test("the outbox has one private file per message, however often it is sent", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "plat-sms-"));
   try {
     const outbox = createSmsProvider({ dataDir, baseUrl: "https://localhost:8443" });

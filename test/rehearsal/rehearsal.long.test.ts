@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const repository = resolve(import.meta.dirname, "../..");
 
-test("the version before the last migration goes on while this one migrates", async () => {
+test("the previous version keeps running while this one migrates", async () => {
   const last = ["log", "-1", "--format=%H", "--diff-filter=A", "--", "migrations/committed"];
   const { stdout: commit } = await run("git", last, { cwd: repository });
   const { stdout } = await run(process.execPath, ["test/rehearsal/run.ts", `${commit.trim()}^`], {

@@ -75,13 +75,13 @@ test("everybody reaches the rows that access.txt says, and no others", () => {
   expect(found.split("\n")).toEqual(readFileSync(file, "utf8").split("\n"));
 });
 
-test("everybody is told of rows what answers.txt says, and no more", () => {
+test("everybody sees the rows listed in answers.txt only", () => {
   const found = tell(answers, world, new Map(answering.map((one) => [one.name, rowsAsked(world, one, {})])));
   if (process.env.WRITE_ACCESS) writeFileSync(answersFile, found);
   expect(found.split("\n")).toEqual(readFileSync(answersFile, "utf8").split("\n"));
 });
 
-test("the views that mask give of the rows that somebody sees what the functions of the columns give", () => {
+test("masking views return for visible rows what the column functions return", () => {
   const different: string[] = [];
   let given = 0;
   for (const one of answering)
@@ -119,7 +119,7 @@ test("lists of values and other tables that are the same for everybody are read 
 
 // What follows holds whatever the file says.
 
-test("nobody reads what is deleted", () => {
+test("deleted rows are invisible to everybody", () => {
   const isDeleted = /, deleted|^(account|organization|project) deleted$/;
   expect(
     cells((_who, labels, what) => what.endsWith(" select") && labels.some((label) => isDeleted.test(label))),
@@ -177,7 +177,7 @@ test("organizations reach nothing of each other but what is public, or a part in
   ).toEqual([]);
 });
 
-test("whether somebody may do something in a project is what the sets of organizations and projects say, found or handed on, for every permission", async () => {
+test("permission checks in a project match the sets of organizations and projects, computed or passed on, for every permission", async () => {
   await client.query("begin");
   const { different, allowed, handed } = await differentSets(client, world);
   await client.query("rollback");

@@ -329,7 +329,7 @@ describe("permissions", () => {
   });
 });
 
-test("a masked note is told to an agency neither by its field nor by its history", async () => {
+test("a masked note is hidden from an agency in its field and its history", async () => {
   const { id } = await billboard({ name: "Noted" });
   await world.owen.get(
     `mutation ($id: ID!) { updateBillboard(input: { id: $id, notes: "They will go lower" }) { id } }`,

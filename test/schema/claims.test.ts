@@ -113,7 +113,7 @@ test("of 1,000 who take a unit at one moment, exactly one gets it", async () => 
   expect(await look("units", home)).toEqual({ status: "RESERVED", price: 400_000 });
 });
 
-test("of 300 who take a lot, or one of the two units on it, whose claim is over, exactly one gets it", async () => {
+test("exactly one of 300 concurrent claims on a lot, or on its two units, succeeds after the previous one has expired", async () => {
   const land = await lot();
   const [left, right] = [await unit(land), await unit(land)];
   await take({ unit: left, expires: "-1 second" });
@@ -133,7 +133,7 @@ test("of 300 who take a lot, or one of the two units on it, whose claim is over,
   expect(await activeClaims([left, right, land])).toBe(1);
 });
 
-test("the table itself takes no second active claim", async () => {
+test("the table refuses a second active claim", async () => {
   const home = await unit(await lot());
   const claim = await take({ unit: home });
   for (const column of ["unit_id", "lot_id"])
@@ -189,7 +189,7 @@ test("a lot that is sold with its home only keeps its status, and is claimed all
   });
 });
 
-test("an expired claim is released by whoever takes the next one", async () => {
+test("the next claim releases an expired one", async () => {
   const home = await unit(await lot());
   const old = await take({ unit: home, expires: "-1 second" });
   expect(await look("units", home)).toMatchObject({ status: "RESERVED" });
@@ -206,7 +206,7 @@ test("an expired claim is released by whoever takes the next one", async () => {
   expect(await look("units", home)).toMatchObject({ status: "PENDING" });
 });
 
-test("the job releases what is over and nothing else", async () => {
+test("the job releases expired claims only", async () => {
   const [over, running, endless] = [await unit(), await unit(), await unit()];
   await take({ unit: over, expires: "-1 minute" });
   await take({ unit: running, expires: "1 hour" });
@@ -231,7 +231,7 @@ test("when a claim ends, unit and lot are listed again at the price they were li
   expect(await look("lots", land)).toEqual({ status: "AVAILABLE", price: 70_000 });
 });
 
-test("whoever has the claim changes its kind and end; a sale keeps its time and price", async () => {
+test("the owner of a claim changes its kind and end; a sale keeps its time and price", async () => {
   const home = await unit(null, 500_000);
   const subject = randomUUID();
   const hold = await take({ unit: home, kind: "HOLD", subject, expires: "10 minutes" });

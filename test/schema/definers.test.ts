@@ -322,7 +322,7 @@ function remembering(): typeof call {
   };
 }
 
-test("no call by somebody else gives, changes or locks anything of theirs", async () => {
+test("no call returns, changes or locks records of others", async () => {
   const faults = new Map<string, string>();
   /** Declared ones that tell something of an id of theirs all the same. */
   const telling = new Set<string>();

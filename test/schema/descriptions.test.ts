@@ -61,7 +61,7 @@ test("no sentence of the stack is left, and nothing only repeats the name of an 
   expect(named(found, (description) => stock.test(description))).toEqual([]);
 });
 
-test("where a record beside another one may be null, it is said when", async () => {
+test("a nullable related record says when it is null", async () => {
   const file = join(import.meta.dirname, "../../schema.graphql");
   const schema = buildSchema(await readFile(file, "utf8"));
   const silent = [];

@@ -215,7 +215,7 @@ describe("the sequence of an organization", () => {
 describe("an event", () => {
   const refused = { code: "23001", message: "events are never changed or deleted" };
 
-  test("is changed, renumbered, deleted and truncated by nobody, the owner included", async () => {
+  test("cannot be changed, renumbered, deleted or truncated, not even by the owner", async () => {
     for (const sql of [
       "update app_public.events set data = '{}'",
       "update app_public.events set name = 'lead.deleted' where sequence = 1",

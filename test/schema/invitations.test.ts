@@ -101,7 +101,7 @@ test("an address with a pending invitation gets it again, with a new token, also
   expect(both.map(({ send_count }) => send_count).sort()).toEqual([1, 2]);
 });
 
-test("the token is kept as a hash only and stands in no job", async () => {
+test("the token is only stored as a hash, and is in no job", async () => {
   const made = await invited("hash@example.com");
   const token = (await tokenOf(made))!;
   expect(token).toMatch(/^plat_invite_[\w-]{43}$/);

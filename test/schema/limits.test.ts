@@ -36,7 +36,7 @@ test("of 40 at once exactly 7 are let through", async () => {
   expect(await take("b", 1)).toBe(0);
 });
 
-test("nobody waits for a transaction that has counted and stays open: its use counts, and is free again when it is rolled back", async () => {
+test("uncommitted uses block nobody; they count, and are released by a rollback", async () => {
   const [first, second, third] = [await transaction(), await transaction(), await transaction()];
   try {
     expect(await take("a", 2, first)).toBe(0);
@@ -59,7 +59,7 @@ test("nobody waits for a transaction that has counted and stays open: its use co
   }
 });
 
-test("a slot whose use is over is taken again, also while another transaction is about to take it", async () => {
+test("a slot is reused after its window, also under concurrency", async () => {
   for (let n = 0; n < 3; n++) await take("a", 3);
   await owner.query("update app_private.limit_uses set expires_at = now() - interval '1 second'");
   const [first, second] = [await transaction(), await transaction()];
@@ -90,7 +90,7 @@ test("a lower limit holds at once, one transaction counts each of its uses, and 
   expect([await take("c", 2), await take("c", 2)]).toEqual([0, expect.any(Number)]);
 });
 
-test("whoever only looks uses nothing up, and is told of uses that are not committed yet", async () => {
+test("a check uses nothing, and counts uncommitted uses", async () => {
   const look = async (by: Pick<Pool, "query"> = owner) =>
     (await by.query("select app_private.take_use('a', 1, '1 hour', false) as wait")).rows[0].wait;
   expect(await Promise.all([look(), look(), look()])).toEqual([0, 0, 0]);

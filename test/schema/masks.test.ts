@@ -586,7 +586,7 @@ test("the view that masks has the rows that the viewer sees of the table, with w
   expect(differences).toEqual([]);
 });
 
-test("whoever sees a record sees what its relations lead to that are never null", async () => {
+test("non-null relations of a visible record are visible", async () => {
   const { rows: relations } = await world.client.query<{ name: string; text: string }>(
     `select k.conrelid::regclass || '.' || a.attname as name,
        format('select t.id, exists (select from %s o where o.id = t.%I) from %s t',

@@ -35,7 +35,7 @@ describe("the list of leads", () => {
     expect(cost(plan, "leads")).toBeLessThanOrEqual(50);
   });
 
-  test("looks up each status by itself", async () => {
+  test("scans each status separately", async () => {
     const plan = await explain(api, owner, list, { filter: { status: ["NEW", "HOT"] } });
     expect(plan.indexes).toContain("leads_organization_by_status");
     expect(cost(plan, "leads")).toBeLessThanOrEqual(100);
@@ -101,7 +101,7 @@ describe("the list of leads", () => {
     expect(cost(plan, "organization_user_connections")).toBeLessThanOrEqual(50);
   });
 
-  test("of somebody without a part in it touches nothing", async () => {
+  test("of a non-member reads nothing", async () => {
     const stranger = await api.signUp("Olga Outsider");
     expect(cost(await explain(api, stranger, list), "leads")).toBeLessThanOrEqual(0);
   });
@@ -129,7 +129,7 @@ describe("what is counted or grouped", () => {
       }
   });
 
-  test("takes no page of records along that nobody asks for", async () => {
+  test("does not read pages of records that are not selected", async () => {
     for (const [fields, statements] of [
       ["totalCount", 1],
       ["totalCount groupedAggregates(groupBy: [STATUS]) { keys }", 2],
@@ -155,7 +155,7 @@ describe("what is counted or grouped", () => {
     expect(await owner.get(query)).toEqual({ leadsConnection: { totalCount: LEADS } });
   });
 
-  test("by somebody with few rows reads none of the others", async () => {
+  test("of a viewer with few rows reads none of the others", async () => {
     const { rows } = await api.owner.query(
       "select count(*)::int as own from app_public.leads where assignee_id = $1",
       [seller.id],
@@ -228,7 +228,7 @@ test("leads below projects go along the index of each project", async () => {
   expect(cost(plan, "leads")).toBeLessThanOrEqual(10 * 5);
 });
 
-test("of a project, whoever sees own leads only in it has no others read", async () => {
+test("of a project reads no others for a viewer with own leads only", async () => {
   // A third of the projects is private for the member, all of them for the seller; most hold nothing of theirs.
   const query =
     "query ($filter: LeadsFilter) { projects(first: 10) { id leads(first: 5, filter: $filter) { id status assignee { id } } } }";
@@ -268,7 +268,7 @@ describe("the feed of events", () => {
     expect(cost(plan, "events")).toBeLessThanOrEqual(60);
   });
 
-  test("of a member reads in order and no more than it answers or may not show", async () => {
+  test("of a member reads in order, and only what it returns or must skip", async () => {
     const plan = await explain(api, member, "{ eventsConnection(first: 50) { nodes { sequence } } }");
     expect(plan.indexes).toContain("events_organization");
     expect(cost(plan, "events")).toBeLessThanOrEqual(200);

@@ -36,7 +36,7 @@ test("of an owner reads as many rows of the index as it answers", async () => {
   expect(plan.cost).toBeLessThanOrEqual(50);
 });
 
-test("looks up each status by itself, and each project", async () => {
+test("scans each status and each project separately", async () => {
   const byStatus = await read(owner, { status: ["REQUESTED", "CONFIRMED"] });
   expect(byStatus.indexes).toContain("appointments_organization_status");
   expect(byStatus.cost).toBeLessThanOrEqual(100);
@@ -64,7 +64,7 @@ test("of an affiliated seller reads the seller's own deals", async () => {
   }
 });
 
-test("of somebody without a part in it touches nothing", async () => {
+test("of a non-member reads nothing", async () => {
   expect((await read(await api.signUp("Olga Outsider"))).cost).toBe(0);
 });
 

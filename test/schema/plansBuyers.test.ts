@@ -33,7 +33,7 @@ describe("the list of purchases", () => {
     expect(cost(plan, "buyers")).toBeLessThanOrEqual(50);
   });
 
-  test("looks up each status by itself", async () => {
+  test("scans each status separately", async () => {
     const plan = await explain(api, owner, list, { filter: { status: ["FIRM", "IN_REVIEW"] } });
     expect(plan.indexes).toContain("buyers_organization_status");
     expect(cost(plan, "buyers")).toBeLessThanOrEqual(100);
@@ -45,7 +45,7 @@ describe("the list of purchases", () => {
     expect(cost(plan, "buyers")).toBeLessThanOrEqual(50);
   });
 
-  test("of a small portfolio beside a large one is found as quickly", async () => {
+  test("of a small portfolio is as fast beside a large one", async () => {
     const plan = await explain(api, small, list);
     expect(plan.indexes).toContain("buyers_project");
     expect(cost(plan, "buyers")).toBeLessThanOrEqual(10 * 50);
@@ -64,14 +64,14 @@ describe("the list of purchases", () => {
     expect(cost(plan, "buyers")).toBeLessThanOrEqual(50);
   });
 
-  test("of a buyer touches their own purchase, and nobody's without a part in it", async () => {
+  test("of a buyer reads their own purchase, and nothing for non-members", async () => {
     expect(cost(await explain(api, buyer, list), "buyers")).toBeLessThanOrEqual(2);
     const stranger = await api.signUp("Olga Outsider");
     expect(cost(await explain(api, stranger, list), "buyers")).toBeLessThanOrEqual(0);
   });
 });
 
-test("records beside those of a list are read by the key of each, in the same plan", async () => {
+test("related records of a list are read by key, in the same plan", async () => {
   const { nodes, touched } = await explain(
     api,
     owner,
@@ -92,7 +92,7 @@ test("a page of the connection costs the same in the middle as at the beginning"
   }
 });
 
-test("whoever buys is found by their account, their deals by their ids", async () => {
+test("finds buyers by account, and their deals by id", async () => {
   const plan = await explain(
     api,
     buyer,

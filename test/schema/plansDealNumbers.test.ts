@@ -128,7 +128,7 @@ test("agreements of a page of leads are looked up by the lead, and the policy re
   }
 });
 
-test("a page of the agreements of a project goes along its index for whoever sees all of them", async () => {
+test("a page of the agreements of a project uses its index for viewers who see all of them", async () => {
   const client = await api.owner.connect();
   try {
     for (const person of [people.owner, people.member]) {

@@ -38,7 +38,7 @@ describe("the list of offers", () => {
     expect(cost(plan, "offers")).toBeLessThanOrEqual(50);
   });
 
-  test("looks up each status by itself", async () => {
+  test("scans each status separately", async () => {
     const plan = await explain(api, owner, list, { filter: { status: ["PENDING", "ACCEPTED"] } });
     expect(plan.indexes).toContain("offers_organization_status");
     expect(cost(plan, "offers")).toBeLessThanOrEqual(100);
@@ -78,7 +78,7 @@ describe("the list of offers", () => {
     expect(cost(plan, "offers")).toBeLessThanOrEqual(rows[0].amount);
   });
 
-  test("of a project costs a page, whoever asks", async () => {
+  test("of a project reads a page, for every viewer", async () => {
     const ofProject = "query ($id: ID!) { project(id: $id) { offers(first: 50) { id } } }";
     expect(cost(await explain(api, owner, ofProject, { id: project }), "offers")).toBeLessThanOrEqual(51);
   });
@@ -91,7 +91,7 @@ describe("the list of offers", () => {
     }
   });
 
-  test("of somebody without a part in it touches nothing", async () => {
+  test("of a non-member reads nothing", async () => {
     const stranger = await api.signUp("Olga Outsider");
     expect(cost(await explain(api, stranger, list), "offers")).toBeLessThanOrEqual(0);
   });

@@ -52,7 +52,7 @@ async function as<T>(scopes: string[] | null, role: string | null, work: () => P
   }
 }
 
-test("whoever has what reading a kind of records takes reads all that its owner does", async () => {
+test("the derived read permission of a kind of records covers all that its owner reads", async () => {
   const told: string[] = [];
   for (const { table_name: table, source, read_permissions: scopes } of records) {
     if (!scopes || scopes.includes("audit.read")) continue;
@@ -129,7 +129,7 @@ test("nothing acts that is suspended, whatever table it is of", async () => {
   expect(acting).toEqual(expect.arrayContaining(["app_public.webhooks", "app_public.workflows"]));
 });
 
-test("nobody but the service makes, acts as or ends a principal", async () => {
+test("only the service creates, uses and ends principals", async () => {
   const { rows } = await world.client.query(
     `select p.oid::regprocedure::text as name, r.role from pg_proc p
      cross join unnest('{plat_user, plat_anonymous, plat_authenticator}'::text[]) r (role)

@@ -379,7 +379,7 @@ describe("what is seen first is asked again by what acts on it", () => {
     }
   });
 
-  test("a kind of record that there is not is seen by nobody", async () => {
+  test("an unknown kind of record is visible to nobody", async () => {
     const { rows } = await client.query(
       "select app_hidden.sees_subject('nothing', gen_random_uuid()) as sees",
     );

@@ -30,7 +30,7 @@ test("opens in its own place, with any key of the list, and is another text each
   );
 });
 
-test("does not open for another row or column, or when changed, and the log says so; a key that is missing or another one is told apart", () => {
+test("opens only for the same row and column, unchanged; the log distinguishes missing and replaced keys", () => {
   const told: object[] = [];
   const seal = createSeal([key], { log: { error: (facts) => told.push(facts) } });
   const sealed = seal.seal("whsec_x", here);

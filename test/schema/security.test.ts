@@ -38,7 +38,7 @@ test("the API's own role can become its two roles, and owns and creates nothing"
   ).toEqual([]);
 });
 
-test("everything belongs to a role that nobody logs in as, and that may do nothing else", async () => {
+test("everything belongs to a role without login and other rights", async () => {
   expect(
     await column(
       "select rolname from pg_roles where rolname = 'plat_owner' and not (rolcanlogin or rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolreplication)",
@@ -78,7 +78,7 @@ test("views that mask belong to a role that reads what users read, under their p
   ).toEqual([]);
 });
 
-test("nobody makes tables of their own, temporary ones included, for a function of the owner to run into", async () => {
+test("no role can create tables, not even temporary ones, that could shadow those of a definer function", async () => {
   const roles = ["plat_authenticator", "plat_user", "plat_anonymous"];
   expect(
     await column(`select role || ' ' || privilege from unnest(array['${roles.join("','")}']) role, unnest(array['create', 'temporary']) privilege

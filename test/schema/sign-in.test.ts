@@ -152,7 +152,7 @@ describe("secrets are out of reach", () => {
     await expect(api.query(`select ${call}`)).rejects.toMatchObject({ code: "42501" });
   });
 
-  test("a password that nobody hashed is never stored", async () => {
+  test("an unhashed password is never stored", async () => {
     const plain = "correct horse battery";
     await expect(
       run(nobody, "select app_public.create_account('p@example.com', $1)", [plain]),
@@ -215,7 +215,7 @@ describe("create_account", () => {
     expect(await refusal(answer)).toMatchObject(error);
   });
 
-  test("an address that has an account is answered like one that has none, and nobody can sign in", async () => {
+  test("an existing address gets the same answer as a new one, and cannot be signed in with", async () => {
     const ask = async (email: string, username: string) => {
       const before = await jobsOf("user__verification_requested");
       const [{ id }] = (await run<{ id: string }>(
@@ -344,7 +344,7 @@ describe("tries", () => {
     expect(await login("eve", oldHash)).toHaveLength(1);
   });
 
-  test("whoever guesses locks their own network out, not the owner of the account", async () => {
+  test("guessing locks the guesser's network out, not the owner of the account", async () => {
     for (let n = 0; n < 5; n++) await wrong("eve", "203.0.113.66");
     await expect(begin("eve", "203.0.113.66")).rejects.toThrow("Too many attempts");
     await begin("eve", home);
@@ -380,14 +380,14 @@ describe("tries", () => {
     expect(await moments()).toEqual(before);
   });
 
-  test("of 100 at once for one account, exactly 5 are told that they were wrong, and the right one behind them nothing", async () => {
+  test("exactly 5 of 100 concurrent attempts for one account are evaluated", async () => {
     await Promise.all(Array.from({ length: 100 }, () => begin("eve", home)));
     const answers = await Promise.allSettled(Array.from({ length: 100 }, () => settle("eve", home, false)));
     expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
     await expect(settle("eve", home, true)).rejects.toThrow("Too many attempts");
   });
 
-  test("of 100 at once from one address for 100 names, exactly 50 are told", async () => {
+  test("exactly 50 of 100 concurrent attempts from one address are evaluated", async () => {
     const answers = await Promise.allSettled(
       Array.from({ length: 100 }, (_, n) => settle(`name ${n}`, "198.51.100.7", false)),
     );
@@ -676,7 +676,7 @@ describe("update_user", () => {
     ).toMatchObject(error);
   });
 
-  test("no statement of the viewer's reaches somebody else's row", async () => {
+  test("no statement of the viewer reaches rows of others", async () => {
     for (const other of ["bob", "eve"]) {
       expect(
         await run(as("ada"), "update app_public.users set title = 'X' where id = $1 returning id", [
@@ -862,7 +862,7 @@ describe("access tokens", () => {
     ).toEqual(accessTokenSha256(made.token));
   });
 
-  test("stands for its user until it expires, is revoked, or the user is suspended", async () => {
+  test("authenticates its user until it expires, is revoked, or the user is suspended", async () => {
     const made = await create(as("ada"), { expires_at: soon(5) });
     expect(await bearer(made.token)).toEqual([
       {
@@ -906,7 +906,7 @@ describe("access tokens", () => {
     expect(await bearer(made.token)).toEqual([]);
   });
 
-  test("nobody sees or revokes another's, colleague or not", async () => {
+  test("nobody sees or revokes those of others", async () => {
     const made = await create(as("ada"));
     for (const name of ["bob", "eve"]) {
       expect(

@@ -69,7 +69,7 @@ async function refusal(text: string, values: unknown[] = []): Promise<string | u
   }
 }
 
-test("its role can log in, and nothing else: it owns nothing, is nobody else and makes nothing", async () => {
+test("its role can only log in: it owns nothing, inherits nothing and creates nothing", async () => {
   const { rows } = await owner.query(`
     select rolcanlogin, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,
       (select count(*)::int from pg_auth_members m where m.member = r.oid) as memberships,
@@ -265,7 +265,7 @@ test("a text that a function is given becomes no part of a statement", async () 
   expect(wrong).toEqual([]);
 });
 
-test("what is sealed is told only of the columns that are declared", async () => {
+test("only declared columns can be resealed", async () => {
   const call = "select * from app_private.sealed_otherwise($1, $2, $3, $4, $5)";
   const asked = (relation: string, name: string) => refusal(call, [relation, name, "none", null, 10]);
   expect(await asked("app_private.webhook_secrets", "sealed")).toBeUndefined();

@@ -8,7 +8,7 @@ import {
 } from "../../src/base/optionalPackages.ts";
 import { settings } from "../../src/base/settings.ts";
 
-test("who asks for what needs packages that are not installed is told which to install", () => {
+test("features with missing packages name what to install", () => {
   const installed = (name: string) => name !== "@aws-sdk/lib-storage" && name !== "openai";
   expect(missingPackages(["@aws-sdk/client-s3", "@aws-sdk/lib-storage", "openai"], installed)).toBe(
     "needs packages that are not installed: run `npm install @aws-sdk/lib-storage openai`",

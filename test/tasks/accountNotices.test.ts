@@ -30,7 +30,7 @@ const confirmed = (isConfirmed: boolean) =>
     [mia, isConfirmed],
   );
 
-test("each change has a mail that says what happened, when, and what to do if it was somebody else", async () => {
+test("each change has a mail with the event, the time and instructions", async () => {
   await confirmed(true);
   const facts = { device: "curl", name: "Build", email: "new@example.com", left: 7, organization: "Homes" };
   // Those that SQL tells of, so that none is without its mail.
@@ -59,7 +59,7 @@ test("each change has a mail that says what happened, when, and what to do if it
   expect(await outbox.take()).toEqual([]);
 });
 
-test("a former address is told where it is given; an address that nobody confirmed is not written to", async () => {
+test("notifies a former address if given, and never an unconfirmed one", async () => {
   await tell("EMAIL_CHANGED", { email: "new@example.com" }, "former@example.com");
   await runJobs(database.ownerUrl, outbox.provider);
   expect((await outbox.take()).map(({ to }) => to![0]!.address)).toEqual(["former@example.com"]);

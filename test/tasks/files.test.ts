@@ -64,7 +64,7 @@ async function sweep(store: FileStore = fileStore): Promise<string[]> {
   return log.filter((line) => line.startsWith("error"));
 }
 
-test("what no row has is swept a day after it was uploaded, what a row has stays", async () => {
+test("sweeps content without a row a day after its upload", async () => {
   const kept = await upload();
   const lost = await orphan();
   expect(await sweep()).toEqual([]);

@@ -43,7 +43,7 @@ test("the demo has a believable inventory", async () => {
   ).toEqual([{ plans: 3, lots: 10, sales: 8, aged: true }]);
 });
 
-test("a claim that is over is released every minute", async () => {
+test("releases expired claims every minute", async () => {
   await query("update app_hidden.claims set expires_at = now() - interval '1 minute' where kind = 'HOLD'");
   await query("select graphile_worker.add_job('deadlines__settle')");
   expect((await runJobs(database.ownerUrl, outbox.provider)).join("\n")).not.toMatch(/error/i);

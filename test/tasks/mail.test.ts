@@ -53,7 +53,7 @@ const failure = (promise: Promise<unknown>): Promise<Error> =>
   );
 
 describe("outbox", () => {
-  test("writes a complete .eml that nobody else reads", async () => {
+  test("writes a complete and private .eml", async () => {
     const provider = createMailProvider({ dataDir, from });
     const { id } = await provider.send({ ...message, unsubscribe: "mailto:stop@plat.example" });
     await provider.close();
@@ -190,7 +190,7 @@ describe("SMTP", () => {
   });
 });
 
-describe("what users write stays text", () => {
+describe("user-written text remains text", () => {
   const evil = 'Vi\r\nBcc: everybody@example.com\r\n\r\n<script>alert(1)</script>"\u202egpj.exe';
 
   test("in headers", async () => {

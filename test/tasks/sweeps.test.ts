@@ -134,7 +134,7 @@ test("expired codes and the tokens of invitations go, those that work stay", asy
   ]);
 });
 
-test("secrets are sealed anew with the present key and bound to their rows, however many, and what cannot be opened is told and kept", async () => {
+test("reseals any number of secrets with the current key, bound to their rows, and reports those that cannot be opened", async () => {
   const former = { kid: "2025.b", secret: "a former key of the tests with 32 characters" };
   const [sealed, lost] = [former, { ...former, kid: "2024" }].map((key) => sealUnbound(key, "whsec_old"));
   const columns = async (): Promise<string[]> =>
@@ -176,13 +176,13 @@ test("secrets are sealed anew with the present key and bound to their rows, howe
   };
   const kept = [
     "warning 1050 secrets of app_private.webhook_secrets.sealed cannot be opened: The key 2024 that a secret was sealed with is missing.",
-    "warning 1050 secrets of app_private.webhook_secrets.sealed are bound to no row yet: see UNBOUND_SECRETS.",
+    "warning 1050 secrets of app_private.webhook_secrets.sealed are not bound to a row yet; see UNBOUND_SECRETS.",
   ];
-  const done = "with the present key of SECRET_KEYS for their rows now.";
+  const done = "with the current key of SECRET_KEYS, bound to their rows.";
   expect(await runSealing(all)).toEqual([
-    `info 1 secrets of app_private.integration_secrets.sealed are sealed ${done}`,
-    `info 2100 secrets of app_private.webhook_secrets.previous_sealed are sealed ${done}`,
-    `info 1050 secrets of app_private.webhook_secrets.sealed are sealed ${done}`,
+    `info 1 secrets of app_private.integration_secrets.sealed were sealed ${done}`,
+    `info 2100 secrets of app_private.webhook_secrets.previous_sealed were sealed ${done}`,
+    `info 1050 secrets of app_private.webhook_secrets.sealed were sealed ${done}`,
     ...kept,
   ]);
   expect(
@@ -212,7 +212,7 @@ test("secrets are sealed anew with the present key and bound to their rows, howe
   ]);
   expect(await runSealing(await columns())).toEqual([
     "warning 1 secrets of app_private.integration_secrets.sealed cannot be opened: A sealed value of app_private.integration_secrets.sealed is bound to no row; it is not used.",
-    "warning 1 secrets of app_private.integration_secrets.sealed are bound to no row yet: see UNBOUND_SECRETS.",
+    "warning 1 secrets of app_private.integration_secrets.sealed are not bound to a row yet; see UNBOUND_SECRETS.",
     ...kept,
   ]);
 
@@ -223,13 +223,13 @@ test("secrets are sealed anew with the present key and bound to their rows, howe
     createSeal([former]).seal("whsec_old", place),
   ]);
   expect(await runSealing([])).toEqual([
-    `info 1 secrets of app_private.integration_secrets.sealed are sealed ${done}`,
+    `info 1 secrets of app_private.integration_secrets.sealed were sealed ${done}`,
   ]);
   await query("update app_private.bound_columns set since = now() - interval '25 hours'");
   expect(await columns()).toEqual([]);
 });
 
-test("every column that is named as sealed is among those that are sealed anew", async () => {
+test("reseals every column that is declared as sealed", async () => {
   expect(
     await query(
       `select c.table_schema || '.' || c.table_name as relation, c.column_name as name from information_schema.columns c
@@ -342,7 +342,7 @@ test("the clock's events: open houses, promotions, deposits and tasks, once each
   expect(createWebhook.id).toEqual(expect.any(String));
 });
 
-test("holds end, a few at a time; and while more is due than can be settled nobody waits long", async () => {
+test("expires holds in batches, so that nobody waits long under a backlog", async () => {
   const holds = 120;
   await query(
     `insert into app_public.units (project_id, title, status, price) select $1, 'H' || n, 'AVAILABLE', 1 from generate_series(1, $2::int) n`,

@@ -306,7 +306,7 @@ test("three failures in a row make it FAILING, a success ENABLED; five days of n
   });
 });
 
-test("a paused webhook gets later what happened meanwhile, a deleted one nothing", async () => {
+test("a paused webhook gets its events later, a deleted one never", async () => {
   const made = await create();
   const set = (to: string) =>
     world.owen.get(`mutation ($id: ID!) { updateWebhook(input: { id: $id, status: ${to} }) { status } }`, {
@@ -411,7 +411,7 @@ test("a slow receiver does not delay another, whatever waits for it", async () =
   await slow.close();
 });
 
-test("a commit calls the service: nothing waits until it looks by itself", async () => {
+test("a commit notifies the dispatcher, so that nothing waits for a poll", async () => {
   await dispatchers.pop()!.stop();
   dispatchers.push(await dispatch(10_000, undefined, seldom));
   await create();
@@ -424,7 +424,7 @@ test("a commit calls the service: nothing waits until it looks by itself", async
   }
 });
 
-test("an event is sent at once when an attempt before it ends, whoever holds the webhook's cursor meanwhile", async () => {
+test("an event is sent as soon as the previous attempt ends, whoever holds the webhook's cursor", async () => {
   await dispatchers.pop()!.stop();
   dispatchers.push(await dispatch(10_000, undefined, seldom));
   const made = await create();
@@ -692,7 +692,7 @@ test("another address gets at once what the former one did not take", async () =
   await reaches(made, (w) => w.deliveries[0].status === "SUCCEEDED");
 });
 
-test("a receiver that does everything wrong and comes back after a day has each event once, and nobody else has any", async () => {
+test("a misbehaving receiver gets each event once after a day, and affects nobody else", async () => {
   await Promise.all(dispatchers.map((dispatcher) => dispatcher.stop()));
   dispatchers = [await dispatch(300)];
   const elsewhere = await startReceiver();

@@ -112,7 +112,7 @@ describe("addresses", () => {
       });
   });
 
-  test("a name that nobody knows is not found", async () => {
+  test("refuses an unknown host name", async () => {
     await expect(resolvePublicAddress("https://nobody.invalid/", closed)).rejects.toThrow(AddressUnknown);
   });
 

@@ -149,7 +149,7 @@ test.each<[string, StepInput]>([
   );
 });
 
-test("while a step is computed no transaction is open, and whoever cancels does not wait", async () => {
+test("no transaction is open while a step is computed, and cancelling does not wait", async () => {
   const execution = await execute([{ type: "CREATE_NOTE", config: { text: slowFilter } }]);
   await until(async () => {
     const { rowCount } = await world.owner.query(

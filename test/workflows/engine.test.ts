@@ -532,7 +532,7 @@ test("a greeting by the first name greets everybody", async () => {
   expect(names.map(({ name }) => name)).toEqual(["Bea Maria", "bea@buyer.example"]);
 }, 30_000);
 
-test("nobody is written to against their wish", async () => {
+test("respects unsubscriptions and do-not-contact", async () => {
   const mail = [{ type: "SEND_EMAIL", config: { subject: "News", body: "News." }, onError: "FAIL" }];
   const workflow = await createWorkflow(world, mail);
   const asked = await lead();
@@ -568,7 +568,7 @@ test("nobody is written to against their wish", async () => {
   expect(mails.map(({ subject }) => subject)).toEqual(["News"]);
 }, 30_000);
 
-test("marketing mail has a way out, which whoever gets it takes without signing in", async () => {
+test("marketing mail has an unsubscribe link that works without signing in", async () => {
   const { owen, harbour } = world;
   const change = (field: string, input: Record<string, unknown>, person = owen) =>
     person.get(
@@ -1115,7 +1115,7 @@ test("cancelling a purchase cancels its executions", async () => {
   ).toBe("CONFLICT");
 }, 30_000);
 
-test("a pause ends by itself at resumeAt", async () => {
+test("a pause ends at resumeAt", async () => {
   const id = await start(
     world.owen,
     await createWorkflow(world, [

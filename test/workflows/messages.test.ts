@@ -87,7 +87,7 @@ async function outbox(): Promise<string[]> {
   return texts;
 }
 
-test("a message goes to the lead, whoever works on them, or a member, and the run says what was sent", async () => {
+test("sends messages to the lead, the assignee or a member, and records them in the run", async () => {
   await sql("update app_public.users set phone = '+14165559901' where id = $1", [world.max.id]);
   const { id, phone } = await lead({ phone: "(416) 555-0177", assigneeId: world.max.id });
   expect(phone).toBe("+14165550177");
@@ -426,7 +426,7 @@ function tell({ path, body, signature }: ReturnType<typeof notice>, method = "PO
 const answer = (from: string, text: string, sid = sidOf()) =>
   notice({ MessageSid: sid, From: from, To: "+14165550199", Body: text, NumMedia: "0" });
 
-test("what becomes of a message is told in any order, and noted on its run", async () => {
+test("records message states in any order", async () => {
   const execution = await sent((await lead()).id);
   const { output } = await outcome(execution, "SUCCEEDED");
   const [{ id }] = await sql("select id from app_private.text_messages where execution_id = $1", [execution]);

@@ -1,6 +1,6 @@
--- Exact caching: whether an answer that was given is what would be answered now, without asking for it again. Each
--- commit that changes a record counts up the revision of its stream, with events or without; so what was read of a
--- stream at a revision is the same for as long as that is.
+-- Exact caching: whether a cached answer is still current, without executing the query again. Each commit that changes
+-- a record increments the revision of its stream, with or without events; data read from a stream at a revision are
+-- valid for as long as the revision does not change.
 
 create function app_private.look_at_viewers(user_ids uuid[], session_ids uuid[], token_sha256s bytea[],
   organization_ids uuid[]) returns table (number int, own text, whole text, reached text)

@@ -1,11 +1,11 @@
--- Deadlines: what ends by itself, and when. Statuses are columns, so that lists, filters and indexes know nothing of
--- clocks; in exchange nobody reads one that has expired: each statement of the API asks first whether something is due
--- (raise_when_due) and, if so, is run again after that has expired (expire_deadlines). A job does the same, so that
+-- Deadlines: what expires, and when. Statuses are columns, so that lists, filters and indexes do not depend on the
+-- clock. Nevertheless, nobody reads an expired status: each statement of the API first checks whether something is due
+-- (raise_when_due) and, if so, is repeated after it has been expired (expire_deadlines). A job does the same, so that
 -- events and mails do not wait for a reader.
 --
--- An organization waits for nobody but itself. A transaction expires what is due in one organization; where the viewer
--- has no part in it, it takes some milliseconds at most and waits for no lock. What is locked by somebody who works on
--- it is left as it is for half a second, and read as it was before.
+-- Organizations never wait for each other. A transaction expires what is due in one organization; if the viewer is not
+-- a member of it, this takes a few milliseconds at most and waits for no lock. Rows that another transaction has locked
+-- are skipped for half a second, and read as they are.
 
 comment on table app_hidden.deadlines is
   'What ends by itself and has not ended yet: one row per record and kind. Kept by the triggers that make_deadline '
@@ -221,7 +221,7 @@ grant execute on function app_private.raise_when_due(), app_private.expire_deadl
   to plat_authenticator;
 grant execute on function app_private.expire_due(int) to plat_worker;
 
--- Time goes on in archived projects too.
+-- Deadlines also expire in archived projects.
 create function app_private.expire_claim(claim_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

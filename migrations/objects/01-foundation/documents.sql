@@ -1,4 +1,4 @@
--- Documents of GraphQL that programs ask for by their ids, registered at a release: see docs/queries.md.
+-- GraphQL documents that programs send by id, registered with a release: see docs/queries.md.
 
 comment on table app_private.documents is
   'Documents of GraphQL that programs ask for by their ids. What an id stands for never changes: programs of earlier '

@@ -1,5 +1,5 @@
--- Files of all kinds. What was uploaded is content, kept once by its SHA-256 in the file store; a row of a table such
--- as project_images says where it belongs. One line makes such a table: app_private.make_file_table.
+-- Files of all kinds. Uploaded content is stored once, by its SHA-256, in the file store; a row of a table such as
+-- project_images says where it belongs. app_private.make_file_table declares such a table.
 
 comment on domain app_public.image_upload is
   E'@scalar Upload\n@transform storeImage\n\nA file: a part of a GraphQL multipart request, or a data URI such as '
@@ -322,7 +322,7 @@ declare
   template regclass := case when is_image then 'app_private.image_record' else 'app_private.document_record' end;
   described record;
   -- PERF: (select true …) looks each record up by its id; exists (…) may be planned as a hash of all that there are.
-  -- A picture is seen with its record. A document is so only where it is public, otherwise it takes the permission.
+  -- A picture is seen with its record. A document is so only where it is public, otherwise it requires the permission.
   sees_parent text := format('(select true from app_public.%I parent where parent.id = %I)', parent, parent_column);
   members text := 'organization_id = any ((select app_hidden.viewer_organizations(''inventory.read''))::uuid[]) or '
     'project_id = any ((select app_hidden.viewer_projects(''inventory.read''))::uuid[])';

@@ -1,5 +1,5 @@
--- The ground everything stands on: schemas, who may look into them, who is asking, coded errors,
--- scalar types and the maker of enumerations.
+-- Foundations: schemas and access to them, the viewer of a request, coded errors, scalar types, and the constructor of
+-- enumerations.
 
 comment on function app_public.current_user_id() is $$
 @behavior -*

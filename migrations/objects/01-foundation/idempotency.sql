@@ -1,5 +1,5 @@
--- Requests that are sent again: what was answered under an idempotency key, kept for 24 hours in the transaction of the
--- effect itself.
+-- Idempotency: the answer to a request with an idempotency key is stored for 24 hours, in the transaction of its
+-- effect.
 
 comment on table app_private.idempotency_keys is
   'Which requests were made under an idempotency key, and what they answered. Neither key nor body is kept: who sends '
@@ -62,7 +62,7 @@ begin
 end $$;
 comment on function app_hidden.claim_answer(jsonb) is
   'Claims the idempotency key repeat.key for this transaction; the answer that was kept at repeat.place as {"r": row}, '
-  'null when the field is to be carried out now.';
+  'null if the field is to be executed now.';
 
 create function app_hidden.keep_answer(id uuid, repeat jsonb, answer anyelement) returns anyelement
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

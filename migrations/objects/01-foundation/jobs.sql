@@ -1,5 +1,5 @@
--- What must happen outside of a transaction is a job, written inside of it: it commits or vanishes with the change.
--- plpgsql, because the tables of the job runner are made by the runner itself.
+-- Side effects outside of a transaction are jobs, enqueued in the transaction: they are committed or rolled back with
+-- it. In plpgsql, because the job runner creates its own tables.
 
 create function app_private.job_context(organization_id uuid default null) returns jsonb
 language sql stable as $$
@@ -8,14 +8,13 @@ language sql stable as $$
     'traceparent', app_hidden.setting('traceparent'), 'organizationId', organization_id)) as of) c
 $$;
 comment on function app_private.job_context(uuid) is
-  'What the payload of a job says of whoever has asked for it: {context: {requestId, traceparent, '
-  'organizationId}}, as far as it is '
-  'known. The log, events and mails of the job bear the id; see src/worker.ts.';
+  'What the payload of a job says of whoever has asked for it: {context: {requestId, traceparent, organizationId}}, '
+  'as far as it is known. The log, events and mails of the job bear the id; see src/worker.ts.';
 
 create function app_private.note_dry_job(task text, payload jsonb, organization_id uuid, run_at timestamptz)
 returns void
 language sql volatile as $$
-  -- Of very many the rest is left out: a list that is written anew for each takes longer and longer.
+  -- Truncated if there are very many: a list that is rewritten for each takes longer and longer.
   select set_config('plat.dry_run_jobs', (n.noted || jsonb_build_object('task', task, 'id', payload ->> 'id',
       'organizationId', organization_id, 'runAt', run_at))::text, true)
   from (select coalesce(app_hidden.setting('dry_run_jobs'), '[]')::jsonb as noted) n

@@ -1,7 +1,7 @@
--- Masked columns. The roles of the API may not read them: of a table that has some, they are granted the other columns,
--- and the view app_hidden.masked_<table>. It has the columns of the table; of a masked one, what its function
--- `<table>_<column>` gives the viewer. It belongs to plat_masker, who may read whole rows and for whom the policies of
--- plat_user hold, so that it has the rows that the viewer sees.
+-- Masked columns. The roles of the API may not read them: if a table has masked columns, the roles are granted the
+-- others, and the view app_hidden.masked_<table>. It has all columns of the table; the value of a masked one is what
+-- its function `<table>_<column>` returns for the viewer. The view belongs to plat_masker, who may read whole rows and
+-- is subject to the policies of plat_user, so that it has the rows that the viewer sees.
 
 create function app_hidden.masked_columns(relation regclass) returns name[]
 language sql stable as $$

@@ -1,10 +1,10 @@
--- Who may do what is data: which permissions a role has, and how far each reaches. Policies ask three questions, each
--- answered once per statement: in which organizations, in which further projects, and in which projects only for the
--- viewer's own leads, does the viewer have a permission?
+-- Permissions are data: what each role includes, and its scope. Policies ask three questions, each answered once per
+-- statement: in which organizations, in which further projects, and in which projects only for the viewer's own leads
+-- does the viewer have a permission?
 --
--- The lists of a project go one way where the viewer has own records only and another where they have all: no project
--- may be both, such as a private one of their organization that another organization of theirs has a part in. Policies
--- show the same as before.
+-- The lists of a project use different plans for viewers who only have own records and for those who have all: no
+-- project may be in both sets, such as a private project of one of their organizations in which another one takes part.
+-- Policies return the same rows in either case.
 
 comment on table app_private.role_permissions is
   'The permissions of a role in its organization, or of an affiliated organization''s members in a project '
@@ -66,7 +66,7 @@ comment on function app_private.is_open(timestamptz) is
   'its member lacks. Whatever looks for memberships of the viewer asks it.';
 
 -- The five sets that follow are found by a function each (find_…), and read by policies through another, which
--- PostgreSQL puts in the place of its call. Where the API hands on what was found for the viewer before (access.sql),
+-- PostgreSQL puts in the place of its call. If the API passes the viewer's cached access (access.sql),
 -- that is what they read; it does so for queries alone, since what changes the sets changes them for the rest of its
 -- own transaction.
 create function app_hidden.handed_access(permission text, part int) returns uuid[]

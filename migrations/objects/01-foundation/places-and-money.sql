@@ -1,4 +1,4 @@
--- What the world says: the calling codes of countries (ITU-T E.164) and the digits of currencies (ISO 4217).
+-- Reference data: the calling codes of countries (ITU-T E.164) and the decimal digits of currencies (ISO 4217).
 
 create policy everybody on app_hidden.countries for select to plat_user, plat_anonymous using (true);
 

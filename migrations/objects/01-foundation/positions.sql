@@ -1,5 +1,5 @@
--- The position of an answer: the place in the write-ahead log up to which its data reach. Whatever was committed and
--- acknowledged at a position is in every answer that has it or a later one.
+-- The position of an answer: the location in the write-ahead log up to which its data are complete. Everything
+-- committed and acknowledged at a position is in every answer with this position or a later one.
 
 create function app_private.require_position(at_least pg_lsn) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

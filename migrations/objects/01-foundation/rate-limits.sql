@@ -1,6 +1,6 @@
--- How often somebody may do something, whatever it is. A limit of so many uses has as many slots for each key (a
--- network, an email address, a user); a use takes a slot until the window is over. Nobody waits for anybody: the slot
--- of a use that is not committed is passed over, and counts as taken.
+-- Rate limits. A limit of n uses has n slots for each key (a network, an email address, a user); a use occupies a slot
+-- until its window ends. Concurrent uses do not wait for each other: the slot of an uncommitted use is skipped, and
+-- counts as occupied.
 
 comment on table app_private.limit_uses is
   'Uses of limits that count still, by what is limited and whom, mostly as SHA-256.';
@@ -10,8 +10,7 @@ comment on table app_private.limits is
   'app_private.limit_changes.';
 comment on table app_private.limit_changes is
   'Limits that the operator of this service has changed: the name of one of app_private.limits, how many from now on, '
-  'and '
-  'why. No release changes these rows.';
+  'and why. No release changes these rows.';
 
 insert into app_private.limits (name, most, within, description) values
   ('login.account_and_network', 5, '15 minutes', 'Wrong passwords for an account from one network.'),

@@ -1,5 +1,5 @@
--- What every record has in common: id or slug, version, time stamps, soft deletion, and the three statements
--- behind the generated operations create, update and delete. One line joins a table: app_private.make_record.
+-- What all records have in common: id or slug, version, time stamps, soft deletion, and the three statements of the
+-- generated operations create, update and delete. app_private.make_record declares a table.
 
 create policy everybody on app_hidden.record_types for select to plat_user, plat_anonymous using (true);
 

@@ -1,7 +1,6 @@
--- What happens by the clock alone is an event too: an open house begins, a promotion ends, a deposit is due, and
--- overdue. Nobody changes the record then: its fields say at each moment what the clock makes of it. So a job tells it,
--- each minute, from where it was the last time; each step is a row here. What was over already when it was written down
--- is not told.
+-- Events that only depend on time: an open house begins, a promotion ends, a deposit is due or overdue. No record
+-- changes then, because its fields are computed from the current time. A job writes these events each minute, from
+-- where it stopped; each kind is a row here. What was already over when it was recorded has no event.
 
 comment on table app_private.clock_steps is
   'The events that the clock makes, and how far each was told: `at` is the moment, of the record n and its project p; '

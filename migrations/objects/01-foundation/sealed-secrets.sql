@@ -1,7 +1,6 @@
--- Secrets that have to be read again are sealed with a key that the database never sees, each bound to its column and
--- row. A module that keeps one adds a row; a job seals with the present key what a former one sealed, so that the
--- former can be taken away, and binds what earlier versions left bound to nothing, until there is none of that and it
--- is refused.
+-- Secrets that must be read again are sealed with a key that the database never sees, each bound to its column and row.
+-- A module with such a column adds a row; a job reseals with the current key, so that former keys can be removed, and
+-- binds the values of earlier versions, until there are none left and unbound values are refused.
 
 comment on table app_private.sealed_columns is
   'Columns that hold sealed texts, and the uuid column that their rows are known by.';
@@ -56,7 +55,7 @@ begin
   return amount;
 end $$;
 comment on function app_private.seal_anew(text, text, jsonb) is
-  'Puts texts that are sealed anew in the place of the former ones; returns how many.';
+  'Replaces texts with resealed ones; returns how many.';
 
 create function app_private.note_bound(relation text, name text) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

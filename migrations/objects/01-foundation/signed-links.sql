@@ -1,7 +1,6 @@
--- Links in mails that work without signing in. Their keys are rows, apart from those of login tokens, and are kept for
--- as
--- long as somebody may open an old mail: whoever wants to stop mails can, however often other keys are rotated. To sign
--- with another key from now on: insert into app_private.link_keys default values.
+-- Links in mails that work without signing in. Their keys are rows, separate from those of login tokens, and are kept
+-- for as long as old mails may be opened: unsubscribing always works, however often other keys are rotated. To sign
+-- with a new key: insert into app_private.link_keys default values.
 
 comment on table app_private.link_keys is
   'The keys that links in mails are signed with: the newest that signs does, all of them open. Rows are never deleted: '
@@ -38,8 +37,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
 $$;
 comment on function app_private.sign_link(text, uuid) is
   'The last part of the address of a link: kind (marketing, or a kind of notifications), who gets such mails (a lead '
-  'or '
-  'purchase, a membership), signature.';
+  'or purchase, a membership), signature.';
 grant execute on function app_private.sign_link(text, uuid) to plat_worker;
 
 create function app_private.open_link(token text, out kind text, out reader_id uuid)

@@ -1,5 +1,5 @@
--- States are rows. One table says which steps exist; the trigger that refuses all others, the field allowedTransitions
--- and the documentation read it.
+-- State machines as data. One table declares the transitions; the trigger that refuses all others, the field
+-- allowedTransitions and the documentation use it.
 
 create policy everybody on app_hidden.transitions for select to plat_user, plat_anonymous using (true);
 

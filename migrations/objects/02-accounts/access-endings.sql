@@ -1,7 +1,7 @@
--- What ends access to an account. An address that is proved for the first time, or a password that is reset by a code
--- from a mail, may take the account from somebody who had it without right: login tokens, access tokens and what the
--- user connected (feeds, mail accounts) end, but for the session or token that the proof came with. At the first proof
--- all that was made before is suspended, too: nobody knows who made it.
+-- The end of access to an account. When an address is verified for the first time, or a password is reset by mail, the
+-- account may be recovered from somebody who used it without authorization: login tokens, access tokens and connections
+-- of the user (feeds, mail accounts) end, except for the session or token of the verification. The first verification
+-- also suspends everything created before, because its author is unknown.
 
 comment on type app_public.access_ending is
   'Access that was revoked when the email address was verified or the password was reset or changed.';

@@ -1,5 +1,5 @@
--- Long-lived tokens for programs. A token does what its user may do, less what it was restricted to; it is shown once,
--- and only its SHA-256 is kept, in a table out of reach.
+-- Long-lived tokens for programs. A token has the rights of its user within its restrictions; it is shown once, and
+-- only its SHA-256 is stored, in a table that the API cannot read.
 
 comment on table app_private.access_token_secrets is
   'What proves an access token, and when it was last used: apart from the record, so that its use is no change of it.';

@@ -1,5 +1,5 @@
--- Mails about changes of an account that its user should know of, in case it was somebody else: by a job, after the
--- change is committed, to the address of the account where its user has confirmed it.
+-- Mails about changes of an account, in case somebody else made them: sent by a job after the commit, to the address of
+-- the account if it is confirmed.
 
 create function app_private.tell_account(user_id uuid, change text, facts jsonb default '{}', email text default null)
 returns void

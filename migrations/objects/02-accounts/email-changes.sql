@@ -1,11 +1,12 @@
--- Another email address for an account. Whoever asks gives the password; then both addresses confirm by a code from a
--- mail each, given back by whoever is signed in with the account. The mail to the present address has a link, too, that
--- stops the change without signing in: the owner of an account that somebody else has got into keeps it.
+-- Changing the email address of an account. The request requires the password; then both addresses are confirmed by a
+-- code from a mail, entered by the signed-in user. The mail to the current address also has a link that stops the
+-- change without signing in: the owner of a compromised account keeps it.
 --
--- An address that nobody has confirmed proves nothing about who may change it: of such an account only the new one is
--- asked, so that a mistyped address is mended.
+-- An unconfirmed current address proves nothing: for such an account, only the new address is confirmed, so that a
+-- mistyped address can be corrected.
 --
--- Whether the new address has an account already is not told: its owner learns it by mail, and no code goes out.
+-- The response does not reveal whether the new address already has an account: its owner is informed by mail, and no
+-- code is sent.
 
 comment on table app_private.email_changes is
   'The one open change of address of a user; only the SHA-256 of its codes is kept.';

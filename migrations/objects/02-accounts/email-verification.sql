@@ -1,6 +1,6 @@
--- Whose address it is: a code goes to the address, and whoever is signed in gives it back. Both are asked for: the
--- owner of an address who never made the account cannot be led to confirm it, and whoever made it with a foreign
--- address never sees the code. Until then the account sends nothing to third parties.
+-- Verification of an email address: a code is sent to the address and entered by the signed-in user. Both are required:
+-- the owner of an address who did not create the account cannot be tricked into confirming it, and somebody who used a
+-- foreign address never sees the code. Until then, the account cannot send anything to third parties.
 
 comment on table app_private.email_verifications is
   'The one open code of a user that confirms the address of the account; only its SHA-256 is kept.';

@@ -1,9 +1,9 @@
 -- Invitations to an organization, sent by email. PENDING → ACCEPTED, EXPIRED, REVOKED (DECLINED is reserved for a
--- refusal by the invited). An invitation lives seven days; that it is over shows at every read, without a job: a row
--- that is still PENDING after expires_at reads as EXPIRED, and is marked so by the next invitation of the address.
+-- refusal by the invited person). An invitation is valid for seven days; its expiry is computed on read, without a job:
+-- a row that is PENDING after expires_at reads as EXPIRED, and is updated by the next invitation of the address.
 --
--- Inviting an address again while its invitation is pending sends it again: same record, new link (the former one is
--- void), send_count + 1, seven days from now, with the role and message given last.
+-- Inviting an address again while its invitation is pending sends it again: the same record, a new link (the previous
+-- one becomes invalid), send_count + 1, seven days from now, with the latest role and message.
 
 create policy admins on app_public.organization_invites for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));

@@ -1,4 +1,4 @@
--- Founding an organization, and what its owners do with its members.
+-- Creating an organization, and managing its members.
 
 create function app_public.create_organization(
   name text, slug text default null, kind app_public.organization_kind default null, description text default null,

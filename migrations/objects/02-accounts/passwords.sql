@@ -1,5 +1,5 @@
--- What users change about their own account: the password, with the present one or with a one-time code from a mail,
--- and what others see of them.
+-- What users change about their own account: the password, with the current one or with a one-time code from a mail,
+-- and their profile.
 
 comment on table app_private.user_otps is 'The one open one-time code of a user; only its SHA-256 is kept.';
 

@@ -1,13 +1,13 @@
--- In whose name things act. What is made once and acts later (a webhook, a workflow, an integration, an export, an
--- invitation …) has a principal: the user who answers for it, and the access token that they used. It does nothing that
--- these two could not do themselves at that moment: the permissions are asked for when it is made or changed, and again
--- at every run. Whoever changes what it carries becomes its principal.
+-- Principals. What is created once and acts later (a webhook, a workflow, an integration, an export, an invitation …)
+-- has a principal: the responsible user, and the access token that they used. It can only do what these two could do at
+-- that moment: permissions are checked when it is created or changed, and again at every run. Changing its content
+-- makes the viewer its principal.
 --
--- When the principal ends (the token is revoked or expires, the user leaves, is suspended or loses the role), what it
--- answers for is suspended, with the reason where people look, an event and a mail to the owners; whoever has the
--- permissions enables it again and answers for it from then on.
+-- When the principal ends (the token is revoked or expires, the user leaves, is suspended or loses the role),
+-- everything that depends on it is suspended, with a visible reason, an event and a mail to the owners; a user with the
+-- permissions can enable it again and becomes its principal.
 --
--- One line declares a table: app_private.make_principal. A check of the schema finds tables without it.
+-- app_private.make_principal declares a table. A check of the schema finds tables without it.
 
 comment on type app_public.principal_token is
   'The access token with which a record was created, for viewers who can see the record.';

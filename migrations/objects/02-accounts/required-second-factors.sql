@@ -1,7 +1,7 @@
--- An organization may require a second factor of its members. From the moment that stands at their membership
--- (second_factor_due_at: the grace of the organization, counted from when it was required, when they joined, or when
--- their factor was taken away), whoever has none is refused all of its data, by access tokens too, as if they were no
--- member; errors say why, and what to do. What acts in their name stops with their permissions.
+-- An organization may require a second factor of its members. From second_factor_due_at of the membership on (the grace
+-- period of the organization, counted from the requirement, from joining, or from the removal of the factor), members
+-- without one cannot access any of its data, also not by access tokens; errors explain why and what to do. Automations
+-- on their behalf lose their permissions as well.
 
 comment on column app_public.organizations.second_factor_required_from is
   E'@masked\n\nFrom when on members without a second factor are refused its data; null where none is required.';
@@ -199,7 +199,7 @@ that the viewer is an admin of all organizations of the member.$$;
 grant execute on function app_public.update_organization_second_factor, app_public.reset_member_second_factor
   to plat_user, plat_anonymous;
 
--- What the requests of a member are told who is refused.
+-- The errors of requests of a refused member.
 create function app_private.second_factor_withholds(user_id uuid, organization_id uuid default null) returns text
 language sql stable as $$
   select case when exists (select from app_public.organization_user_connections m

@@ -1,5 +1,5 @@
 -- The schema coordinates that the operations of an organization's members and access tokens use. Processes of the API
--- note them once a day for each document and user; `plat changes --used` compares them with the served schema.
+-- record them once a day for each document and user; `plat changes --used` compares them with the served schema.
 
 comment on table app_private.schema_usage is
   'Schema coordinates that an organization used in the last 90 days, and on which day last.';

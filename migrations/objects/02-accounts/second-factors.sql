@@ -1,10 +1,10 @@
--- A second factor: a code of an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds), or one of ten recovery
--- codes. Codes of the app are computed outside of the database, which does not have the key of the secret; what reaches
--- it is the step of time that a code is of, or the SHA-256 of a recovery code. Each is accepted once.
+-- Second factors: a code of an authenticator app (RFC 6238: SHA-1, six digits, 30 seconds), or one of ten recovery
+-- codes. Codes of the app are verified outside of the database, which does not have the key of the secret; the database
+-- receives the time step of a code, or the SHA-256 of a recovery code. Each is accepted once.
 --
--- Where an account has one, a password alone opens nothing: it is asked for at login, when a password is reset or
--- changed, for another email address, and to take the factor away. It is asked of accounts with a confirmed address
--- only: nobody locks the owner of an address out of an account that they have not made.
+-- With a second factor, the password alone is not enough: the factor is required at login, to reset or change the
+-- password, to change the email address, and to remove the factor. Only accounts with a confirmed address can have one:
+-- nobody can lock the owner of an address out of an account that they did not create.
 
 comment on domain app_public.second_factor_code is
   E'@transform proveSecondFactor\n\nA code of the authenticator app, or a recovery code.';

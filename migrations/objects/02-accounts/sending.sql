@@ -1,17 +1,15 @@
--- What an organization sends to people outside of it goes out under the name of the service. Whoever founds one is
--- unknown
--- at first, so that it may send little, and more as it gets older or takes payments, for which the processor knows who
--- it
--- is. What is above the quota waits; what a person asked for at that moment, such as an invitation, is refused with the
--- time when there is room. An operator grants more by a row of app_private.sending_changes.
+-- Mails and messages of an organization to external recipients are sent under the name of the service. A new
+-- organization is unknown, so its quota is small; it grows with its age, or once it accepts payments, because the
+-- payment processor has verified it. Messages above the quota wait; what a person requests interactively, such as an
+-- invitation, is refused with the time at which the quota allows it. An operator grants more by a row of
+-- app_private.sending_changes.
 
 comment on table app_private.sending_tiers is
   'How much an organization may send to people outside of it within 24 hours, by its age and by whether it takes '
   'payments; the best that fits holds.';
 comment on table app_private.sending_changes is
   'Quotas that the operator of this service has changed for an organization; null: that of its tier. No release '
-  'changes '
-  'these rows.';
+  'changes these rows.';
 comment on table app_private.sending_counts is
   'What an organization sent in an hour; of text messages, what was handed to the provider.';
 
@@ -26,8 +24,7 @@ comment on type app_public.sending_quota is
 comment on column app_public.sending_quota.channel is E'@notNull\n\nChannel to which the limit applies.';
 comment on column app_public.sending_quota.tier is
   E'@notNull\n\nWhy it is as much: NEW, WEEK or MONTH by the age of the organization, PAYMENTS for one that takes '
-  'payments, '
-  'OPERATOR where the operator of the service granted it.';
+  'payments, OPERATOR where the operator of the service granted it.';
 comment on column app_public.sending_quota.per_day is E'@notNull\n\nThe most within 24 hours.';
 comment on column app_public.sending_quota.used is E'@notNull\n\nSent during the last 24 hours, counted by the hour.';
 comment on column app_public.sending_quota.frees_at is 'When there is room again; null while there is some.';

@@ -1,13 +1,13 @@
--- Sessions: what each sign-in opened. A login token names its session, and each request asks whether that goes on, in
--- the statement that finds its user: whoever ends a session ends its tokens at once. Two kinds:
+-- Sessions, one for each sign-in. A login token names its session, and the statement that finds the user of a request
+-- checks that the session is active: ending a session invalidates its tokens immediately. There are two kinds:
 --
---   one login token      30 days, as `login` has always given
---   refreshable          login tokens of 15 minutes; a refresh token, which works once and gives the next two, for 14
---                        days after its last use and 90 days in all
+--   one login token      30 days, as `login` has always returned
+--   refreshable          login tokens of 15 minutes; a refresh token, which works once and returns the next two, for 14
+--                        days after its last use and 90 days in total
 --
--- A refresh token that comes a second time was copied: its session ends, since nobody knows which of the two has the
--- right. Only the one before the present one may come again, within half a minute and while the present one was not
--- used: an answer that was lost. The present one is void then, so that one is alive at any time.
+-- A refresh token that is used a second time was copied: its session ends, because the rightful owner is unknown. Only
+-- the previous one may be repeated, within half a minute and while the current one is unused, because the response may
+-- have been lost. The current one is then invalid, so that only one is valid at any time.
 
 comment on domain app_public.session_device is
   E'@transform requestingDevice\n@given\n\nThe program that signs in, as its request tells it.';

@@ -1,6 +1,6 @@
--- Accounts and signing in. Passwords are hashed and verified outside of the database, which has no argon2id; what
--- reaches it is a hash, or the proof that a password fits one. Everything else is decided here: who may try how
--- often, and which login tokens still count.
+-- Accounts and signing in. Passwords are hashed and verified outside of the database, which does not support argon2id;
+-- the database receives a hash, or the proof that a password matches. Everything else is decided here: rate limits of
+-- attempts, and which login tokens are valid.
 
 comment on domain app_public.new_password is E'@transform hashPassword\n\nA password to be set: 10 characters or more.';
 

@@ -1,7 +1,5 @@
--- People. What colleagues see of each other is in users; email and user name stand apart with a policy of their own;
--- passwords are out of reach for every role of the API.
---
--- What people show of themselves, and what an invitation leads to.
+-- People. What colleagues see of each other is in users; email and user name are in a separate table with its own
+-- policy; no role of the API can read passwords.
 
 -- Anonymous too: whoever has just made an account is known for the rest of that statement.
 -- People know each other by a deal too: the team the account of its buyer, the buyer who serves the deal.

@@ -1,12 +1,12 @@
--- Invitations of organizations to have a part in a project. PENDING → ACCEPTED, DECLINED, EXPIRED, REVOKED; one lives
--- fourteen days, and that it is over shows at every read, as with those to an organization (invitations.sql).
+-- Invitations of organizations to a project. PENDING → ACCEPTED, DECLINED, EXPIRED, REVOKED; valid for fourteen days,
+-- with an expiry computed on read, like invitations to an organization (invitations.sql).
 --
--- An organization that is there is named by id or slug: those who administer it read the invitation and answer it. One
--- that is not there yet is invited by an email address: whoever reads its mail gets a token, once, and accepts for an
--- organization that they administer. Before that, the invitation itself is all that each side reads of the other.
+-- An existing organization is invited by id or slug: its administrators read and answer the invitation. A new one is
+-- invited by email address: the recipient gets a token, once, and accepts for an organization that they administer.
+-- Until then, neither side sees any data of the other except the invitation itself.
 --
--- Inviting again while one is pending sends it again: same record, new link, send_count + 1, fourteen days from now,
--- with the role, permissions and message given last.
+-- Inviting again while an invitation is pending sends it again: the same record, a new link, send_count + 1, fourteen
+-- days from now, with the latest role, permissions and message.
 
 create policy both_sides on app_public.project_organization_invites for select to plat_user
   using (owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[])
@@ -118,7 +118,7 @@ comment on function app_public.project_organization_invites_project_title is
 comment on function app_public.project_organization_invites_owner_name is
   'Name of the organization that owns the project.';
 
--- In whose name it acts: whoever invites, while they may give the role.
+-- Its principal: the inviting user, while they may grant the role.
 create function app_private.project_invite_lacks(i app_public.project_organization_invites) returns text
 language sql stable as $$
   select coalesce(app_private.lacking_permission(i.owner_id, null, '{project.manage}'),
@@ -516,7 +516,7 @@ grant execute on function app_private.affiliation_notice to plat_worker;
 create function app_private.tg_project_organizations__tell() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- What the service does by itself, such as deleting a project, is told elsewhere.
+  -- Automatic changes, such as deleting a project, are reported elsewhere.
   if app_public.current_user_id() is not null then
     perform app_private.tell_affiliation(case when tg_op = 'UPDATE' then 'CHANGED'
       when old.owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]) then 'ENDED'

@@ -1,10 +1,10 @@
--- Affiliation: the part that an organization has in a project. The owner's is made with the project; others are invited
--- and accept (affiliation-invites.sql). What the members of an affiliated organization may do there is what
--- role_permissions gives its role, or the part of it that the owner leaves them (permissions).
+-- Affiliations: the participation of organizations in a project. The owner's is created with the project; others are
+-- invited and accept (affiliation-invites.sql). The members of an affiliated organization have the permissions of its
+-- role in role_permissions, or the subset that the owner grants them (permissions).
 --
--- It ends by deleteProjectOrganization, of the owner or of the organization itself, and with it all access at once:
--- every policy asks for it. Nobody who cannot see a deal works on it, so what is open with people who would lose sight
--- of it is handed over before, or the end is refused with what is open.
+-- An affiliation ends with deleteProjectOrganization, called by the owner or by the organization itself, and with it
+-- all access: every policy checks it. Assignees must be able to see their deals, so open records of members who would
+-- lose access are handed over before, or the operation is refused with a list of them.
 
 -- Which others have a part in a project is for its owner to know.
 create policy portfolio on app_public.project_organizations for select to plat_user
@@ -172,7 +172,7 @@ $$;
 comment on function app_private.people_losing_deals(app_public.project_organizations) is
   'The members of an affiliated organization who cannot work on deals of the project, as affiliations are now.';
 
--- What is open. Of what hangs on a lead or purchase, the assignee follows that.
+-- Open records. Records of a lead or purchase have its assignee.
 create function app_private.open_deals(project_id uuid, people uuid[]) returns app_public.open_deals
 language sql stable as $$
   select row(
@@ -224,7 +224,7 @@ declare
     and b.assignee_id = any (people) and b.deleted_at is null and b.status not in ('CLOSED', 'CANCELLED')
     order by b.id);
 begin
-  -- In the order of locks: what hangs on a deal before the deal.
+  -- In lock order: records of a deal before the deal.
   perform from app_public.reservations r where r.lead_id = any (lead_ids) or r.purchase_id = any (buyer_ids)
     order by r.id for no key update;
   perform from app_public.negotiations n where n.lead_id = any (lead_ids) or n.buyer_id = any (buyer_ids)
@@ -389,7 +389,7 @@ begin
   select a.* into affiliation from app_public.project_organizations a where a.id = id and a.role <> 'OWNER'
     and (a.owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[])
       or (role is null and a.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])));
-  -- Whether there is one, and who may, is told by what follows.
+  -- Existence and permission are checked below.
   if affiliation.id is null or not (coalesce(hand_over, false) or assignee_id is not null)
     or (role is not null and (not app_private.affiliate_sells(affiliation.role, affiliation.permissions)
       or app_private.affiliate_sells(role, permissions)))

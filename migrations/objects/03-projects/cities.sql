@@ -1,6 +1,5 @@
--- The cities that projects stand in, and which of those with public projects is nearest to a place on earth. The
--- service looks up where a city lies when the first project appears there; who asks is placed by the address of their
--- request.
+-- The cities of projects, and which one with public projects is nearest to a location. The service looks up the
+-- location of a city for its first project; viewers are located by their IP address.
 
 comment on table app_private.cities is 'Cities of projects; without coordinates where nobody knows them.';
 comment on table app_private.project_cities is 'The city of each project whose address names one.';

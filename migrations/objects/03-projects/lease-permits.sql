@@ -1,4 +1,4 @@
--- Lease permits: rights to let a home that a project has a limited number of.
+-- Lease permits: the limited rights of a project to let its homes.
 
 select app_private.make_project_table('lease_permits', 'lease_permit', read_permission => 'inventory.manage',
   write_permission => 'inventory.manage');

@@ -1,5 +1,5 @@
--- Open houses: when a project, or its model home, can be seen. The clock says whether one is on: no column holds ACTIVE
--- or ENDED; people only cancel.
+-- Open houses: when a project, or its model home, can be visited. ACTIVE and ENDED are computed from the current time;
+-- users only cancel.
 
 select app_private.make_public_table('open_houses', 'open_house', 'marketing.manage', 'openHouses',
   'Open houses, latest first; users outside the team see the public ones.', shown => 'public');

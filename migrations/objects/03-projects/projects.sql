@@ -1,5 +1,5 @@
--- A project belongs to one organization; others can be affiliated with it. Public ones are seen by everybody, the
--- viewer's portfolio is what their organizations own or are affiliated with.
+-- A project belongs to one organization; others can be affiliated with it. Public projects are visible to everybody;
+-- the viewer's portfolio consists of the projects that their organizations own or are affiliated with.
 
 create policy everybody on app_public.projects for select to plat_anonymous
   using (deleted_at is null and visibility in ('PUBLIC', 'UNLISTED') and archived_at is null);

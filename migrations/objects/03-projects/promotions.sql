@@ -1,8 +1,8 @@
--- Promotions: what buyers get on top, for a time and a number of uses. Clock and uses say whether one runs: the column
--- keeps what people decided (DRAFT, PAUSED, ENDED, or ACTIVE: as the clock says), promotions_status what follows.
+-- Promotions: benefits for buyers, limited in time and number of uses. The column stores the decision of users (DRAFT,
+-- PAUSED, ENDED, or ACTIVE), promotions_status computes the current status from it, the time and the uses.
 --
--- What promotions are for, and whose lease permit is whose: links between the catalogue and inventory, within a
--- project.
+-- Also the records that promotions apply to, and the units of lease permits: links between catalogue and inventory
+-- within a project.
 
 select app_private.make_public_table('promotions', 'promotion', 'marketing.manage', 'promotions',
   'Promotions, latest first; users outside the team see public ones that are neither DRAFT nor PAUSED.',

@@ -1,4 +1,4 @@
--- The sales office of a project: where buyers go. Each project has exactly one, made with it.
+-- The sales office of a project, for buyers. Each project has exactly one, created with it.
 
 select app_private.make_public_table('sales_offices', 'sales_office', 'project.manage', 'salesOffice',
   'Where customers can visit the sales team: address, telephone and opening hours.', made_by_hand => false);

@@ -1,4 +1,4 @@
--- What speaks for a project: testimonials of those who bought, and collections in which an organization shows several.
+-- Testimonials of buyers about a project, and collections in which an organization presents several projects.
 
 select app_private.make_public_table('project_testimonials', 'project_testimonial', 'marketing.manage', 'testimonials',
   'Testimonials; users outside the team see the published ones.', shown => 'published');

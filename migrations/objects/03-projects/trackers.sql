@@ -1,4 +1,4 @@
--- Trackers: links, codes and numbers that tell which advertisement brings people. GET /t/<key> counts and leads on.
+-- Trackers: links, codes and phone numbers that measure advertising. GET /t/<key> counts the visit and redirects.
 
 create function app_private.new_tracker_key() returns text
 language plpgsql volatile as $$

@@ -1,9 +1,9 @@
 -- Claims: who has a unit or lot. One table for holds, reservations and purchases, so that a unique index makes two
--- claims on one thing impossible. A claim on a unit claims its lot too, unless several units stand on that.
+-- claims on one home impossible. A claim on a unit also claims its lot, unless several units share it.
 --
--- A claim that is over is released by whoever takes the next one, so this holds when no job runs; the job only makes
--- statuses true sooner. What else a released claim ends is said by reservations and purchases, as triggers
--- on this table.
+-- An expired claim is released by the transaction of the next one, so correctness does not depend on a job; the job
+-- only updates statuses earlier. Triggers of reservations and purchases on this table define the consequences of a
+-- release.
 
 select app_private.make_deadline('claim', 'app_hidden.claims', 'expires_at', 'new.released_at is null', '{released_at}',
   'app_private.expire_claim(uuid)', 'app_private.expire_claims(uuid[])');

@@ -1,4 +1,4 @@
--- Pictures, drawings and documents of floor plans, pictures of lots and units.
+-- Images, drawings and documents of floor plans; images of lots and units.
 
 select app_private.make_file_table('floor_plan_images', 'floor_plan_image', parent => 'floor_plans', list => 'images',
   settable => '{title, sequence}');

@@ -1,5 +1,5 @@
--- Floor plans: the designs that units are built to. What inventory has in common comes first: its enumerations, which
--- columns a narrower permission may change, and who reads its events.
+-- Floor plans: the designs of units. What inventory has in common comes first: its enumerations, the columns that a
+-- narrower permission may change, and who reads its events.
 
 create function app_private.tg__column_permissions() returns trigger
 language plpgsql volatile as $$

@@ -1,9 +1,8 @@
--- Imports: rows of a CSV file become records of a project. Which columns a file may have, under which spellings, is
--- data; a cell is judged by the type and the checks of the column that it is for. The API reads the file and hands its
--- rows over (begin_import, add_import_rows) in the transaction in which the operation then works on all of them at
--- once.
+-- Imports: rows of a CSV file become records of a project. The columns of a file, with their spellings, are data; a
+-- cell is validated by the type and the checks of its column. The API parses the file and passes its rows
+-- (begin_import, add_import_rows) in the transaction of the operation, which then processes all of them together.
 --
--- PERF: what an import of many rows pays for each row, or for each statement, without getting anything for it.
+-- PERF: avoids costs per row or statement that an import of many rows would pay without benefit.
 
 create policy everybody on app_hidden.imports for select to plat_user, plat_anonymous using (true);
 
@@ -234,7 +233,7 @@ begin
       -- What else dates are read from depends on the place: 3/4 is March or April, and "tomorrow" is no date.
       case when part.is_date then format(' and r.%I ~ ''^\d{4}-\d\d-\d\d$''', part.column_name) else '' end);
   end loop;
-  -- A row is judged on, without them: it is told all that is wrong with it.
+  -- Validation continues without them, so that all errors of a row are reported.
   for part in select distinct e.column_name from pg_temp.import_errors e where e.column_name is not null loop
     execute format('update pg_temp.import_rows r set %1$I = null from pg_temp.import_errors e where e.row = r.row and '
       'e.column_name = %1$L and r.%1$I is not null', part.column_name);

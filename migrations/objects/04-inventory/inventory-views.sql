@@ -1,9 +1,9 @@
--- What is read of inventory: values as the viewer may see them, filters, history of prices, and the sums of a project.
--- PERF: a value that is null, or that everybody sees, is given without asking for permissions, which costs most of the
+-- Computed fields of inventory: values that the viewer may see, filters, price history, and the totals of a project.
+-- PERF: a value that is null, or that everybody sees, is returned without checking permissions, which takes most of the
 -- time.
 --
--- What is asked for each row of a list, at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and
--- what a project offers.
+-- Optimized for lists at 10,000 projects and 1,000,000 units: whether the viewer may see a value, and what a project
+-- offers.
 
 create view app_public.price_changes with (security_barrier = true) as
   select e.id as event_id, e.subject_id, e.occurred_at as at, e.actor_id,

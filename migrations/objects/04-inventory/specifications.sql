@@ -1,7 +1,8 @@
--- What a home is made of and what buyers may choose: categories, their elements, the options of each. The public sees
--- them with the project, what they cost the developer never.
+-- The specification of a home and the choices of buyers: categories, their elements, and the options of each. They are
+-- public with the project; the developer's costs never are.
 --
--- Where pictures of projects meet the catalogue: the options that a picture shows, and the cover of a collection.
+-- Also the links between project images and the catalogue: the options that an image shows, and the cover of a
+-- collection.
 
 -- The event of an option holds its cost: it is for those who may know that.
 select app_private.make_public_table('spec_options', 'spec_option', 'inventory.manage', null, null, shown => 'active',

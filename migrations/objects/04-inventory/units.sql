@@ -1,5 +1,5 @@
--- Units: the homes that are sold. What a unit does not say itself it has from its floor plan; both stand in the row,
--- what was given (bedrooms) and what holds (effective_bedrooms), so that lists filter and sort by what holds along an
+-- Units: the homes for sale. Values that a unit does not define come from its floor plan; the row stores both the given
+-- value (bedrooms) and the effective one (effective_bedrooms), so that lists filter and sort by the latter with an
 -- index.
 
 create policy team_and_public on app_public.units for select to plat_user

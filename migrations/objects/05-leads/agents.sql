@@ -1,4 +1,5 @@
--- Members know the agents of their organization; who has a part in its projects knows those of the leads they see.
+-- Members see the agents of their organization; members of affiliated organizations see those of the leads that they
+-- see.
 create policy sellers on app_public.agents for select to plat_user
   using (deleted_at is null and (organization_id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[])
     or organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])

@@ -1,16 +1,13 @@
--- Consent of whoever owns an address, by a link in a mail (double opt-in). Somebody else typed the address in; until
--- its
--- owner opens the link and presses the button, nothing changes. What was confirmed is kept, since a sender has to
--- prove it.
+-- Double opt-in: consent of the owner of an email address, by a link in a mail. Until its owner opens the link and
+-- confirms, nothing changes. Consent is kept, because a sender has to prove it.
 --
 --   NEWS        a visitor asked for news of an organization, over a contact form
---   MAILBOX     an organization gave it as its address for enquiries
+--   MAILBOX     an organization entered it as its address for enquiries
 --   RECIPIENT   an organization wants to write to it by a workflow, and it is no lead, buyer or member
 
 comment on table app_private.consent_requests is
   'Whether the owner of an address agreed to mails of an organization, and when; only the SHA-256 of the link''s '
-  'token is '
-  'kept.';
+  'token is kept.';
 comment on column app_private.consent_requests.expires_at is 'Until when it can be confirmed.';
 comment on column app_private.consent_requests.email is E'@personal\n\nThe address that was asked.';
 comment on column app_private.consent_requests.purpose is E'@impersonal\n\nWhat it was asked for.';
@@ -64,8 +61,7 @@ begin
 end $$;
 comment on function app_private.issue_consent_token(uuid) is
   'A new token for a request of consent and what its mail says; replaces the former token; nothing where there is '
-  'nothing '
-  'to send, or too much was sent to the address already.';
+  'nothing to send, or too much was sent to the address already.';
 grant execute on function app_private.issue_consent_token(uuid) to plat_worker;
 
 create function app_private.consent_question(token text, out purpose text, out organization text,

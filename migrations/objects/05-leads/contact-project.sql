@@ -1,12 +1,9 @@
--- The contact form of a project: anybody who sees the project may write; the message makes a lead, or joins the one
--- with the same email address, also when two forms arrive at the same moment. The sales team is told by mail.
+-- The contact form of a project: every visitor of the project can send a message, which creates a lead, or is added to
+-- the one with the same email address, also with concurrent messages. The sales team is notified by mail.
 --
--- Who writes may be anybody. What they say of a lead that is known stays on the message until the owner of the address
--- confirms it (by the link of a mail, or signed in with that address confirmed), or the team accepts it; and news by
--- mail
--- are sent to those only who confirmed that they want them. Whoever may not see the lead is answered the same whether
--- it
--- was known or not.
+-- The sender is not authenticated. Changes to an existing lead remain on the message until the owner of the address
+-- confirms them (by the link of a mail, or signed in with that confirmed address), or the team accepts them; news are
+-- only sent after confirmation. Viewers who may not see the lead get the same answer whether it existed or not.
 
 create policy seers_of_lead on app_public.project_contact_messages for select to plat_user
   using (exists (select from app_public.leads l where l.id = lead_id));
@@ -20,8 +17,7 @@ comment on column app_public.project_contact_messages.lead_id is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nThe lead that the message made or joined.';
 comment on column app_public.project_contact_messages.lead_created is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhether the message made the lead; false '
-  'where '
-  'it joined one.';
+  'where it joined one.';
 comment on column app_public.project_contact_messages.agent is E'@personal\n@behavior -*\n\nTheir agent, as given.';
 comment on column app_public.project_contact_messages.follow is 'Whether they asked for news by mail.';
 comment on column app_public.project_contact_messages.merged_at is

@@ -1,4 +1,4 @@
--- Leads from CSV: lists of events, former systems, brokers. What becomes of the rows, lead-rows.sql says.
+-- Leads from CSV files: event lists, former systems, brokers. See lead-rows.sql for the processing of rows.
 
 insert into app_hidden.imports (operation, table_name, permission) values ('importLeads', 'leads', 'project.manage');
 insert into app_hidden.import_columns (operation, position, column_name, type, required, spellings, description)

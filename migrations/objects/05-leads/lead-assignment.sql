@@ -1,13 +1,14 @@
--- Who works on a new lead, by the mode of its project:
+-- The assignee of a new lead, by the mode of its project:
 --
---   MANUAL       whoever is named; nobody until then
---   ROUND_ROBIN  whoever is named, else the next in turn: those MEMBERs of the organization that owns the project;
---                where it has none, its owners and admins. Whoever joins or leaves is in or out from the next lead on
---   PRIVATE      whoever is named, or brings it; nobody else until an owner or admin assigns it. Members see their own
---                leads, so what nobody works on is seen by owners and admins
+--   MANUAL       the given assignee; nobody by default
+--   ROUND_ROBIN  the given assignee, else the next in turn: the MEMBERs of the organization that owns the project; if
+--                it has none, its owners and admins. Joining and leaving take effect with the next lead
+--   PRIVATE      the given assignee, or the creator; nobody else until an owner or admin assigns it. Members only see
+--                their own leads, so unassigned ones are visible to owners and admins
 --
--- In every mode, who sees own leads only keeps the lead that they bring, or gives it back: it has nobody assigned then,
--- and those who see all leads are told. Only they hand it on: nobody gives somebody what they then could not see.
+-- In every mode, users who only see their own leads keep the leads that they create, or return them: the lead then has
+-- no assignee, and users who see all leads are notified. Only these can reassign it: nobody assigns a record that they
+-- would no longer see.
 
 comment on table app_private.lead_turns is
   'Who got the latest leads of a project whose members take turns, by the number of the turn.';
@@ -113,7 +114,7 @@ begin
   perform app_private.lock_purchase(b.id) from app_public.buyers b where b.id = buyer_id
     and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
   -- As they read it last.
-  -- PERF: masked once, rather than anew for each column.
+  -- PERF: masked once, rather than for each column.
   select (m.whole).* into shown from app_public.buyers b
   cross join lateral (select app_hidden.masked(b) as whole offset 0) m where b.id = buyer_id
     and b.assignee_id = app_public.current_user_id() and b.deleted_at is null

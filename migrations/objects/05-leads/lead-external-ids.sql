@@ -1,7 +1,6 @@
--- The ids by which programs of an organization (a CRM, a website, a mailing tool: a system each) know leads. They are
--- of
--- the organization whose program it is, the owner of the project or one with a part in it, and no other one sees them.
--- A deleted lead gives its ids free, as it does its email address.
+-- The ids by which programs of an organization (a CRM, a website, a mailing tool: one system each) identify leads. They
+-- belong to the organization of the program, the owner of the project or an affiliated one, and are not visible to
+-- others. Deleting a lead releases its ids, like its email address.
 
 comment on table app_private.lead_external_ids is
   'By which ids the systems of an organization know leads; an id names one lead of a system.';

@@ -1,7 +1,7 @@
--- Many leads at once, from a file (importLeads) or a list (upsertLeads). Each row becomes a lead or changes one, whole
--- or not at all, and what refuses it is noted for it. Rows are judged and written all together, in as many statements
--- for one as for 200,000; only where one is refused that passed the judgement, by a rule of a trigger or by somebody
--- else at the same moment, are its neighbours written in smaller portions until it stands alone.
+-- Bulk changes of leads, from a file (importLeads) or a list (upsertLeads). Each row creates or changes a lead
+-- completely or not at all, and its errors are recorded. Rows are validated and written together, with the same number
+-- of statements for one as for 200,000; only if a validated row is refused, by a trigger or by a concurrent change, its
+-- neighbours are written in smaller batches until it is isolated.
 --
 -- A row belongs to the lead with its external id, else to the open lead with its email address.
 
@@ -331,7 +331,7 @@ begin
     where l.id = r.existing_id and l.name <> r.name
       and row(r.first_name, r.last_name)::text = row(l.first_name, l.last_name)::text
       and row(l.first_name, l.last_name)::text = app_hidden.split_name(l.name)::text;
-  -- Who withdrew from marketing mail is not entered anew by a list.
+  -- An import does not subscribe people again who have unsubscribed from marketing mail.
   update pg_temp.import_ready r set subscribed = false, warnings = array[
     'The lead has unsubscribed from marketing mail, and an import cannot change that: subscribed was ignored.']
     where r.subscribed and (exists (select from pg_temp.import_existing l where l.id = r.existing_id
@@ -371,10 +371,8 @@ begin
 end $$;
 comment on function app_private.judge_lead_rows(app_public.projects, text, uuid, boolean, text, text) is
   'Makes import_ready of the rows of import_rows that nothing is wrong with: what becomes of each lead. import_same '
-  'has '
-  'those of them that change nothing. own_only: the viewer works on own leads only; on_duplicate: what becomes of a '
-  'lead '
-  'found by email address, as for createLead, or SET: the row changes it.';
+  'has those of them that change nothing. own_only: the viewer works on own leads only; on_duplicate: what becomes of '
+  'a lead found by email address, as for createLead, or SET: the row changes it.';
 
 create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,9 +1,9 @@
--- Persons: who a lead or a purchase is about. An organization knows each of them once, by the email address, whichever
--- project they registered in, however often, and whatever they bought. A purchase is of the person of its lead.
+-- Persons: the people of leads and purchases. An organization knows each of them once, by email address, in whatever
+-- projects they registered and whatever they bought. A purchase belongs to the person of its lead.
 --
--- A person has no data of their own: name and address stand on leads and purchases, where they are changed and erased,
--- and the viewer sees of a person what they see of these. The id is random, so that nobody who registers an address
--- learns from it whether the address was known. Of the address its digest is kept, to find the person by.
+-- A person has no data of their own: name and address are columns of leads and purchases, where they are changed and
+-- erased, and the viewer sees as much of a person as of these. The id is random, so that registering an address does
+-- not reveal whether it was known. Only a digest of the address is stored, to find the person.
 
 create policy seers_of_deals on app_public.persons for select to plat_user
   using (exists (select from app_public.leads l where l.person_id = persons.id)

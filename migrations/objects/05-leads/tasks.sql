@@ -1,4 +1,4 @@
--- What people have to do: for a lead, in a project, or for the organization alone.
+-- Tasks of members: for a lead, in a project, or for the organization.
 
 select app_private.make_record('tasks', 'task', 'lead.write');
 select app_private.make_state_machine('tasks', 'task',

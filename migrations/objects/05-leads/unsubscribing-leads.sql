@@ -1,6 +1,5 @@
--- Marketing mail can be stopped by whoever gets it: each has a link that withdraws the consent of its lead, without
--- signing in. It stops the marketing mail of the whole organization to that address, whichever of its leads has it:
--- that is what the link says.
+-- Unsubscribing from marketing mail: each mail has a link that withdraws the consent of its lead, without signing in.
+-- It applies to all marketing mail of the organization to that address, for all leads with it, as the link says.
 
 comment on table app_private.withdrawn_addresses is
   'The addresses that an organization must not write marketing mail to, kept apart from leads: a lead that is deleted '

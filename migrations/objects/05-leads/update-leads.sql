@@ -1,5 +1,5 @@
--- Many leads changed alike: assigned, tagged, moved on. As the viewer, whose policies and grants decide about each; a
--- lead that is refused leaves the others alone.
+-- The same change for many leads: assignee, tags, status. Executed with the viewer's rights, so that policies and
+-- grants decide for each lead; a refused lead does not affect the others.
 
 comment on type app_public.update_leads_payload is 'Result of updating several leads.';
 comment on column app_public.update_leads_payload.dry_run is
@@ -125,7 +125,7 @@ begin
   end if;
   result.dry_run := coalesce(dry_run, false);
 
-  -- What can be told of all at once. In the order of ids, so that two of these wait for each other instead of locking
+  -- Checks for all leads together. In the order of ids, so that two of these wait for each other instead of locking
   -- each other out; a change of the assignee reaches the deals of a lead, which come before it.
   if change ? 'assignee_id' then
     perform app_hidden.lock_seen_leads(targets);

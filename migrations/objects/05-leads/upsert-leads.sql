@@ -1,5 +1,5 @@
--- Leads from a program that knows them by ids of its own: a list at a time, as often as it likes. What becomes of the
--- entries, lead-rows.sql says.
+-- Leads from a program that identifies them by its own ids: a list at a time, repeatable. See lead-rows.sql for the
+-- processing of entries.
 
 comment on domain app_public.lead_entry is E'@inputType LeadEntryInput\n\nA lead of a list.';
 comment on type app_public.lead_entry_input is
@@ -90,8 +90,7 @@ begin
 end $$;
 comment on function app_private.add_lead_entries(jsonb[]) is
   'Makes the rows of an import of a list: import_rows of what the entries say, by their places from 0, import_cleared '
-  'of '
-  'what they set to null.';
+  'of what they set to null.';
 
 create function app_private.write_leads(project_id uuid, system text, entries jsonb[], on_duplicate text,
   dry_run boolean) returns app_public.upsert_leads_payload

@@ -1,6 +1,5 @@
--- Files of agreements: PDFs with versions. The latest version is what is signed; what was sent is never deleted. A
--- version
--- that somebody has signed is replaced only by whoever says so (void_signatures): everybody is then asked again.
+-- Files of agreements: PDFs with versions. The latest version is signed; sent versions are never deleted. A version
+-- with signatures is only replaced on explicit request (void_signatures): everybody is then asked to sign again.
 
 create function app_hidden.may_write_agreement(agreement_id uuid) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

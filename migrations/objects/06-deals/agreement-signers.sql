@@ -1,13 +1,11 @@
--- Who signs an agreement, and in which order: those with the lowest sequence are asked first, those with the same one
--- at the
--- same time.
+-- The signers of an agreement, and their order: those with the lowest sequence are asked first, those with the same one
+-- at the same time.
 --
---   WAITING → INVITED → VIEWED → SIGNED, DECLINED; back to WAITING where another version takes the place of the one
--- before
+--   WAITING → INVITED → VIEWED → SIGNED, DECLINED; back to WAITING when another version replaces the document
 --
--- All steps are the service's: signing.sql. A signer is known by the address that the codes go to: whoever signs in
--- with it,
--- confirmed, or has the link of the mail. The buyer of the purchase acts for its signer BUYER too.
+-- Only the service changes the status: see signing.sql. A signer is identified by the address that codes are sent to: a
+-- user who is signed in with it, confirmed, or who has the link of the mail. The buyer of the purchase also acts for
+-- its signer BUYER.
 
 create function app_hidden.viewer_signers() returns setof uuid
 language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$

@@ -1,6 +1,5 @@
--- The trail of an agreement: what happened, when, by whom and from where. Rows are only added. A signature is one of
--- them:
--- the SHA-256 of the file that was signed, the words that were agreed to, time, network address and program.
+-- The audit trail of an agreement: what happened, when, by whom and from where. Append-only. A signature is an entry:
+-- the SHA-256 of the signed file, the accepted wording, time, network address and program.
 
 create policy parties on app_public.agreement_trail_entries for select to plat_user
   using ((select true from app_public.agreements parent where parent.id = agreement_id));

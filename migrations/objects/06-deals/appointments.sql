@@ -1,10 +1,10 @@
--- Appointments of leads and buyers, of whole portfolios too.
+-- Appointments of leads and buyers, across portfolios.
 --
---   REQUESTED → SCHEDULED → CONFIRMED → COMPLETED, NO_SHOW; not over yet → RESCHEDULED, CANCELLED
+--   REQUESTED → SCHEDULED → CONFIRMED → COMPLETED, NO_SHOW; before its end → RESCHEDULED, CANCELLED
 --
--- RESCHEDULED ends an appointment whose place another one takes: the record says what was agreed first, the new one
--- what holds now. Who only corrects a time changes startsAt and endsAt. A host has one appointment at a time among
--- those that are SCHEDULED or CONFIRMED; a request books nobody.
+-- RESCHEDULED ends an appointment that another one replaces: the record documents the original agreement, the new one
+-- is valid. To correct a time only, change startsAt and endsAt. A host has one appointment at a time among those that
+-- are SCHEDULED or CONFIRMED; a request blocks nobody.
 
 -- What is masked is said first: the lists that are made follow it.
 comment on column app_public.appointments.notes is E'@personal\n@masked\n\nInternal notes for the team.';
@@ -108,7 +108,7 @@ begin
       and (old.host_id, old.starts_at, old.ends_at) is not distinct from (new.host_id, new.starts_at, new.ends_at)) then
     return new;
   end if;
-  -- One after the other for each host, so that whoever comes second is told which appointment is in the way.
+  -- Serialized for each host, so that the second request gets an error with the conflicting appointment.
   perform pg_advisory_xact_lock(hashtextextended('plat.host ' || new.host_id, 0));
   select * into other from app_public.appointments a
     where a.host_id = new.host_id and a.deleted_at is null and a.status in ('SCHEDULED', 'CONFIRMED') and a.id <> new.id

@@ -1,6 +1,5 @@
--- Binding offers: the offers across the portfolio, each with the home, the people and what comes to the price. It is
--- the same row as the offer, seen with what the negotiation is about; everything that a list needs stands in the row
--- itself.
+-- Binding offers: the offers across the portfolio, each with the home, the people and the components of the price. It
+-- is the same row as the offer, combined with the negotiation; everything that a list needs is in the row itself.
 
 comment on type app_public.offer_terms is
   E'@interface mode:union\n'

@@ -1,6 +1,6 @@
--- What buyers prove who they are and what they can pay with. It is read by the buyer and by who has the permission
--- buyer.pii, nobody else: whoever works on the purchase sees which kinds there are, and no more. The buyer uploads and
--- deletes what is their own; what somebody of the team has uploaded for them, that team deletes.
+-- Documents with which buyers prove their identity and funds. Only the buyer and viewers with the permission buyer.pii
+-- read them; other users who work on the purchase only see which kinds exist. Buyers upload and delete their own; what
+-- the team has uploaded for them, the team deletes.
 
 select app_private.make_file_table('buyer_documents', 'buyer_document', parent => 'buyers',
   list => 'private_documents', settable => '{title, category}',
@@ -48,7 +48,7 @@ begin
   if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
     perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
   end if;
-  -- They count for the quota of the organization, which no outsider is to use up.
+  -- They count against the quota of the organization, which a non-member must not use up.
   perform app_private.limit_buyer('buyer.document', new.buyer_id);
   if new.buyer_id = any (array(select app_hidden.viewer_purchases())) and (select count(*) from
       app_public.buyer_documents d where d.buyer_id = new.buyer_id and d.uploaded_by_id = app_public.current_user_id()

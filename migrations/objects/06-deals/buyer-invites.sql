@@ -1,9 +1,9 @@
--- Buyers as users: an invitation by email, and what whoever accepted it sees. PENDING → ACCEPTED, EXPIRED, REVOKED; a
--- purchase has one pending invitation at most, and inviting again sends another link and voids the one before.
+-- Buyers as users: an invitation by email, and the access of those who accept. PENDING → ACCEPTED, EXPIRED, REVOKED; a
+-- purchase has at most one pending invitation, and inviting again sends a new link and invalidates the previous one.
 --
--- The buyer sees the own purchases and reservations with what hangs on them, and their project as outsiders see a
--- public one; but where it is not public, of units, lots and floor plans the own ones only. They know the people who
--- serve their deal by name, title and phone number.
+-- Buyers see their own purchases and reservations with related records, and their project like visitors of a public
+-- one; if it is not public, only their own units, lots and floor plans. They see name, title and phone number of the
+-- people who handle their deal.
 
 comment on table app_hidden.buyer_invites is 'Invitations of buyers to the service. Not read by the roles of the API.';
 comment on column app_hidden.buyer_invites.email is E'@personal\n\nThe address that was invited.';

@@ -1,7 +1,7 @@
--- A lead becomes a buyer: what it reserved, or a free unit or lot, is its purchase from then on. Once for each home:
--- whoever asks again, also at the same moment, is told which purchase it was. Who buys another home is converted once
--- more, with that home named: the lead is CONVERTED since the first one, and counts once. Only cancelling its
--- purchases undoes it.
+-- Converting a lead to a buyer: its reservation, or an available unit or lot, becomes its purchase. Once for each home:
+-- a repeated or concurrent request returns the existing purchase. A lead that buys another home is converted again,
+-- with that home specified: it is CONVERTED since the first time, and counts once. Only cancelling its purchases undoes
+-- a conversion.
 
 create function app_private.convert_lead(lead_id uuid, reservation_id uuid, unit_id uuid, lot_id uuid,
   price numeric, legal_name text,

@@ -1,8 +1,8 @@
--- Deals: what leads to a sale. Here are the tables that refer to each other (purchases, reservations, negotiations),
--- who sees them, and what they have in common: one assignee, and the status of the lead.
+-- Deals: the tables that refer to each other (purchases, reservations, negotiations), who sees them, and what they have
+-- in common: one assignee, and the status of the lead.
 --
--- Why a deal was called off is what the sales team writes down for itself, as it is for purchases: the buyer reads what
--- they said themselves. Whoever sells the deal, the seller of another organization for own leads too, reads it.
+-- The reason for a cancelled deal is an internal note of the sales team; buyers only read what they entered themselves.
+-- The seller of the deal, also of another organization for own leads, reads it.
 
 -- Who sees them. Besides the sales team: the buyer who accepted an invitation, what is theirs.
 create function app_hidden.viewer_purchases() returns setof uuid
@@ -124,7 +124,7 @@ comment on function app_private.tg__number() is
   'with, the table of the last numbers. The last trigger before the insert, since the next record of the kind in the '
   'project waits from here on.';
 
--- A deal has one assignee: whoever is assigned the lead or the purchase has everything that hangs on it.
+-- A deal has one assignee: that of the lead or the purchase is also that of all its records.
 create function app_private.tg__assignee_of_deal() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

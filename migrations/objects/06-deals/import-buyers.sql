@@ -1,6 +1,5 @@
--- Buyers from CSV: purchases made elsewhere, each with its home. A purchase takes claims, moves units and leads, which
--- only it can judge, so the rows are entered one by one, each whole or not at all, and what refuses one is noted for
--- its row.
+-- Buyers from CSV files: purchases made elsewhere, each with its home. A purchase takes claims and changes units and
+-- leads, so the rows are processed one by one, each completely or not at all, and errors are recorded for each row.
 
 insert into app_hidden.imports (operation, table_name, permission) values ('importBuyers', 'buyers', 'project.manage');
 insert into app_hidden.import_columns (operation, position, column_name, type, required, spellings, description)

@@ -1,6 +1,6 @@
--- Two leads that are one person: one of them gets all records of the other, which is deleted, and can be restored by
--- unmergeLead. What a merge changed is kept without personal data: which records moved, by their keys; which columns
--- were filled, whose values the merged lead still has; and times and consents as they were before and after.
+-- Merging two leads of one person: one of them gets all records of the other, which is deleted, and can be restored by
+-- unmergeLead. The changes of a merge are stored without personal data: which records moved, by key; which columns were
+-- filled, whose values the merged lead still has; and times and consents before and after.
 
 comment on table app_private.merged_leads is
   'Which lead another one became part of, and was deleted; always the one that lives.';
@@ -158,7 +158,7 @@ comment on function app_private.merge_lead(uuid, uuid) is
 
 create function app_private.merge_duplicates(one_id uuid, other_id uuid) returns uuid
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
-  -- A purchase keeps its lead, and what is open what is over; else the earlier one stays.
+  -- A lead with a purchase is kept, else an open one, else the earlier one.
   select app_private.merge_lead(k.id, case k.id when one_id then other_id else one_id end)
   from (select l.id from app_public.leads l where l.id in (one_id, other_id)
     order by l.status = 'CONVERTED' desc, l.status in ('LOST', 'UNQUALIFIED'), l.id limit 1) k

@@ -1,5 +1,5 @@
--- Personalizations: the options that somebody chooses for a unit, and what they come to. Prices are those of today
--- until the choice is approved; then they stay.
+-- Personalizations: the options chosen for a unit, and their total. Current prices apply until approval; then prices
+-- are fixed.
 
 comment on type app_public.personalization_selection_input is 'An option to choose.';
 

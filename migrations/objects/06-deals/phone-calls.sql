@@ -1,4 +1,4 @@
--- Phone calls with leads and buyers, as the team or its telephone system writes them down.
+-- Phone calls with leads and buyers, recorded by the team or its telephone system.
 
 -- What is masked is said first: the lists that are made follow it.
 comment on column app_public.phone_calls.recording_url is

@@ -1,4 +1,4 @@
--- Documents of reservations. The sales team sees them all, the buyer those that are meant for them.
+-- Documents of reservations. The sales team sees all of them, the buyer only those shared with them.
 
 select app_private.make_file_table('reservation_documents', 'reservation_document', parent => 'reservations',
   list => 'documents',

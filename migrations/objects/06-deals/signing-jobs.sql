@@ -1,5 +1,5 @@
--- What the jobs of signing ask and write. Links and codes are made here, when their mail is written, and stand in no
--- payload.
+-- Functions for the jobs of signing. Links and codes are created here when their mail is written, so that they are in
+-- no payload.
 
 create function app_private.signer_invitation(signer_id uuid, invitation int)
 returns table (token text, email text, name text, title text, organization_id uuid, organization_name text,
@@ -38,7 +38,7 @@ begin
     join app_public.projects p on p.id = a.project_id and p.archived_at is null
     where s.id = signer_id and s.status in ('INVITED', 'VIEWED')
       and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') and coalesce(a.expires_at > now(), true);
-  -- Whoever was reminded by hand, or asked anew, has another turn.
+  -- A manual reminder or a new invitation restarts the interval.
   if days is null then
     return;
   end if;

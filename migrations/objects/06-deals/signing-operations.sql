@@ -1,8 +1,7 @@
--- What signers do, signed in or by the link of their mail: read what there is to sign, have a code sent, sign, decline.
--- A code
--- has six digits, lives ten minutes, takes five attempts, and is for one version of the file; only its SHA-256 is
--- kept. A try
--- counts in a transaction of its own (try_signing_code), so that what fails afterwards does not give it back.
+-- Operations of signers, signed in or with the link of their mail: read the document, request a code, sign, decline. A
+-- code has six digits, is valid for ten minutes and five attempts, for one version of the file; only its SHA-256 is
+-- stored. An attempt is counted in a separate transaction (try_signing_code), so that a later failure does not restore
+-- it.
 
 comment on domain app_public.signing_code is
   E'@transform proveSigningCode\n\nThe one-time code that requestSigningCode sent.';
@@ -217,8 +216,8 @@ begin
       and c.proof::text = take_proof.proof and c.proof_expires_at > clock_timestamp()
     returning * into result;
   if result.signer_id is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'There is no valid code: none was sent, or it was used, is over ten '
-      'minutes old, or was tried too often. Request a new one with requestSigningCode.', '{"field": "code"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no valid code: none was sent, or it was used, is older than '
+      'ten minutes, or was tried too often. Request a new one with requestSigningCode.', '{"field": "code"}');
   elsif result.file_id <> (turn.file).id then
     perform app_hidden.fail('CONFLICT',
       'The document has changed since the code was sent; read the new version and request a new code.',

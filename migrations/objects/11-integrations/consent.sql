@@ -1,5 +1,5 @@
--- The address where consent is given can be passed on, and whoever opens it gives consent for their own account. So the
--- way back says with whom the account is going to be connected, and asks, before the consent is taken.
+-- A consent URL can be forwarded, and the person who opens it consents for their own account. Therefore, the redirect
+-- page names the account that will be connected, and asks for confirmation, before the consent is used.
 
 create function app_private.open_consent(id uuid, user_id uuid) returns setof app_private.oauth_attempts
 language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$

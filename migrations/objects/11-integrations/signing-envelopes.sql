@@ -1,7 +1,6 @@
--- Agreements that are signed at a provider: what is sent there (an envelope), and what the provider says of it. The
--- agreement moves by what it says, in the same steps as one that is signed here; what it says is asked for by a job,
--- after
--- a notice or an hour without one.
+-- Agreements that are signed at a provider: what is sent there (an envelope), and its state. The agreement follows that
+-- state with the same transitions as one that is signed here; a job reads the state after a notification, or after an
+-- hour without one.
 
 comment on table app_private.agreement_envelopes is
   'What an agreement is called at its provider: transaction_id finds it again where nobody knows whether it was taken.';
@@ -51,7 +50,7 @@ begin
   perform from app_public.agreements a where a.id = note_envelope.agreement_id for no key update;
   update app_private.agreement_envelopes e set envelope_id = note_envelope.envelope_id, asked_at = now()
     where e.agreement_id = note_envelope.agreement_id;
-  -- It was called off meanwhile.
+  -- It was cancelled in the meantime.
   if exists (select from app_public.agreements a where a.id = note_envelope.agreement_id
     and a.status in ('VOIDED', 'EXPIRED', 'DECLINED')) then
     perform app_private.add_job('agreement__ended', jsonb_build_object('id', note_envelope.agreement_id));
@@ -165,8 +164,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function app_private.integration_of_envelope(uuid) is
   E'@step It tells whose key a notice is checked with, and nothing else.\n\nThe integration that an agreement is '
-    'signed '
-  'by; null for none.';
+    'signed by; null for none.';
 
 create function app_private.take_envelope_notice(agreement_id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

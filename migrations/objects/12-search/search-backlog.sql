@@ -1,7 +1,6 @@
--- Many records at once. The words of a record take longer to index than the record itself takes to write. A statement
--- that adds or changes thousands leaves them for later: a job indexes them as soon as they are committed, and a search
--- in their organization that comes before it has that done first, as it would settle a deadline
--- (01-foundation/deadlines.sql).
+-- Bulk changes. Indexing the words of a record takes longer than writing the record. A statement that adds or changes
+-- thousands of records defers it: a job indexes them after the commit, and a search in their organization that comes
+-- earlier indexes them first, like a due deadline (01-foundation/deadlines.sql).
 
 comment on table app_private.search_backlog is 'Records whose words are not indexed yet, some hundreds in a row.';
 

@@ -1,4 +1,4 @@
--- Exports that an organization puts together once and runs again and again.
+-- Exports that an organization defines once and runs repeatedly.
 
 create policy readers on app_public.custom_exports for select to plat_user
   using (deleted_at is null

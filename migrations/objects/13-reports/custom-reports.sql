@@ -1,5 +1,5 @@
--- Reports that an organization puts together: columns of a subject, filtered, grouped, summed. The rows are read by
--- whoever looks, with their rights; so a report that is shared shows to each what they may see.
+-- Reports that an organization defines: columns of a subject, filtered, grouped, aggregated. The rows are read with the
+-- viewer's rights; so a shared report shows each viewer what they may see.
 
 comment on table app_private.report_runs is
   'When a report was looked at last, to the minute: apart from the record, so that looking is no change of it.';

@@ -1,5 +1,5 @@
--- What stands in files: no formula whatever separator a program takes, the zone of local times, amounts with their
--- currency. What cannot be a file is refused when it is asked for.
+-- The content of export files: no formulas whatever the separator, local times with their time zone, amounts with their
+-- currency. Invalid combinations are refused when the export is requested.
 
 create function app_hidden.csv_cell(value text) returns text
 language plpgsql immutable parallel safe as $$

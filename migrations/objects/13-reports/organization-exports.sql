@@ -1,6 +1,6 @@
--- All that an organization has, as one archive: a file of JSON lines for each kind of record, and the files. It is an
--- export like others: written in the background, as its requester sees the records, with the same address and rights.
--- New tables are in it by themselves: by their column organization_id, or by the key of what they are a part of.
+-- All data of an organization as one archive: a file of JSON lines for each kind of record, and the files. It is an
+-- export like others: written in the background, with the requester's rights, and the same access to its URL. New
+-- tables are included automatically: by their column organization_id, or by the key of their parent.
 
 create function app_private.exported_tables(organization_id uuid)
 returns table (name text, relation text, source text, condition text, cells text)

@@ -1,7 +1,6 @@
--- What a report or export asks for, made into SQL: names are looked up in app_hidden.report_columns, values are judged
--- by the type of their column and quoted. The statement runs with the rights of whoever asks, so that row security
--- decides what is in it; a column that takes a permission which they lack is refused, with the path of the fault as
--- `field`.
+-- Translates the definition of a report or export into SQL: names are looked up in app_hidden.report_columns, values
+-- are validated by the type of their column and quoted. The statement runs with the viewer's rights, so that row
+-- security applies; a column that requires a permission that they lack is refused, with its path as `field`.
 
 comment on type app_hidden.report_query is 'What a report or export asks for, in SQL.';
 

@@ -1,6 +1,5 @@
--- What reports and exports can be about, and which columns each subject has. Both are data: whoever writes a report
--- names columns, and a name that is no row here is refused. The expressions stand here and nowhere else; nothing of a
--- caller's ever becomes part of a statement but as a quoted value.
+-- The subjects of reports and exports, and their columns. Both are data: a report names columns, and unknown names are
+-- refused. The expressions are only defined here; input of clients only becomes part of a statement as a quoted value.
 
 create policy everybody on app_hidden.report_subjects for select to plat_user, plat_anonymous using (true);
 

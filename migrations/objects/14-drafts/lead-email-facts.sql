@@ -1,7 +1,7 @@
--- What a mail to a lead may state: facts of the lead's own records, gathered with the rights of whoever asks, so that
--- policies and masks hold. A fact says which record and field it is from, and its value in a form that a text can be
--- checked against. What a mail does not need is not here: no address, number or birthday of anybody, no other lead, no
--- price that is not public.
+-- The facts that a mail to a lead may state, from the lead's own records, read with the rights of the requester, so
+-- that policies and masks apply. A fact has its record and field, and a value that a text can be checked against. What
+-- a mail does not need is not included: no address, number or birthday of anybody, no other lead, no price that is not
+-- public.
 
 create function app_hidden.fact(statement text, subject_type text, subject_id uuid, field text, kind text, value text,
   more jsonb default '{}') returns jsonb

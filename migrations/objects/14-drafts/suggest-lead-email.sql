@@ -1,7 +1,7 @@
--- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email notes the request as
--- PENDING and gathers the facts; the service asks the provider and checks its text against them (src/drafts); the
--- operation's own statement completes the row with the outcome. What failed is completed by fail_lead_email, and the
--- operation is refused with PROVIDER_ERROR.
+-- suggestLeadEmail, in three steps so that no transaction waits for the provider: begin_lead_email stores the request
+-- as PENDING and collects the facts; the service calls the provider and checks its text against them (src/drafts); the
+-- operation's own statement completes the row. Failures are stored by fail_lead_email, and the operation is refused
+-- with PROVIDER_ERROR.
 
 comment on domain app_public.composed_draft is
   E'@transform composeLeadEmail\n@given\n\nThe draft that the service has just composed and checked.';

@@ -1,5 +1,5 @@
--- Jobs as operators, and owners of organizations, see and change them. The tables are those of the job runner, which
--- nobody reads over the API: these functions do, for operators all jobs, for an owner those of the organization.
+-- Jobs for operators and owners of organizations. The tables belong to the job runner and are not exposed; these
+-- functions return all jobs to operators, and those of the organization to an owner.
 
 comment on table app_private.paused_tasks is
   'Tasks whose jobs no worker takes until they are resumed.';

@@ -1,4 +1,5 @@
--- Operators look after the service as a whole. Nobody becomes one over the API: whoever owns the database says who is.
+-- Operators administer the service as a whole. They cannot be appointed over the API, only by the owner of the
+-- database.
 
 comment on table app_private.operators is
   'Users who look after the service: they see and change the jobs of all organizations, and no other data of theirs.';

@@ -1,5 +1,5 @@
--- Erasing one's own account: whatever is the account's own goes at once. What organizations know of the person is
--- theirs: they erase it by erasePerson.
+-- Erasing the viewer's own account: its data are deleted immediately. What organizations know of the person belongs to
+-- them: they erase it with erasePerson.
 
 comment on type app_public.account_erasure is 'Data that erasing an account removes and retains.';
 comment on column app_public.account_erasure.erased_at is E'@notNull\n\nWhen.';

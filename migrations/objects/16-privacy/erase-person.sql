@@ -1,4 +1,4 @@
--- Erasing a person of an organization: asked for by whoever has the permission, and again by the service once contracts
+-- Erasing a person of an organization: requested by a user with the permission, and again by the service once contracts
 -- need not be kept any more.
 
 create function app_private.erase(organization_id uuid, roots jsonb, reason text) returns app_public.erasures

@@ -1,6 +1,6 @@
--- Texts of other records that name an erased person: a note about somebody else, the input of a ticket, an event. They
--- are gone through by a job, a batch of rows at a time. Addresses and numbers that are the whole of a value are left:
--- they are somebody else's who shares them.
+-- Texts of other records that name an erased person: a note about somebody else, the input of a ticket, an event. A job
+-- processes them in batches. Addresses and numbers that are whole values are kept: they belong to another person who
+-- shares them.
 
 create function app_private.texts_of_person(scope jsonb) returns text[]
 language sql stable as $$
@@ -61,8 +61,7 @@ begin
     string_agg(format('t.%I::text ~* $4', t.name), ' or ')
     into assigned, matched from app_private.erasable_texts() t where t.relation = target;
   execute format('select max(b.id::text)::uuid from (select t.id from %s t where t.organization_id = $1 and ($2 is '
-    'null or '
-    't.id > $2) order by t.id limit $3) b', target) into last using erasure.organization_id, after_id, batch;
+    'null or t.id > $2) order by t.id limit $3) b', target) into last using erasure.organization_id, after_id, batch;
   if last is null then
     return null;
   end if;

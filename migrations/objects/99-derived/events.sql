@@ -1,5 +1,5 @@
--- What viewers may not read of events follows the @masked comments of the columns of all records, and the functions
--- that mask.
+-- What viewers may not read of events is derived from the @masked comments of the columns of all records, and the
+-- masking functions.
 
 select app_private.make_event_masks();
 

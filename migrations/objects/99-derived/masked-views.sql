@@ -1,4 +1,4 @@
--- What the roles of the API read of tables with masked columns follows the comments of the columns, the functions that
--- mask, and the policies and grants of all tables.
+-- What the roles of the API read of tables with masked columns is derived from the comments of the columns, the masking
+-- functions, and the policies and grants of all tables.
 
 select app_private.make_masked_views();

@@ -1,6 +1,6 @@
--- What reading all records of a kind takes, as the policies of their tables say it: events are sent, and workflows read
--- and change records, for those only who have it. Null where the policy asks for the record that it is part of: those
--- who read the audit trail.
+-- The permission that reading all records of a kind requires, derived from the policies of their tables: events are
+-- only sent, and workflows only read and change records, for users who have it. Null if the policy depends on a parent
+-- record: then only readers of the audit trail.
 
 update app_hidden.record_types r set read_permissions = p.permissions
 from (

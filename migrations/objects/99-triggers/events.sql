@@ -1,4 +1,4 @@
--- The triggers that write events follow the columns, the @secret comments and the names of events of all records, so
--- they are made when everything else stands.
+-- The triggers that write events are derived from the columns, the @secret comments and the event names of all records,
+-- so they are created last.
 
 select app_private.make_event_triggers();

@@ -1,3 +1,3 @@
--- The triggers that look whether parents are still there follow the foreign keys of all records.
+-- The triggers that check that parents are not deleted are derived from the foreign keys of all records.
 
 select app_private.make_parent_checks();
