@@ -35,7 +35,7 @@ export interface BackupOptions {
   series: string;
   dataDir: string;
   store: FileStore;
-  /** How many backups of the series stay; all where omitted. */
+  /** How many backups of the series are kept; all by default. */
   keep?: number | undefined;
   /** Told now and then what is done, with bytes of an estimate while the cluster is copied. */
   onProgress?: (step: string, bytes?: number, of?: number) => void;
@@ -136,7 +136,7 @@ export async function takeBackup(options: BackupOptions): Promise<BackupResult> 
 async function endOfLog(loginUrl: string): Promise<string> {
   return onConnection(loginUrl, async (client) => {
     const { rows } = await client.query<{ now: Date }>("select clock_timestamp() as now");
-    // Elsewhere only superusers may as a rule; the segment is then archived when it is full or its time is over.
+    // On other servers, usually only superusers may; the segment is then archived when it is full or after archive_timeout.
     await client.query("select pg_switch_wal()").catch((error: DatabaseError) => {
       if (error.code !== "42501") throw error;
     });

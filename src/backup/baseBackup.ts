@@ -21,7 +21,7 @@ export interface BaseBackupOptions {
   onProgress?: (bytes: number, of: number) => void;
 }
 
-/** The connection that hands on its messages, as far as pg's types leave it out. */
+/** The connection that emits its messages, which pg's types omit. */
 type Messages = Connection & { stream: { pause(): void; resume(): void } };
 
 /**

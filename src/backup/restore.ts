@@ -36,9 +36,9 @@ import { readBackup } from "./verify.ts";
 
 export interface RestoreOptions {
   archive: string;
-  /** The moment to return to; the end of what was archived where omitted. */
+  /** The point in time to restore; by default the end of the archive. */
   at?: Date | undefined;
-  /** The folder of the backup to begin with; the last that was finished by then where omitted. */
+  /** The folder of the backup to start from; by default the last one completed by then. */
   backup?: string | undefined;
   /** Gets the cluster: missing or empty. */
   into: string;
@@ -89,7 +89,7 @@ export async function restoreDataDir(options: RestoreOptions): Promise<Restored>
       throw new Error(await whyNot(error, logFile, options.at), { cause: error });
     });
     await recovering.stop();
-    // The password of an embedded one may have been set anew since the backup, whose keys have the one before.
+    // The password of an embedded database may have changed since the backup, whose keys contain the previous one.
     const from = backup.facts.embedded ? undefined : backup.facts.database;
     await adoptCluster({ postgres, data, runAs, dataDir: into, from });
     unlock();

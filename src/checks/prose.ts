@@ -2,6 +2,7 @@
  * Lints prose: the documents, and the descriptions of the schema, by the usual spelling of technical terms and the glossary of
  * CONTRIBUTING.md.
  */
+import { globSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -166,6 +167,31 @@ export function repeatedParagraphs({ name, text }: Prose): string[] {
   );
 }
 
+/** The comments of a source file, with their lines: blocks and lines of TypeScript, lines of SQL. */
+function* commentLines(name: string, text: string): Generator<[line: number, comment: string]> {
+  const comment = name.endsWith(".sql") ? /^\s*--(.*)$/ : /^\s*(?:\/\*\*|\*|\/\/)(.*)$/;
+  for (const [index, line] of text.split("\n").entries()) {
+    const match = comment.exec(line);
+    if (match) yield [index + 1, match[1]!];
+  }
+}
+
+/** A finding for each forbidden word in comments of sources, and in the English messages of a catalogue. */
+export function sourceProse(files: readonly Prose[], terms: [string, string][]): string[] {
+  const words = terms.map(([wrong, right]) => ({ pattern: new RegExp(`\\b${wrong}\\b`, "i"), wrong, right }));
+  const faults = (place: string, text: string) =>
+    words
+      .filter(({ pattern }) => pattern.test(text))
+      .map(({ wrong, right }) => `${place}: Use “${right}” instead of “${wrong}”.`);
+  return files.flatMap(({ name, text }) =>
+    name.endsWith(".json")
+      ? Object.values(JSON.parse(text) as Record<string, Record<string, string>>).flatMap((section) =>
+          Object.entries(section).flatMap(([key, message]) => faults(`${name} ${key}`, message)),
+        )
+      : [...commentLines(name, text)].flatMap(([line, comment]) => faults(`${name}:${line}`, comment)),
+  );
+}
+
 /** The findings in the repository. */
 export async function checkProse(): Promise<string[]> {
   const read = (file: string) => readFile(join(repository, file), "utf8");
@@ -183,9 +209,16 @@ export async function checkProse(): Promise<string[]> {
     text: name === "CONTRIBUTING.md" ? text.replace(/^\|.*$/gm, "") : text,
   }));
   const described = descriptions(await read("schema.graphql"));
+  const terms = glossaryTerms(contributing);
+  const sources = await Promise.all(
+    ["src/**/*.ts", "migrations/objects/**/*.sql", "src/messages/catalogue/en.json"]
+      .flatMap((pattern) => globSync(pattern, { cwd: repository }))
+      .map(async (name) => ({ name, text: await read(name) })),
+  );
   return [
     ...texts.flatMap(repeatedParagraphs),
-    ...(await proseFaults([...prose, ...described], glossaryTerms(contributing))),
+    ...(await proseFaults([...prose, ...described], terms)),
+    ...sourceProse(sources, terms),
     ...repetitions(described),
   ];
 }

@@ -60,7 +60,7 @@ async function lead(stage: Stage, row: LeadRow, index: number): Promise<void> {
     });
 }
 
-/** What the first talk told of the lead. */
+/** What the first conversation revealed about the lead. */
 function ignoreEarlyErrors({ budget }: LeadRow): Record<string, unknown> {
   return budget ? { budget_min: budget[0], budget_max: budget[1], preapproved: budget[1] > 900_000 } : {};
 }

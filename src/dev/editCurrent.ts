@@ -1,4 +1,4 @@
-/** What an edit of `current.sql` does to the database: what its former text had made is dropped, with all that hangs on it. */
+/** What an edit of `current.sql` does to the database: what its former text created is dropped, with all dependent objects. */
 import { escapeLiteral, type Client } from "pg";
 import { attempt } from "../database/foundOrder.ts";
 import { madeBy, speaksOf } from "./statementForms.ts";
@@ -52,7 +52,7 @@ export interface Dropped {
 
 /**
  * Drops what is gone.
- * @returns undefined where something of another table hangs on it.
+ * @returns undefined if something of another table depends on it.
  */
 export async function dropGone(owner: Client, { tables, indexes }: Edit): Promise<Dropped | undefined> {
   if (tables.length + indexes.length === 0) return { others: [] };

@@ -21,9 +21,9 @@ export type Say = (text: string) => void;
 const restMs = 300;
 
 /**
- * Watches the folder of migrations. A file of objects that was saved is applied at once, and the API is built anew;
+ * Watches the folder of migrations. A file of objects that was saved is applied immediately, and the API is rebuilt;
  * afterwards, and for all other changes, the whole schema is reconciled with a reference made from the files. After a
- * fault, which is told with its place, database and API stay in the state before.
+ * error, which is reported with its location, database and API keep the previous state.
  */
 export function followSchema(say: Say, folder = migrationsFolder): Follow {
   return async (options) => {
@@ -50,7 +50,7 @@ class SchemaFollower {
   /** Whether the API shows what is in the database. */
   #isServed = true;
   #isStopping = false;
-  /** Whether a table was made anew, which lacks what follows from all tables until the whole was brought up to date. */
+  /** Whether a table was recreated, which lacks objects derived from all tables until the next complete update. */
   #isRemade = false;
   #unwatch = (): void => {};
 
@@ -106,7 +106,7 @@ class SchemaFollower {
   async #complete(mine: number, since: number, isApplied: boolean): Promise<void> {
     if (isApplied) await pause(restMs);
     if (mine !== this.#generation) return;
-    // Beside the whole: what was forgotten is told as early as it can be seen.
+    // Concurrently: omissions are reported as early as possible.
     if (isApplied && !this.#isRemade) this.#check();
     const isBrought = await this.#wholly(mine, since, !isApplied);
     if ((isBrought || this.#isRemade) && mine === this.#generation) {
@@ -175,7 +175,7 @@ class SchemaFollower {
     return true;
   }
 
-  /** @param isFirst whether nothing of the save was applied yet, so that the API will be built anew. */
+  /** @param isFirst whether nothing of the save was applied yet, so that the API will be rebuilt. */
   async #wholly(mine: number, since: number, isFirst: boolean): Promise<boolean> {
     if (mine !== this.#generation) return false;
     let brought = false;

@@ -27,7 +27,7 @@ export interface ChangedFile {
 }
 
 /**
- * Whether the API has to be built anew for what changed. Not for the body of a function, a policy or a trigger: these are
+ * Whether the change requires rebuilding the API. Not for the body of a function, a policy or a trigger: these are
  * PostgreSQL's own affair, and hold from the next request on.
  */
 export function changesApi(changed: readonly ChangedFile[]): boolean {
@@ -92,7 +92,7 @@ export async function applyChanges(
     const plans = withUnchanged(changed, dropped, all).map((change) => plan(change, dropped));
     for (const drop of plans.flatMap(({ drops }) => drops)) {
       const error = await attempt(owner, drop);
-      // Something else hangs on it, or there are two of that name.
+      // Something else depends on it, or there are two of that name.
       if (error && !missing.has(error.code!)) return false;
     }
     for (const part of [plans.flatMap(({ definitions }) => definitions), plans.flatMap(({ rest }) => rest)]) {
@@ -156,7 +156,7 @@ function leftover({ file, before }: ChangedFile): string[] {
 }
 
 /**
- * What is gone is dropped or taken back; what has other arguments or results, too, and made anew with what is said of it; the
+ * What is gone is dropped or taken back; what has other arguments or results, too, and recreated with its comments and grants; the
  * rest is replaced, and so is what was about something that was dropped.
  */
 function plan(change: ChangedFile, dropped: Dropped) {
@@ -198,7 +198,7 @@ function errorOf({ file, statement, sql }: QuickStep, error: DatabaseError): Err
   return schemaError(file, statement, error, bodyOffset(statement.text, error));
 }
 
-/** A fault in a function's body is told with its place in the body. */
+/** An error in a function's body is reported with its position in the body. */
 function bodyOffset(
   text: string,
   { position, internalPosition, internalQuery }: DatabaseError,

@@ -86,7 +86,7 @@ function send(request: Request, response: Response, { type, etag, plain, compres
 
 /** What the pages are made for. */
 export interface PortalDeps {
-  /** As whom visitors may sign in with one click; nobody where omitted. */
+  /** The user as whom visitors may sign in with one click; none by default. */
   demo?: Demo | undefined;
   /** The served schema, as Markdown for whoever may read it; without it, nobody is given it so. */
   reference?: {

@@ -221,7 +221,7 @@ grant execute on function app_private.raise_when_due(), app_private.expire_deadl
   to plat_authenticator;
 grant execute on function app_private.expire_due(int) to plat_worker;
 
--- Time goes on in archived projects too.
+-- Deadlines also expire in archived projects.
 create function app_private.expire_claim(claim_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

@@ -199,7 +199,7 @@ that the viewer is an admin of all organizations of the member.$$;
 grant execute on function app_public.update_organization_second_factor, app_public.reset_member_second_factor
   to plat_user, plat_anonymous;
 
--- What the requests of a member are told who is refused.
+-- The errors of requests of a refused member.
 create function app_private.second_factor_withholds(user_id uuid, organization_id uuid default null) returns text
 language sql stable as $$
   select case when exists (select from app_public.organization_user_connections m

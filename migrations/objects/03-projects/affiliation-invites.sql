@@ -118,7 +118,7 @@ comment on function app_public.project_organization_invites_project_title is
 comment on function app_public.project_organization_invites_owner_name is
   'Name of the organization that owns the project.';
 
--- In whose name it acts: whoever invites, while they may give the role.
+-- Its principal: the inviting user, while they may grant the role.
 create function app_private.project_invite_lacks(i app_public.project_organization_invites) returns text
 language sql stable as $$
   select coalesce(app_private.lacking_permission(i.owner_id, null, '{project.manage}'),
@@ -516,7 +516,7 @@ grant execute on function app_private.affiliation_notice to plat_worker;
 create function app_private.tg_project_organizations__tell() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- What the service does by itself, such as deleting a project, is told elsewhere.
+  -- Automatic changes, such as deleting a project, are reported elsewhere.
   if app_public.current_user_id() is not null then
     perform app_private.tell_affiliation(case when tg_op = 'UPDATE' then 'CHANGED'
       when old.owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]) then 'ENDED'

@@ -172,7 +172,7 @@ $$;
 comment on function app_private.people_losing_deals(app_public.project_organizations) is
   'The members of an affiliated organization who cannot work on deals of the project, as affiliations are now.';
 
--- What is open. Of what hangs on a lead or purchase, the assignee follows that.
+-- Open records. Records of a lead or purchase have its assignee.
 create function app_private.open_deals(project_id uuid, people uuid[]) returns app_public.open_deals
 language sql stable as $$
   select row(
@@ -224,7 +224,7 @@ declare
     and b.assignee_id = any (people) and b.deleted_at is null and b.status not in ('CLOSED', 'CANCELLED')
     order by b.id);
 begin
-  -- In the order of locks: what hangs on a deal before the deal.
+  -- In lock order: records of a deal before the deal.
   perform from app_public.reservations r where r.lead_id = any (lead_ids) or r.purchase_id = any (buyer_ids)
     order by r.id for no key update;
   perform from app_public.negotiations n where n.lead_id = any (lead_ids) or n.buyer_id = any (buyer_ids)
@@ -389,7 +389,7 @@ begin
   select a.* into affiliation from app_public.project_organizations a where a.id = id and a.role <> 'OWNER'
     and (a.owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[])
       or (role is null and a.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])));
-  -- Whether there is one, and who may, is told by what follows.
+  -- Existence and permission are checked below.
   if affiliation.id is null or not (coalesce(hand_over, false) or assignee_id is not null)
     or (role is not null and (not app_private.affiliate_sells(affiliation.role, affiliation.permissions)
       or app_private.affiliate_sells(role, permissions)))

@@ -114,7 +114,7 @@ begin
   perform app_private.lock_purchase(b.id) from app_public.buyers b where b.id = buyer_id
     and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
   -- As they read it last.
-  -- PERF: masked once, rather than anew for each column.
+  -- PERF: masked once, rather than for each column.
   select (m.whole).* into shown from app_public.buyers b
   cross join lateral (select app_hidden.masked(b) as whole offset 0) m where b.id = buyer_id
     and b.assignee_id = app_public.current_user_id() and b.deleted_at is null

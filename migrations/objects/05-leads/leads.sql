@@ -410,7 +410,7 @@ declare
     select s.id from (select l.id, l.project_id, l.deleted_at, l.status, l.person_id from app_public.leads l
       where reverse(l.phone) = reverse(lead.phone) offset 0) s
     where s.project_id = lead.project_id and s.id <> lead.id and s.deleted_at is null
-      -- Who registers anew after they were closed is known to be the same.
+      -- A person who registers again after closing is recognized.
       and not (s.status in ('LOST', 'UNQUALIFIED', 'CONVERTED') and s.person_id = lead.person_id) limit most + 1);
   other uuid := (select min(id::text)::uuid from unnest(others) id);
   pair text := format('duplicate_lead:%s:%s', least(other, lead.id), greatest(other, lead.id));
@@ -422,7 +422,7 @@ begin
     perform app_private.open_ticket('DUPLICATE_LEAD', pair, lead.organization_id, 'Two leads may be one person',
       '{MERGE,DISMISS}', project_id => lead.project_id,
       description => 'Another lead of the project has the same phone number. MERGE makes them one: the earlier lead '
-        'gets whatever hangs on the later one, and what it lacks itself.',
+        'gets the records of the later one, and its own missing values.',
       priority => 'LOW', lead_id => least(other, lead.id), subject_type => 'lead',
       subject_id => greatest(other, lead.id));
   end if;

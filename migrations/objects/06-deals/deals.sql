@@ -124,7 +124,7 @@ comment on function app_private.tg__number() is
   'with, the table of the last numbers. The last trigger before the insert, since the next record of the kind in the '
   'project waits from here on.';
 
--- A deal has one assignee: whoever is assigned the lead or the purchase has everything that hangs on it.
+-- A deal has one assignee: that of the lead or the purchase is also that of all its records.
 create function app_private.tg__assignee_of_deal() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

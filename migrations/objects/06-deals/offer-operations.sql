@@ -43,7 +43,7 @@ begin
   if offer.id is null then
     return;
   end if;
-  -- Time goes on in archived projects too.
+  -- Deadlines also expire in archived projects.
   perform set_config('plat.clock', 'on', true);
   perform app_private.end_offer(offer.id, 'EXPIRED', 'EXPIRED');
   -- The hours of the reservation count from the end of the offer, however late somebody looks.

@@ -1,4 +1,4 @@
--- A new assignee gets what hangs on the lead: that is locked before the lead, as everywhere.
+-- A new assignee gets the records of the lead: these are locked before the lead, as everywhere.
 create function app_private.lock_lead(lead_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

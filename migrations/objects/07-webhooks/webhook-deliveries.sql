@@ -1,10 +1,10 @@
--- From the stream to the receivers. A commit with events of an organization that has webhooks notifies the workers. A
--- worker fans the stream out: each webhook has a cursor, moved in the transaction that writes the deliveries up to it,
--- so that no event is lost or made twice when a process dies. Each delivery is a row of the queue, leased to the worker
--- that sends it; the lease of a worker that died ends. What follows an attempt is decided here.
+-- Webhook deliveries. A commit with events of an organization with webhooks notifies the workers. A worker fans the
+-- stream out: each webhook has a cursor, moved in the transaction that writes the deliveries up to it, so that no event
+-- is lost or duplicated when a process dies. Each delivery is a row of the queue, leased to the worker that sends it;
+-- the lease of a dead worker ends. The consequences of an attempt are decided here.
 --
--- PENDING → SUCCEEDED, RETRYING; RETRYING → SUCCEEDED, FAILED after the last retry; DISCARDED when the webhook is
--- disabled or deleted meanwhile.
+-- PENDING → SUCCEEDED, RETRYING; RETRYING → SUCCEEDED, FAILED after the last retry; DISCARDED if the webhook is
+-- disabled or deleted.
 
 comment on table app_private.webhook_queue is
   'The deliveries that are not over. While a worker sends one it is leased to its connection (holder), and due again, '

@@ -149,7 +149,7 @@ begin
         raise;
       when others then
         get stacked diagnostics message = message_text, refusal = pg_exception_detail;
-        -- What the caller did wrong is told to the caller; nothing was chosen then.
+        -- Errors of the viewer's input are returned; no action was chosen then.
         if sqlstate = 'PLAT0' and refusal::jsonb ->> 'code' in ('BAD_USER_INPUT', 'FORBIDDEN', 'UNAUTHENTICATED',
           'RATE_LIMITED') then
           raise;

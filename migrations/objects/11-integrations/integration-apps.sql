@@ -1,4 +1,4 @@
--- The applications that come with the service, and what they do in the database.
+-- The built-in applications, and their database functions.
 
 create function app_private.tg_webhook_health__of_integration() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -92,7 +92,7 @@ declare
   work record;
   readable text[];
 begin
-  -- Leased first, then made out in the name of each webhook's principal: what they may read at this moment.
+  -- Leased first, then rendered with the current rights of each webhook's principal.
   for work in
     with recursive waiting (webhook_id) as (
       -- Along the index: as many steps as webhooks with something in the queue, however long that is.
@@ -196,7 +196,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     from app_public.workflow_executions e where e.id = execution_id
 $$;
 comment on function app_private.workflow_mail_sender(uuid) is
-  'In whose name the mails of an execution go out: whoever works on its subject.';
+  'The user on whose behalf an execution sends mails: the assignee of its subject.';
 
 create function app_private.note_synced(of_scope text, id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

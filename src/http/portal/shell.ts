@@ -11,7 +11,7 @@ const ways = [
 ] as const;
 
 /**
- * Nothing but the portal's own files and the API of this server; neither script nor style stands in a page itself.
+ * Nothing but the portal's own files and the API of this server; pages contain no inline scripts or styles.
  * @param isEdited whether it has an editor: browsers write attributes with styles into what is typed there, which is harmless.
  */
 export const policyOf = (isEdited: boolean): string =>
