@@ -51,7 +51,7 @@ async function inScratchCluster(work: (root: string, copy: string) => Promise<vo
   }
 }
 
-/** In a copy of the folder, so that whoever follows it sees the new file and the empty one at once, or nothing. */
+/** In a copy of the folder, so that watchers see the new file and the empty one at once, or nothing. */
 async function commitThere(connectionString: string, copy: string): Promise<void> {
   const at = (database: string) =>
     Object.assign(new URL(connectionString), { pathname: `/${database}` }).href;

@@ -1,5 +1,5 @@
 /**
- * `npm run organizations`: lists the organizations, for whoever runs the service.
+ * `npm run organizations`: lists the organizations, for operators.
  *
  * `-- export SLUG --to FILE` writes all that it has into an archive of any size, read as one of its owners;
  * `-- delete SLUG` shows what would be deleted, and with `--yes` deletes it in 30 days; owners receive `--reason TEXT`;
