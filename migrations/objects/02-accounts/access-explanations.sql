@@ -17,7 +17,7 @@ comment on column app_public.access_explanation.may_update is
 comment on column app_public.access_explanation.may_delete is
   E'@notNull\n\nWhether their permissions let them delete it; its status may still refuse it.';
 comment on column app_public.access_explanation.is_field_visible is
-  'Whether the person is told the value of the field; null if no field was named, or if it is empty or hidden from the '
+  'Whether the person can read the value of the field; null if no field was named, or if it is empty or hidden from the '
   'viewer as well.';
 
 create function app_private.act_as(user_id uuid) returns void
@@ -178,7 +178,7 @@ comment on function app_public.explain_access is $$
 @arg user_id The person: a member, somebody of an affiliated organization, or a buyer.
 @arg type The type of the record, such as Lead.
 @arg id The record, which the viewer sees as well.
-@arg field A field that holds a value of the record, such as price: whether the person is told it.
+@arg field A field that holds a value of the record, such as price: whether the person can read it.
 
 Explains why a person sees a record or does not, and what they may do with it. The policies are evaluated as that
 person, signed in without an access token. Requires the role OWNER or ADMIN.$$;

@@ -48,7 +48,7 @@ export const why: Command = {
   summary: "Explain why a person sees a record or does not",
   usage: "USER TYPE ID [FIELD]",
   details:
-    "USER is the email address of a member, or the id of any person who has a part in the organization. TYPE is a type of the schema, such as Lead. With FIELD, it also says whether the person is told its value. For admins of the organization.",
+    "USER is the email address of a member, or the id of any person who has a part in the organization. TYPE is a type of the schema, such as Lead. With FIELD, it also says whether the person can read its value. For admins of the organization.",
   examples: [
     "plat why mei@example.com Lead 0198c2de-…",
     "plat why mei@example.com Unit 0198c2de-… floorPrice",
