@@ -17,8 +17,8 @@ comment on column app_public.access_explanation.may_update is
 comment on column app_public.access_explanation.may_delete is
   E'@notNull\n\nWhether their permissions let them delete it; its status may still refuse it.';
 comment on column app_public.access_explanation.is_field_visible is
-  'Whether the person can read the value of the field; null if no field was named, or if it is empty or hidden from the '
-  'viewer as well.';
+  'Whether the person can read the value of the field; null if no field was named, or if it is empty or hidden from '
+  'the viewer as well.';
 
 create function app_private.act_as(user_id uuid) returns void
 language plpgsql stable as $$
