@@ -1,5 +1,5 @@
 /**
- * `npm run organizations`: lists the organizations, for whoever runs the service.
+ * `npm run organizations`: lists the organizations, for operators.
  *
  * `-- export SLUG --to FILE` writes all that it has into an archive of any size, read as one of its owners;
  * `-- delete SLUG` shows what would be deleted, and with `--yes` deletes it in 30 days; owners receive `--reason TEXT`;
@@ -30,7 +30,7 @@ interface Organization {
   slug: string;
   name: string;
   members: number;
-  /** When it is to be deleted. */
+  /** When it will be deleted. */
   final_at: Date | null;
 }
 
@@ -62,7 +62,7 @@ try {
     throw new Error("`--rows` and `--json` belong to `-- tables`.");
   if ((what === "export") !== (values.to !== undefined))
     throw new Error("`-- export SLUG --to FILE` names both.");
-  // What it takes to reach the data, and no more.
+  // // Only the settings that are needed to access the data.
   const config = loadConfig(process.env, ["--migrate-only"]);
   await withDatabase(config, (loginUrl) =>
     onConnection(loginUrl, async (client) => {
@@ -163,7 +163,7 @@ async function cancel(client: Client, { id, slug }: Organization, reason: string
   console.log(`${slug} will not be deleted; its owners are told.`);
 }
 
-/** Reads as an owner of the organization would, in one picture of the data, and writes no more than that owner may see. */
+/** Reads with the rights of an owner, in one snapshot, and writes only what that owner may see. */
 async function save(
   client: Client,
   {

@@ -239,7 +239,7 @@ begin
       union
       select f.user_id from app_private.former_affiliates f where f.owner_id = any (organizations)
       union
-      -- Whoever works on a deal reads who else does: who wrote a note, has a task, receives them.
+      -- Users who work on a deal see the others: authors of notes, assignees of tasks, hosts of appointments.
       select p.user_id from app_public.leads l
         cross join lateral (
           select n.author_id as user_id from app_public.lead_notes n
