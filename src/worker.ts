@@ -214,7 +214,7 @@ class JobWorker implements Worker {
   }
 }
 
-/** What add_job of the database puts into a payload of whoever has asked for the job. */
+/** The origin of a job, which add_job of the database adds to the payload. */
 function askedBy(payload: unknown): { requestId?: string; traceparent?: string } {
   const { context } = (payload ?? {}) as { context?: Record<string, unknown> };
   const text = (value: unknown) => (typeof value === "string" ? value : undefined);

@@ -15,7 +15,7 @@ const waysTo: Record<LeadRow["status"], string[]> = {
   UNQUALIFIED: ["CONTACTED", "UNQUALIFIED"],
 };
 
-/** Leads in every status, with notes and agents; each is entered and led on by whoever works on it. */
+/** Leads in every status, with notes and agents; each is created and updated by its assignee. */
 export async function leads(stage: Stage): Promise<void> {
   for (const [index, row] of leadRows.entries()) await lead(stage, row, index);
   await date(stage);

@@ -1,6 +1,6 @@
 /**
- * The short way for a saved file: the statements that changed are applied to the database at once, in a form that replaces
- * what is there. It need not be exact, since the whole schema is reconciled afterwards.
+ * The fast path for a saved file: the changed statements are applied to the database immediately, in a form that replaces existing objects.
+ * It need not be exact, because the whole schema is reconciled afterwards.
  */
 import type { Client, DatabaseError } from "pg";
 import { noteCurrent, runCurrent } from "../database/current.ts";
@@ -20,7 +20,7 @@ import {
   withoutBody,
 } from "./statementForms.ts";
 
-/** A file that was saved, and the texts of the statements that it had when it was last applied. */
+/** A saved file, and the texts of its statements when it was last applied. */
 export interface ChangedFile {
   file: ObjectFile;
   before: ReadonlySet<string>;
@@ -50,7 +50,7 @@ interface QuickStep extends Step {
   statement: SqlStatement;
 }
 
-/** A fault of the text itself: syntax, or a name that is nowhere. Anything else may be for want of the whole. */
+/** An error in the text itself: syntax, or an unknown name. Others may be caused by the partial update. */
 const faults = new Set(["42601", "42883", "42P01", "42703", "42704"]);
 
 /** Failures to drop what went with something else. */

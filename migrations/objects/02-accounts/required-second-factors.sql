@@ -233,7 +233,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select k.key, i.email, o.name, m.second_factor_due_at
   from app_public.organization_user_connections m
   join app_public.organizations o on o.id = m.organization_id and o.deleted_at is null
-    -- Whoever has a day at most was told when it began.
+    -- Grace periods of up to one day were announced when they began.
     and o.second_factor_grace_days > 1
   join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
   join app_hidden.user_identities i on i.user_id = u.id

@@ -149,7 +149,7 @@ declare
 begin
   perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
   perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
-  -- An address gets few invitations, whoever sends them; an organization is one of many that work with it.
+  -- An address gets few invitations in total; an organization is one of many that work with it.
   perform app_private.admit_invitation(invite.owner_id, invite.email);
   delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('project_organization_invite__created',
@@ -356,7 +356,7 @@ declare
   accepting uuid := coalesce(accept_project_organization_invite.organization_id, invite.organization_id);
   result app_public.project_organizations;
 begin
-  -- Whoever invited may still do so.
+  -- The sender must still have the permission.
   if app_private.principal_fault('app_public.project_organization_invites', invite.id) is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
       'The sender of this invitation may no longer invite to the project; ask for a new invitation.',

@@ -141,7 +141,7 @@ begin
     return true;
   end if;
   if locks then
-    -- Whoever ends the affiliation at this moment waits, and finds the deal; or was first, and this finds none.
+    -- Waits for a concurrent end of the affiliation, or makes it wait.
     perform from app_public.project_organizations a
       join app_public.organization_user_connections m on m.organization_id = a.organization_id
       where a.project_id = sells_in.project_id and m.user_id = sells_in.user_id order by a.id for share of a;
@@ -281,7 +281,7 @@ $$;
 comment on function app_private.remember_affiliates(uuid, uuid, uuid[]) is
   'Keeps the names of those of the people readable for the owner of a project who have worked on its deals.';
 
--- Whoever ends it, or cuts it down: nobody who cannot see a deal works on it afterwards.
+-- Ending or restricting an affiliation: assignees must be able to see their deals afterwards.
 create function app_private.tg_project_organizations__open_deals() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -332,7 +332,7 @@ create trigger _800_review after delete on app_public.project_organizations for 
 create trigger _800_review_again after update of role, permissions on app_public.project_organizations for each row
   when (old.role <> 'OWNER') execute function app_private.tg_project_organizations__review();
 
--- Whoever does not see a deal once it is somebody else's leaves what they had to do there to that one.
+-- A user who no longer sees a deal leaves its open records to the new assignee.
 create function app_private.tg__leave_deal() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

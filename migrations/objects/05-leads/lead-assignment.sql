@@ -47,7 +47,7 @@ begin
     select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
     turn := greatest(turn, coalesce(latest.turn, 0)) + 1;
     exit when taken >= most;
-    -- Looked at again under the lock, as whoever took the turn may have ended in between.
+    -- Checked again under the lock, because the assignee may have left in between.
     exit when pg_try_advisory_xact_lock(hashtextextended('plat.turn ' || project_id || ' ' || turn, 0))
       and not exists (select from app_private.lead_turns t where t.project_id = project_id and t.turn >= turn);
   end loop;

@@ -305,7 +305,7 @@ comment on function app_public.leads_filter_phone is
 create function app_public.leads_allowed_transitions(l app_public.leads) returns app_public.transition[]
 language plpgsql stable as $$
 begin
-  -- PERF: asked of leads that are RESERVED only; whoever moved one on by hand reads it in the refusal.
+  -- PERF: only checked for leads that are RESERVED; other changes get the error of the transition.
   if l.status <> 'RESERVED' or not exists (
     select from app_public.reservations r where r.lead_id = l.id and r.status in ('PENDING', 'CONFIRMED')
       and r.deleted_at is null) then
@@ -382,7 +382,7 @@ $$;
 comment on function app_public.leads_buyer is
   'Purchase that the lead was converted into; the latest one if there are several. `purchases` contains all.';
 
--- Whoever writes it, a converted lead has a purchase in force when the transaction ends.
+-- Deferred for all writers: a converted lead has a purchase in force at the end of the transaction.
 create function app_private.tg_leads__has_purchase() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -416,7 +416,7 @@ declare
   pair text := format('duplicate_lead:%s:%s', least(other, lead.id), greatest(other, lead.id));
 begin
   if cardinality(others) between 1 and most
-    -- Whoever was asked about these two said that they are two.
+    -- A user has already decided that these two are different people.
     and not exists (select from app_public.escalation_tickets t where t.lead_id in (other, lead.id) and t.cause = pair)
       then
     perform app_private.open_ticket('DUPLICATE_LEAD', pair, lead.organization_id, 'Two leads may be one person',

@@ -517,7 +517,7 @@ $$;
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
 language sql stable as $$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.id) $$;
 
--- The balance is the same for whoever sees the purchase; the deposits themselves take more.
+-- The balance is visible with the purchase; the deposits require more.
 create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce((

@@ -47,7 +47,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Specify either the lead or the buyer.', '{"field": "leadId"}');
   end if;
   if tg_argv[0] = 'assignee' then
-    -- Whoever hands the deal over meanwhile waits, or is waited for: no row is left with the assignee before.
+    -- Serialized with a concurrent reassignment, so that no row keeps the previous assignee.
     perform app_private.lock_lead_or_buyer(new.lead_id, new.buyer_id);
     new.assignee_id := coalesce((select l.assignee_id from app_public.leads l where l.id = new.lead_id),
       (select b.assignee_id from app_public.buyers b where b.id = new.buyer_id));

@@ -196,10 +196,10 @@ comment on function app_private.lock_inventory(uuid, uuid) is
   'Locks what a deal is about before anything else of it. The order of locks is the same everywhere: lot, unit, claim, '
   'reservation, negotiation, offer, purchase, lead.';
 
--- The list of reservations asks for them, whoever asks; without a token there are none.
+-- Evaluated for every list of reservations; empty without a token.
 grant execute on function app_hidden.viewer_purchase_reservations to plat_anonymous;
 
--- The list of purchases asks for them, whoever asks; without a token there are none.
+-- Evaluated for every list of purchases; empty without a token.
 grant execute on function app_hidden.viewer_purchases to plat_anonymous;
 
 create function app_private.is_reason_of_buyer(reservation_id uuid, reason text) returns boolean

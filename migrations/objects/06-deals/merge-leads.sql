@@ -277,7 +277,7 @@ begin
     first_response_at = before.first_response_at, last_interaction_at = before.last_interaction_at,
     tags = before.tags
     where l.id = kept.id;
-  -- Whoever has withdrawn since has withdrawn as both.
+  -- A later unsubscription applies to both.
   update app_public.leads l set deleted_at = null, merged_into_id = null,
     subscribed = l.subscribed and (before.unsubscribed_at is null or before.unsubscribed_at < merge.merged_at),
     unsubscribed_at = case when before.unsubscribed_at >= merge.merged_at

@@ -147,7 +147,7 @@ begin
   if ended = '{}' then
     return null;
   end if;
-  -- What they are about was locked by whoever released the claims.
+  -- The release of the claims has locked their homes.
   perform from app_public.reservations r where r.id = any (ended) order by r.id for no key update;
   perform set_config('plat.service', 'on', true);
   update app_public.reservations r set status = 'EXPIRED'

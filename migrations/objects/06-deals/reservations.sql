@@ -182,7 +182,7 @@ begin
     end if;
     new.accepted_terms_at := now();
     new.executed_at := case when new.status = 'CONFIRMED' then now() end;
-    -- Whoever has the lead has its reservations; without a lead it is whoever entered it, or serves the buyer who did.
+    -- The assignee is that of the lead; without a lead, the creator, or the assignee of the buyer who created it.
     new.assignee_id := case when new.lead_id is not null
       then (select l.assignee_id from app_public.leads l where l.id = new.lead_id)
       when new.buyer_id is not null then new.assignee_id else new.user_id end;
@@ -343,7 +343,7 @@ declare
   lead record;
 begin
   perform app_private.follow_deals(array[new.lead_id]);
-  -- Locked by now: what it is, it stays; and whoever was assigned it meanwhile has the reservation.
+  -- Locked by now, so it cannot change; a new assignee has the reservation.
   select l.status, l.deleted_at, l.assignee_id into lead from app_public.leads l where l.id = new.lead_id;
   update app_public.reservations r set assignee_id = lead.assignee_id where r.id = new.id
     and r.assignee_id is distinct from lead.assignee_id;

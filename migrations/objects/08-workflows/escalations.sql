@@ -108,7 +108,7 @@ begin
   if ticket.subject_type is distinct from 'lead' or ticket.lead_id is null or ticket.lead_id = ticket.subject_id then
     perform app_hidden.fail('CONFLICT', 'This ticket does not refer to two leads.');
   end if;
-  -- Whoever works on own leads only merges own leads only; of the first one that was asked already.
+  -- Users with own leads only merge own leads; the first one was checked already.
   if app_public.current_user_id() is not null
     and not exists (select from app_public.leads l where l.id = ticket.subject_id and l.deleted_at is null
     and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')) then

@@ -11,7 +11,7 @@ comment on table app_private.workflow_batches is
 
 create policy readers on app_public.workflow_executions for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[])
-    -- PERF: whoever sees all of them need not look one up.
+    -- PERF: no look-up for viewers who see all of them.
     and ((organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])
         and organization_id = any ((select app_hidden.viewer_organizations('buyer.read'))::uuid[]))
       or (project_id = any ((select app_hidden.viewer_projects('lead.read'))::uuid[])

@@ -489,7 +489,7 @@ begin
     select w.execution_id, k.status,
       case k.status when 'SUCCEEDED' then jsonb_build_object('messageId', m.provider_id, 'status', m.status, 'body',
         m.body, 'segments', app_hidden.message_segments(m.body)) ||
-          -- Whoever sees the execution sees the lead with its number; that of a member is theirs.
+          -- Viewers of the execution see the number of its lead; that of a member is private.
           case when m.user_id is null then jsonb_build_object('to', m.recipient)
             else jsonb_build_object('to', '…' || right(m.recipient, 4), 'toId', m.user_id) end
         when 'RUNNING' then jsonb_build_object('until',

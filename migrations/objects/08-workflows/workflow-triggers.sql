@@ -290,7 +290,7 @@ begin
   select coalesce((select (s ->> 'sequence')::bigint from jsonb_array_elements(starts) s order by 1
       offset greatest(app_private.starts_left(w) - 1, 0) limit 1), upto) into reached
     from app_private.workflow_streams w where w.organization_id = home;
-  -- Whoever disables one of them waits until they are started, or is seen here.
+  -- Serialized with disabling one of them.
   perform from app_public.workflows w
     where w.id in (select (s ->> 'workflowId')::uuid from jsonb_array_elements(starts) s) order by w.id for share;
   for wanted in

@@ -31,7 +31,7 @@ insert into app_private.notification_kinds (kind, place, wait, name, heading) va
   ('offer', 7, '1 minute', 'offers', 'updates on offers'),
   ('task', 8, '1 minute', 'tasks', 'tasks for you'),
   ('escalation', 9, '1 minute', 'escalations', 'escalations'),
-  -- Whoever asked for it waits.
+  -- The requester waits for it.
   ('export_ready', 10, '0', 'exports', 'exports'),
   ('team_message', 11, '1 minute', 'messages of workflows', 'messages of workflows'),
   ('agreement', 12, '1 minute', 'agreements', 'updates on agreements');
@@ -100,7 +100,7 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('agreement', '{agreement.signed,agreement.executed,agreement.declined,agreement.expired}', null, null, null,
     'lead.read', '{ASSIGNEE}', true, false,
     '{{ data.title }} of {{ person }} in {{ project }}, {{ data.status | words }}', null, null),
-  -- A task without a lead or purchase is for members alone, one with it for whoever sees that.
+  -- A task without a lead or purchase is for members only, others for all viewers of the record.
   ('task', '{task.created}', null, '{"{\"leadId\": null, \"buyerId\": null}"}', null, 'org.member', '{assigneeId}',
     false, false,
     'New task for you: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,

@@ -149,7 +149,7 @@ begin
     where l.id in (select m.lead_id from app_private.text_messages m where m.recipient = any (numbers))
       and l.phone = any (numbers) and l.subscribed and l.deleted_at is null
     order by l.id for no key update);
-  -- Whoever asks for it is heard in archived projects too.
+  -- Opting out also works in archived projects.
   perform set_config('plat.clock', 'on', true);
   update app_public.leads l set subscribed = false where l.id = any (lead_ids);
   perform set_config('plat.clock', clock, true);

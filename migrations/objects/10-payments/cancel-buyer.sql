@@ -378,7 +378,7 @@ begin
         where a.buyer_id = purchase.id and a.deleted_at is null
           and app_private.can_step('appointment', a.status, 'CANCELLED');
     end if;
-    -- A permit that was not issued is free for another home; one that was is revoked by whoever issued it.
+    -- An unissued permit is released for another home; an issued one must be revoked.
     update app_public.lease_permits l set status = 'AVAILABLE', buyer_id = null
       where l.buyer_id = purchase.id and l.status = 'RESERVED' and l.deleted_at is null;
     if coalesce((input ->> 'refund_reservation')::boolean, true) then

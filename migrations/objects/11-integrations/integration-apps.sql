@@ -63,7 +63,7 @@ begin
     -- One secret for as long as the integration lives.
     update app_private.webhook_secrets s set sealed = extra ->> 'sealedSecret' where s.webhook_id = webhook.id;
   end if;
-  -- Whoever connects it may read what it sends.
+  -- The connecting user must have read access to what it sends.
   perform app_private.act_as_principal(webhook.principal_id, webhook.principal_token_id);
   lacking := app_private.webhook_lacks(webhook);
   perform app_private.set_claims(claims);
@@ -132,7 +132,7 @@ begin
     if not app_private.act_as_principal(work.principal_id, work.principal_token_id)
       or not app_hidden.organization_can(work.organization_id, 'org.admin') then
       perform app_private.set_claims('{}');
-      -- By a job: whoever disables a webhook locks it before its queue.
+      -- By a job: disabling a webhook locks it before its queue.
       perform app_private.add_job('principal__review', jsonb_build_object('webhookId', d.webhook_id),
         job_key => 'principal__review ' || d.webhook_id)
         from (select distinct d.webhook_id from app_public.webhook_deliveries d where d.id = any (work.ids)) d;

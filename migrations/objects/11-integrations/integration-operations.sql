@@ -175,7 +175,7 @@ declare
   attempt record;
 begin
   perform app_private.require_integration(of_scope, id);
-  -- Whoever has it connected again answers for it.
+  -- The user who connects it again becomes its principal.
   if of_scope = 'ORGANIZATION' then
     update app_public.organization_integrations i set principal_id = app_public.current_user_id(),
         principal_token_id = app_hidden.setting('token_id')::uuid
@@ -307,7 +307,7 @@ insert into app_hidden.ticket_actions (action, kind, permission, perform)
 create function app_private.due_integrations(batch int) returns table (id uuid, scope text)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- Whoever has taken one has ten minutes for it.
+  -- An attempt is valid for ten minutes.
   return query update app_private.integration_secrets s set next_refresh_at = now() + interval '10 minutes'
     where s.integration_id = any (array(select d.integration_id from app_private.integration_secrets d
       where d.next_refresh_at <= now()

@@ -96,7 +96,7 @@ create function app_private.suspend_user_integration(id uuid, reason text) retur
 language sql volatile as $$
   update app_public.user_integrations i set status = 'DISABLED', status_reason = reason
     where i.id = suspend_user_integration.id and i.status <> 'DISABLED' and i.deleted_at is null;
-  -- Whoever made it knows what it is let in by, such as the address of a feed.
+  -- Its creator knows its credentials, such as the URL of a feed.
   update app_private.integration_secrets s set sealed = null, lookup = null, next_refresh_at = null
     where s.integration_id = suspend_user_integration.id;
   delete from app_private.oauth_attempts a where a.integration_id = suspend_user_integration.id;
@@ -181,7 +181,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('user_integration', 'status', 'ENABLED', 'enabled'), ('user_integration', 'status', 'DISABLED', 'disabled'),
   ('user_integration', 'status', 'ERROR', 'failed');
 
--- That something went through is no change of the record: whoever read it may still change it.
+-- A successful call is no change of the record, so that its version remains valid.
 do $$
 declare
   name text;

@@ -106,7 +106,7 @@ begin
         case when kind = 'BUYER_AGENT' then only_project end, false)::app_private.search_scope;
     end if;
 
-    -- What whoever sees the project sees of it.
+    -- Data that are visible with the project.
     if kind in ('PROJECT', 'FLOOR_PLAN', 'UNIT') then
       if only_project is not null then
         if exists (select from app_public.projects p where p.id = only_project and p.deleted_at is null

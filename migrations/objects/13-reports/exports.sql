@@ -449,7 +449,7 @@ comment on function app_private.give_up_export(uuid, uuid, text, text) is
 create function app_private.sweep_exports(batch int) returns setof text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- What nobody has worked on for a while has lost its job; whoever takes it starts over.
+  -- An export without progress for a while has lost its job; the next worker starts over.
   perform app_private.add_job('export__requested', jsonb_build_object('id', e.id), null, 'export ' || e.id)
     from app_public.exports e join app_private.export_runs r on r.export_id = e.id
     where e.status in ('PENDING', 'PROCESSING')

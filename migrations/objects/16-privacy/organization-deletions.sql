@@ -14,7 +14,7 @@
 
 create policy owners on app_public.organization_deletions for select to plat_user
   using (deleted_at is null and (organization_id = any ((select app_hidden.viewer_organizations('org.owner'))::uuid[])
-    -- Once nobody is a member, whoever asked for it still gets the certificate.
+    -- When there are no members left, the requester still gets the certificate.
     or (requested_by_id = (select app_public.current_user_id()) and (select app_hidden.setting('token_id')) is null)));
 grant select on app_public.organization_deletions to plat_user, plat_anonymous;
 select app_private.make_record('organization_deletions', 'organization_deletion', 'org.owner');

@@ -41,7 +41,7 @@ export interface PortalPage {
   markdown?: string;
 }
 
-/** The whole page. It holds no data of anybody: whoever opens it signs in, and the API decides what they see. */
+/** The whole page. It contains no data: users sign in, and the API decides what they see. */
 export function page({ path, title, main, script, wide = false, markdown }: PortalPage): string {
   const links = ways.map(([to, name]) => {
     const isHere = to === "/" ? path === "/" : path === to || path.startsWith(`${to}/`);
