@@ -21,4 +21,5 @@ create unlogged table if not exists app_private.pending_events (
 );
 create index if not exists pending_events_transaction on app_private.pending_events (transaction_id, stream_id);
 alter table app_private.pending_events enable row level security;
+-- squawk-ignore require-concurrent-index-deletion
 drop index if exists app_public.events_unnumbered;

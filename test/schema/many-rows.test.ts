@@ -225,6 +225,17 @@ test("of many rows that a statement changes, each that changed has its event wit
   ]);
 });
 
+test("an event is written once, with its number, and nothing waits afterwards", async () => {
+  await insert();
+  await client.query("update app_public.units set title = 'V' where title = 'U'");
+  await client.query("set constraints all immediate");
+  const { rows } = await client.query(
+    `select n_tup_ins::int as inserted, n_tup_upd::int as updated, (select count(*)::int from app_private.pending_events) as pending
+     from pg_stat_xact_user_tables where relid = 'app_public.events'::regclass`,
+  );
+  expect(rows).toEqual([{ inserted: 2, updated: 0, pending: 0 }]);
+});
+
 test("a numbered event is never numbered anew, and what it says never changes", async () => {
   for (const change of ["sequence = sequence + 1", "sequence = null", "data = '{}'", "name = 'x'"]) {
     await client.query("savepoint before");
