@@ -18,6 +18,8 @@ import { parseLsn } from "./position.ts";
 
 /** Milliseconds between two looks at a replica. */
 const WATCH_MS = 250;
+/** Looks after which a change is logged: a replica that is late for a moment is nothing to act upon. */
+const LASTING_LOOKS = 4;
 /** Milliseconds that a replica, or the primary when asked for its position, has to answer. */
 const ANSWER_MS = 1_500;
 /** SQLSTATE of app_private.await_replay. */
@@ -94,7 +96,9 @@ export class Replica {
   #look: Look | undefined;
   /** A position that it had not replayed in time. */
   #missed = 0n;
+  /** As it was logged, and how many looks have found it otherwise since. */
   #wasUsable: boolean | undefined;
+  #looksSince = 0;
   #isEnded = false;
 
   constructor(options: PoolOptions & { max: number; log: Logger; system: () => string | undefined }) {
@@ -173,7 +177,9 @@ export class Replica {
   }
 
   #tell(error: unknown): void {
-    if (this.#system() === undefined || this.isUsable === this.#wasUsable) return;
+    if (this.#system() === undefined) return;
+    this.#looksSince = this.isUsable === this.#wasUsable ? 0 : this.#looksSince + 1;
+    if (this.#looksSince < LASTING_LOOKS) return;
     const isFirst = this.#wasUsable === undefined;
     this.#wasUsable = this.isUsable;
     if (!this.isUsable)
