@@ -11,7 +11,7 @@ export const logEvents = {
   "database.connection_lost": "A connection of a pool broke; the pool opens another one.",
   "database.line_down": "A permanent connection of a worker cannot be opened; retried with back-off.",
   "database.line_lost": "A permanent connection of a worker broke; it is opened again at once.",
-  "database.replica_back": "A read replica that was left out answers queries again.",
+  "database.replica_back": "A read replica that had been omitted answers queries again.",
   "database.replica_left_out":
     "A read replica is late, unreachable or no standby of this database; the primary answers instead until it is back.",
   "database.slow_statement": "A statement took longer than SLOW_STATEMENTS allows.",

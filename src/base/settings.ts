@@ -93,7 +93,9 @@ function readDatabaseUrls(given: string): readonly string[] {
     urlOf("postgres:", "postgresql:")(text);
     const { pathname, hostname } = new URL(text);
     if (pathname.length < 2 || !hostname)
-      throw new Refusal("must name a server and a database each, as in postgres://one/name,postgres://two/name");
+      throw new Refusal(
+        "must name a server and a database each, as in postgres://one/name,postgres://two/name",
+      );
   }
   return Object.freeze(urls);
 }

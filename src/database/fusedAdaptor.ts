@@ -144,8 +144,8 @@ function makeWithPgClient(
         try {
           // Nothing expires here: what is due is left to the primary.
           const settings = new RequestSettings(pgSettings, deadlines?.probe, { notBefore: undefined });
-          const { pool, connections } = replica;
-          const result = await run({ pool, connections, notBefore }, settings);
+          const server = { pool: replica.pool, connections: replica.connections, notBefore };
+          const result = await run(server, settings);
           replicas!.reads.replica += 1;
           return result;
         } catch (error) {

@@ -235,7 +235,11 @@ export class Replicas {
     this.#questions = new Questions(this.#primary);
     this.#replicas = urls.map(
       (url) =>
-        new Replica({ ...options, connectionString: withLoginOf(url, primaryUrl), system: () => this.#system }),
+        new Replica({
+          ...options,
+          connectionString: withLoginOf(url, primaryUrl),
+          system: () => this.#system,
+        }),
     );
   }
 

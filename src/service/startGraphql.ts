@@ -170,6 +170,9 @@ const numbersOf = ({ totalCount: total, idleCount: idle, waiting }: OrderedPool)
   waiting,
 });
 
+const numbersOfAll = (pools: Record<string, OrderedPool>) =>
+  Object.fromEntries(Object.entries(pools).map(([name, pool]) => [name, numbersOf(pool)]));
+
 const admissionNumbers = () => ({
   operations: admission.operations.numbers,
   large_operations: admission.largeOperations.numbers,
@@ -219,7 +222,11 @@ function openPools({
         })
       : undefined;
   const end = async () => void (await Promise.all([pool.end(), pages.end(), replicas?.end()]));
-  return { pool, pages, ofPages, replicas, end };
+  const ofPools = () => ({
+    pools: numbersOfAll({ api: pool, pages, ...replicas?.pools }),
+    reads: replicas?.reads,
+  });
+  return { pool, pages, ofPages, replicas, end, ofPools };
 }
 
 /** The text of a registered document. */
@@ -411,7 +418,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
     instance = postgraphile,
     adaptor,
   } = options;
-  const { pool, pages, ofPages, replicas, end } = openPools(options);
+  const { pool, pages, ofPages, replicas, end, ofPools } = openPools(options);
   try {
     const connections = admission.connectionShares(poolSize, poolSize - ofPages - 1);
     const parts = startParts(options, { pool, pages, connections });
@@ -474,14 +481,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
         languageOfUser: async (userId) =>
           (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
         numbers: () => ({
-          pools: {
-            api: numbersOf(pool),
-            pages: numbersOf(pages),
-            ...Object.fromEntries(
-              Object.entries(replicas?.pools ?? {}).map(([name, ofReplica]) => [name, numbersOf(ofReplica)]),
-            ),
-          },
-          reads: replicas?.reads,
+          ...ofPools(),
           live: live.numbers,
           documents: { ...keptDocuments(schema), ...documentLookups },
           admission: { ...admissionNumbers(), connections: connections.numbers },

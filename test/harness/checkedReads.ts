@@ -62,7 +62,7 @@ export async function checkReads({
     if (!made) return;
     const own: string = made.createLead.id;
     acknowledged.set(own, 0);
-    for (let next = 1; started < reads; ) {
+    for (let next = 1; started < reads;) {
       if (random(writesEach) === 0) {
         const written = await ask(UPDATE, { input: { id: own, company: `${next}` } });
         if (written) acknowledged.set(own, next);

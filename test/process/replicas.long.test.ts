@@ -11,17 +11,19 @@ test("no read is stale, and most are answered off the primary", async () => {
   await using all = await startReplicatedService({ API_PROCESSES: "2", LOG_LEVEL: "warn" });
   const { servers, service, viewer, answered } = all;
   const before = await answered();
-  let isOver = false;
-  const reading = checkReads({ ...viewer, baseUrl: service.baseUrl, clients: 8, reads: READS }).finally(
-    () => (isOver = true),
+  const over = new AbortController();
+  const reading = checkReads({ ...viewer, baseUrl: service.baseUrl, clients: 8, reads: READS }).finally(() =>
+    over.abort(),
   );
   const random = randomFrom(1);
   let pauses = 0;
   // Each pause lasts for some hundred reads of the replica that is left.
-  for (let mark = before.replica; !isOver; pauses += 1) {
+  for (let mark = before.replica; !over.signal.aborted; pauses += 1) {
     const standby = servers.standbys[random(2)]!;
     const passes = async (reads: number) =>
-      until(async () => isOver || (await answered()).replica >= mark + reads, Boolean, { withinMs: 60_000 });
+      until(async () => over.signal.aborted || (await answered()).replica >= mark + reads, Boolean, {
+        withinMs: 60_000,
+      });
     await passes(READS / 20);
     await standby.sql("select pg_wal_replay_pause()");
     await passes(READS / 20 + 200);

@@ -16,7 +16,9 @@ beforeAll(async () => {
   all = await startReplicatedService({ LOG_LEVEL: "info" });
   ({ servers, service, viewer, answered } = all);
 }, 120_000);
-afterAll(() => all?.[Symbol.asyncDispose]());
+afterAll(async () => {
+  await all?.[Symbol.asyncDispose]();
+});
 
 const agent = new Agent({ keepAlive: false });
 const ask = (query: string, token = viewer.token) =>

@@ -21,7 +21,7 @@ grant execute on function app_private.require_position to plat_authenticator;
 
 -- Its own statement in front of the others of a batch: these see what has been replayed when it ends.
 create function app_private.await_replay(at_least pg_lsn, patience interval default '20 ms') returns void
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile as $$
 declare
   until constant timestamptz := clock_timestamp() + patience;
 begin
