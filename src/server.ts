@@ -59,7 +59,7 @@ async function startAll(start: Start, follow: Follow | undefined): Promise<void>
   if (background) shutdown.add("background connections", background.end);
   const providers = await openProviders(start, data, background);
   if (background) await startBackground(start, { data, background, providers });
-  // Before those who wait for a computation: what they hold is given back.
+  // Before the users of the pool: their leases are released.
   shutdown.add("computations", () => providers.compute.stop());
 
   const isServed = config.mode !== "worker";

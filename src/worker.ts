@@ -23,11 +23,11 @@ import { workContext } from "./base/workContext.ts";
 export interface WorkerOptions {
   /** That of plat_worker. */
   connectionString: string;
-  /** The connection of the process that listens; one of its own where omitted. */
+  /** The listening connection of the process; its own by default. */
   listenConnection?: ListenConnection;
   /** Jobs at a time. */
   concurrency: number;
-  /** Connections at a time, of which one is the job runner's own to listen on; enough for all jobs where omitted. */
+  /** Connections at a time, of which the job runner uses one to listen; by default enough for all jobs. */
   connections?: number;
   log: Logger;
   /** Presets that give tasks what they need. */
@@ -40,7 +40,7 @@ export interface WorkerOptions {
   lookEveryMs?: number;
   /** Told when jobs cannot be run for good, though the database is there: another process may be able to. */
   onFailure?: (error: unknown) => void;
-  /** How long it is tried to begin anew, while the database is there, until that is so. */
+  /** How long a restart is retried while the database is available. */
   failAfterMs?: number;
 }
 
@@ -53,7 +53,7 @@ export interface Worker {
 
 const giveUpAfterMs = 15_000;
 
-/** How long it is tried to begin anew, unless said otherwise. */
+/** Default of how long a restart is retried. */
 const FAIL_AFTER_MS = 120_000;
 
 /** The job runner's own exit code where the database has become too new for it. */
@@ -214,7 +214,7 @@ class JobWorker implements Worker {
   }
 }
 
-/** What add_job of the database puts into a payload of whoever has asked for the job. */
+/** The origin of a job, which add_job of the database adds to the payload. */
 function askedBy(payload: unknown): { requestId?: string; traceparent?: string } {
   const { context } = (payload ?? {}) as { context?: Record<string, unknown> };
   const text = (value: unknown) => (typeof value === "string" ? value : undefined);

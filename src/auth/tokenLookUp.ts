@@ -82,7 +82,7 @@ export interface TokenLookUpOptions {
   pool: Pick<Pool, "query">;
   /** Those of login tokens; the first one signs. */
   keys: readonly LoginTokenKey[];
-  /** Where the tokens are taken that it knows: by the API where omitted, which takes login tokens too. */
+  /** Where its tokens are accepted: by default the API, which accepts login tokens too. */
   audience?: "API" | "MCP";
 }
 

@@ -1,4 +1,4 @@
-/** Takes a backup of a database while it is used, into a series of the archive. */
+/** Takes an online backup of a database, into a series of the archive. */
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { copyFile, mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ import { baseBackup } from "./baseBackup.ts";
 import { copyContents, storedContents } from "../providers/files/contents.ts";
 import { readBackup } from "./verify.ts";
 
-/** Secrets and certificates of a data folder: what is sealed or signed with them cannot be read without. */
+/** Secrets and certificates of a data folder: data sealed or signed with them cannot be read without them. */
 export const keyFiles = ["jwt.key", "secrets.key", "postgres.password", "certificate.pem", "key.pem"];
 
 export interface BackupOptions {
@@ -31,25 +31,25 @@ export interface BackupOptions {
   loginUrl: string;
   embedded: boolean;
   archive: string;
-  /** The folder in the archive that belongs to the data folder. */
+  /** The folder of the archive for the data folder. */
   series: string;
   dataDir: string;
   store: FileStore;
-  /** How many backups of the series stay; all where omitted. */
+  /** How many backups of the series are kept; all by default. */
   keep?: number | undefined;
-  /** Told now and then what is done, with bytes of an estimate while the cluster is copied. */
+  /** Called periodically with the progress, with bytes of an estimate while the cluster is copied. */
   onProgress?: (step: string, bytes?: number, of?: number) => void;
 }
 
 export interface BackupResult extends ArchivedBackup {
   files: number;
   contents: number;
-  /** Keys of contents that the database names and the store does not have. */
+  /** Keys of contents that the database refers to and the store does not have. */
   missing: string[];
 }
 
 /**
- * Takes a backup and reads it back. A backup that was not finished is not one: it is removed by the next.
+ * Takes a backup and reads it back. An incomplete backup does not count: the next one removes it.
  * @throws Error with a sentence for the user; then there is no new backup, and none was removed.
  */
 export async function takeBackup(options: BackupOptions): Promise<BackupResult> {
@@ -57,7 +57,7 @@ export async function takeBackup(options: BackupOptions): Promise<BackupResult> 
   await removeUnfinished(series);
   const copies = createLocalFolder(contentsFolder(archive));
   onProgress("Copying files");
-  // Once before, as some may be deleted meanwhile, and once after, as others come.
+  // // Once before, because some may be deleted in the meantime, and once after, because others are added.
   const keys = new Set(await storedContents(loginUrl));
   await copyContents(store, copies, [...keys]);
 
@@ -132,11 +132,11 @@ export async function takeBackup(options: BackupOptions): Promise<BackupResult> 
   return { folder, series, facts, files, contents: keys.size, missing };
 }
 
-/** Has the segment that is being written archived, so that the backup can be returned to at once. */
+/** Archives the current segment, so that the backup can be restored immediately. */
 async function endOfLog(loginUrl: string): Promise<string> {
   return onConnection(loginUrl, async (client) => {
     const { rows } = await client.query<{ now: Date }>("select clock_timestamp() as now");
-    // Elsewhere only superusers may as a rule; the segment is then archived when it is full or its time is over.
+    // On other servers, usually only superusers may; the segment is then archived when it is full or after archive_timeout.
     await client.query("select pg_switch_wal()").catch((error: DatabaseError) => {
       if (error.code !== "42501") throw error;
     });
@@ -144,7 +144,7 @@ async function endOfLog(loginUrl: string): Promise<string> {
   });
 }
 
-/** The name of the segment that has a position of the log. */
+/** The name of the segment with a position of the log. */
 export function segmentName(position: string, timeline: number, segmentBytes: number): string {
   const [high = "0", low = "0"] = position.split("/");
   const segment = Math.floor(Number.parseInt(low, 16) / segmentBytes);
@@ -156,7 +156,7 @@ async function copyKeys(dataDir: string, to: string): Promise<void> {
   await mkdir(to, { mode: 0o700 });
   for (const name of keyFiles)
     await copyFile(join(dataDir, name), join(to, name)).catch((error: NodeJS.ErrnoException) => {
-      // One that comes from a setting.
+      // // A value from a setting.
       if (error.code !== "ENOENT") throw error;
     });
 }
@@ -191,7 +191,7 @@ async function checksum(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Makes a file, and its name, last through a power cut. */
+/** Makes a file, and its name, durable. */
 async function syncToDisk(path: string): Promise<void> {
   for (const each of [path, dirname(path)]) {
     const file = await open(each, "r");

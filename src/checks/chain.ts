@@ -6,8 +6,8 @@ import type { Finding } from "./rule.ts";
 import { repository } from "./sources.ts";
 
 /**
- * What makes others wait, or breaks what they rely on. Of no concern up to the end of the baseline, before which nobody
- * has a database with rows in it.
+ * Statements of migrations that block others or break running processes. Irrelevant up to the end of the baseline, because no database with
+ * data is older.
  */
 const onRunningSystems: ReadonlySet<string> = new Set([
   "adding-field-with-default",
@@ -36,9 +36,9 @@ interface Problem {
 }
 
 /**
- * Reads the chain of migrations with squawk, by the rules of .squawk.toml.
+ * Checks the chain of migrations with squawk, by the rules of .squawk.toml.
  * @param files all of migrations/
- * @param folder where they are; the repository where omitted
+ * @param folder where they are; by default the repository
  */
 export async function checkChain(files: readonly SqlFile[], folder = repository): Promise<Finding[]> {
   const last = lastOfBaseline(files);
@@ -66,7 +66,7 @@ function lastOfBaseline(files: readonly SqlFile[]): string | undefined {
   return marker && /^--! Through: (\S+)/m.exec(marker.text)?.[1];
 }
 
-/** Committed files are numbered, so that their names are their order; all of them are the baseline where none is marked. */
+/** Committed files are numbered, so that their names sort in order; if none is marked, all of them are the baseline. */
 function isOfBaseline(path: string, last: string | undefined): boolean {
   return path.includes("/committed/") && (last === undefined || basename(path) <= last);
 }
@@ -81,7 +81,7 @@ function squawk(folder: string, files: readonly SqlFile[], ...options: string[])
       process.execPath,
       [program, "--config", config, "--reporter", "json", ...options, ...paths],
       { maxBuffer: 64 * 1024 * 1024 },
-      // It ends with 1 when it found something.
+      // // The exit code is 1 if it found something.
       (error, stdout, stderr) => {
         if (stdout.startsWith("[")) resolve(JSON.parse(stdout) as Problem[]);
         else reject(new Error(`squawk did not run: ${stderr.trim() || error?.message}`));

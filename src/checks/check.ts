@@ -6,7 +6,7 @@ import type { SourceWords } from "./sources.ts";
 import { createSnapshot } from "./snapshot.ts";
 
 /**
- * Prepares a connection of the owner for `checkCatalog`; what it makes is temporary.
+ * Prepares a connection of the owner for `checkCatalog`; everything it creates is temporary.
  * @param client in a database with the whole chain and the objects
  */
 export async function prepareChecks(client: ClientBase): Promise<void> {
@@ -15,9 +15,9 @@ export async function prepareChecks(client: ClientBase): Promise<void> {
 }
 
 /**
- * Whatever the rules find in the database as it is now.
+ * The findings of the rules in the current database.
  * @param words of the sources that call functions; see sources.ts
- * @param only the rules to apply; all of them where omitted
+ * @param only the rules to apply; by default all of them
  */
 export async function checkCatalog(
   client: ClientBase,

@@ -4,7 +4,7 @@ import { policySights } from "./policySight.ts";
 import { readSnapshot } from "./snapshot.ts";
 import type { SourceWords } from "./sources.ts";
 
-/** What the catalog does not say as a relation: who calls whom. Temporary tables beside those of snapshot.ts. */
+/** Relations that the catalog does not contain: which function calls which. Temporary tables beside those of snapshot.ts. */
 const tables = `
 create temp table calls (caller oid, callee oid);
 create temp table mentions (callee oid);
@@ -99,7 +99,7 @@ insert into mentions
     where g.source !~* 'create (or replace )?function') p on starts_with(f.name, p.prefix);
 `;
 
-/** By the rows that migrations declare, such as those of app_hidden.ticket_actions. */
+/** Declared by rows of migrations, such as those of app_hidden.ticket_actions. */
 const inRows = `
 do $$
 declare
@@ -116,14 +116,14 @@ end $$`;
 const wordsFor = (statement: string, { all, worker, service }: SourceWords) =>
   statement.includes("worker_mentions") ? worker : statement.includes("service_calls") ? service : all;
 
-/** Makes the tables on this connection, empty. */
+/** Creates the tables on this connection, empty. */
 export async function createFacts(client: ClientBase): Promise<void> {
   await client.query(tables);
 }
 
 /**
- * Fills them, and those of snapshot.ts, with how things are now.
- * @param words of the sources that are not in the database
+ * Fills them, and those of snapshot.ts, with the current state.
+ * @param words of the sources outside of the database
  */
 export async function gatherFacts(client: ClientBase, words: SourceWords): Promise<void> {
   await readSnapshot(client);

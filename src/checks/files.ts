@@ -5,12 +5,12 @@ import { filesBelow, repository } from "./sources.ts";
 
 /** One file of migrations/. */
 export interface SqlFile {
-  /** Below the repository. */
+  /** Relative to the repository. */
   path: string;
   text: string;
 }
 
-/** The SQL below migrations/. */
+/** The SQL files below migrations/. */
 export async function readSqlFiles(): Promise<SqlFile[]> {
   const paths = await filesBelow("migrations", /\.sql$/);
   return Promise.all(
@@ -20,7 +20,7 @@ export async function readSqlFiles(): Promise<SqlFile[]> {
 
 const longest = 120;
 
-/** What is wrong with a line: nothing, mostly. */
+/** The finding of a line, if any. */
 function lineRules(line: string): Pick<Finding, "rule" | "write">[] {
   const found: Pick<Finding, "rule" | "write">[] = [];
   const length = [...line].length;
@@ -31,13 +31,13 @@ function lineRules(line: string): Pick<Finding, "rule" | "write">[] {
   return found;
 }
 
-/** `create function` without saying immutable, stable or volatile. */
+/** `create function` without immutable, stable or volatile. */
 const definition =
   /^create (?:or replace )?(function|procedure|view|table|domain|type|policy|trigger|(?:unique )?index) (?:if not exists )?("?[\w.%]+"?)([^]*?);/gim;
 
 /**
- * Form of the SQL files: width, tabs, volatility that is left to the default, and an object that is written twice.
- * The catalog holds none of this.
+ * Format of the SQL files: width, tabs, implicit volatility, and duplicate definitions.
+ * The catalog contains none of this.
  */
 export function checkFiles(files: readonly SqlFile[]): Finding[] {
   const findings: Finding[] = [];
@@ -45,13 +45,13 @@ export function checkFiles(files: readonly SqlFile[]): Finding[] {
   for (const { path, text } of files) {
     for (const [index, line] of text.split("\n").entries())
       for (const found of lineRules(line)) findings.push({ ...found, object: `${path}:${index + 1}` });
-    // The bridge from the schema of before repeats what a new database has from elsewhere.
+    // // The upgrade from the schema before the baseline repeats what a new database gets from elsewhere.
     if (path === "migrations/baseline.sql") continue;
     for (const { kind, name, signature, head, index } of definitions(text)) {
       const place = `${path}:${text.slice(0, index).split("\n").length}`;
       const object = `${kind} ${name}${signature}`;
       const first = places.get(object);
-      // A committed migration stays as it is: a later one replaces its function.
+      // // A committed migration is never edited: a later one replaces its function.
       const replaces =
         isChain(path) &&
         first !== undefined &&
@@ -80,14 +80,14 @@ const isChain = (place: string) => /^migrations\/(committed\/|current\.sql)/.tes
 interface Definition {
   kind: string;
   name: string;
-  /** Of a function its arguments, of a policy or trigger its table. */
+  /** The arguments of a function, the table of a policy or trigger. */
   signature: string;
-  /** What stands before its body. */
+  /** The text before its body. */
   head: string;
   index: number;
 }
 
-/** Definitions at the beginning of a line; what generators make stands in strings, indented. */
+/** Definitions at the beginning of a line; those of generators are in strings, indented. */
 function* definitions(text: string): Generator<Definition> {
   for (const match of text.matchAll(definition)) {
     const kind = match[1]!.toLowerCase();
@@ -119,7 +119,7 @@ function signatureOf(kind: string, rest: string): string {
   return "";
 }
 
-/** What stands between the first parenthesis and its partner. */
+/** The text between the first parenthesis and its counterpart. */
 function parenthesized(text: string): string {
   const start = text.indexOf("(");
   if (start < 0) return "";

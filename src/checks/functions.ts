@@ -1,6 +1,6 @@
 import type { Rule } from "./rule.ts";
 
-/** What a function has to do with the viewer: those that reach one of `roots`, by themselves or by what they call. */
+/** Functions that depend on the viewer: those that call one of `roots`, directly or indirectly. */
 const asking = (roots: string) => `
       with recursive asks as (
         select oid from functions where object in (${roots})
@@ -8,7 +8,7 @@ const asking = (roots: string) => `
 
 const undeclared = "coalesce(pg_temp.tag(f.comment, 'withoutViewer'), '') = ''";
 
-/** Functions: how they run and who calls them. */
+/** Functions: how they run and who may call them. */
 export const functionRules: Rule[] = [
   {
     name: "definer-search-path",
@@ -46,7 +46,7 @@ export const functionRules: Rule[] = [
   {
     name: "operation-viewer",
     why: "An operation that visitors may call has to refuse them itself, or be meant for them.",
-    // What is @given the service makes after it has asked, with app_hidden.begin_….
+    // // The service creates what is tagged @given after a check by app_hidden.begin_….
     query: `${asking("'app_hidden.require_viewer()', 'app_hidden.refuse_anonymous()'")}
       select f.object, 'Let it begin with \`perform app_hidden.require_viewer();\`, grant it to plat_user only, '
         'or write into its comment \`@withoutViewer …\`: why visitors may call it.' as write
@@ -97,7 +97,8 @@ export const functionRules: Rule[] = [
   {
     name: "function-grant-unused",
     why: "A right that nothing uses is there for whoever finds another way in; a definer function calls with its owner's.",
-    // What background work may execute is found by the rule worker-function. What viewers may execute of app_hidden, visitors may by default.
+    // // The rule worker-function finds what background work may execute. By default, visitors may execute what viewers may execute of
+    // app_hidden.
     query: `
       select f.object || ' ' || r.name as object, format('Write \`revoke execute on function %s from %s;\`: only functions call it that run as their owner.',
         f.object, r.name) as write

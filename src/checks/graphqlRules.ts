@@ -1,8 +1,8 @@
 /**
- * The served schema by the rules that others go by: graphql-eslint's recommended ones for schemas, and those of Relay. What is waived is
- * listed here, with its reason.
+ * Checks the served schema by public rules: the recommended ones of graphql-eslint for schemas, and those of Relay. Waivers are listed
+ * here, with reasons.
  */
-// PERF: the package as a whole loads schemas from everywhere, which package.json leaves out; its rules and the conversion need none of that.
+// // PERF: the whole package loads schemas from everywhere, which package.json excludes; its rules and the conversion need none of that.
 import recommended from "@graphql-eslint/eslint-plugin/configs/schema-recommended";
 import relay from "@graphql-eslint/eslint-plugin/configs/schema-relay";
 import {
@@ -14,7 +14,7 @@ import { rules } from "@graphql-eslint/eslint-plugin/rules/index";
 import { type ESLint, Linter } from "eslint";
 import { buildSchema, type GraphQLSchema, isObjectType, parse } from "postgraphile/graphql";
 
-/** What a rule finds and is left as it is. A waiver that waives nothing is a finding itself. */
+/** A finding that is accepted. An unused waiver is a finding itself. */
 const waivers: readonly { rule: string; found: RegExp; reason: string }[] = [
   {
     rule: "naming-convention",
@@ -48,20 +48,20 @@ const waivers: readonly { rule: string; found: RegExp; reason: string }[] = [
   },
 ];
 
-/** Rules with options, for what is a decision about the whole schema. */
+/** Options for rules that reflect decisions about the whole schema. */
 const decided = (schema: GraphQLSchema): Linter.RulesRecord => {
   const values = Object.values(schema.getTypeMap()).filter(
     (type) => isObjectType(type) && !type.getInterfaces().some(({ name }) => name === "Node"),
   );
   return {
-    // Records are nodes, whose id the interface demands. All other types are values without an identity.
+    // // Records are nodes with an id, as the interface requires. All other types are values without an identity.
     "@graphql-eslint/strict-id-in-types": [
       "error",
       { exceptions: { types: values.map(({ name }) => name) } },
     ],
-    // Lists stand beside connections, for those who read no pages by cursor.
+    // // Lists exist beside connections, for clients that do not page by cursor.
     "@graphql-eslint/relay-edge-types": ["error", { listTypeCanWrapOnlyEdgeType: false }],
-    // The specification asks for one direction, and what the lists are ordered by is an argument.
+    // // The specification requires one direction; the order of lists is an argument.
     "@graphql-eslint/relay-arguments": ["error", { includeBoth: false }],
   };
 };
@@ -85,13 +85,13 @@ const parser = (schema: GraphQLSchema): Linter.Parser => ({
   },
 });
 
-/** What stands at a line: the type, and the field with what it returns, where that is what the rule asks about. */
+/** What is at a line: the type, and the field with its type if the rule depends on it. */
 function placeOf(lines: readonly string[], line: number): string {
   const type = lines.slice(0, line).findLast((one) => /^(type|input|interface|union|enum|scalar) /.test(one));
   return type?.split(" ")[1] ?? "Schema";
 }
 
-/** What the field that begins at a line returns. */
+/** The type of the field that begins at a line. */
 function returnedAt(lines: readonly string[], line: number): string {
   const [, name = ""] = /^ {2}(\w+)/.exec(lines[line - 1] ?? "") ?? [];
   const end = lines.slice(line - 1).find((one) => /^ {2}\S.*\)?: /.test(one)) ?? "";
@@ -101,7 +101,7 @@ function returnedAt(lines: readonly string[], line: number): string {
 
 /**
  * @param text the schema in SDL
- * @returns what is to be mended, each with its line
+ * @returns the findings, each with its line
  */
 export function checkGraphqlRules(text: string): string[] {
   const schema = buildSchema(text);

@@ -11,7 +11,7 @@ import type { Rule } from "./rule.ts";
 import { tableRules } from "./tables.ts";
 import { workerRules } from "./worker.ts";
 
-/** All rules over the catalog, in the order in which one mends what they find. */
+/** All rules for the catalog, in the order in which their findings should be fixed. */
 export const rules: readonly Rule[] = [
   ...tableRules,
   ...keyRules,

@@ -1,6 +1,6 @@
 /**
- * The layers of the sources. A file imports from its own folder, from folders of the layers below, and from those of its own layer that
- * are listed after its own. So no arrow goes up, and no folders import each other in a circle.
+ * The layers of the sources. A file imports from its own folder, from folders of lower layers, and from those of its own layer that are
+ * listed after its own. So no import points upwards, and no folders import each other in a circle.
  */
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -8,11 +8,11 @@ import { filesBelow, repository } from "./sources.ts";
 
 interface Layer {
   name: string;
-  /** Folders of `src`, those that import others of the layer first; "." is `src` itself. */
+  /** Folders of `src`, importing ones first; "." is `src` itself. */
   folders: readonly string[];
 }
 
-/** From what is started down to what everything may use. */
+/** From the entry points down to what everything may use. */
 export const layers: readonly Layer[] = [
   {
     name: "composition root",
@@ -54,7 +54,7 @@ const layerOf = new Map(layers.flatMap(({ name, folders }) => folders.map((folde
 /** `src/http/app.ts` → `http`, `src/server.ts` → `.`. */
 const folderOf = (file: string): string => file.split("/").slice(1, -1)[0] ?? ".";
 
-/** Types, values, files loaded later, and those that threads run. */
+/** Imports of types and values, dynamic imports, and threads. */
 const importing = /\b(?:from|import|import\(|new URL\()\s*["'](?<path>\.[^"']*\.ts)["']/g;
 
 /** The files of `src` that a file imports. */
@@ -62,7 +62,7 @@ export function importsOf(file: string, text: string): string[] {
   return [...text.matchAll(importing)].map(({ groups }) => join(dirname(file), groups!.path!));
 }
 
-/** A sentence for each import that goes against the order, and for each folder that has no layer. */
+/** A finding for each import against the order, and for each folder without a layer. */
 export function layerFaults(files: ReadonlyMap<string, string>): string[] {
   const folders = new Set([...files.keys()].map(folderOf));
   const faults = [...folders]
@@ -80,7 +80,7 @@ export function layerFaults(files: ReadonlyMap<string, string>): string[] {
   return faults.toSorted();
 }
 
-/** The faults of the repository. */
+/** The findings in the repository. */
 export async function checkLayers(): Promise<string[]> {
   const files = new Map<string, string>();
   for (const file of await filesBelow("src", /\.ts$/))

@@ -1,6 +1,6 @@
 import type { Rule } from "./rule.ts";
 
-/** Those functions that reach app_public.current_user_id(), by themselves or by what they call. */
+/** Functions that call app_public.current_user_id(), directly or indirectly. */
 const asks = `
       with recursive asks as (
         select oid from functions where object = 'app_public.current_user_id()'
@@ -9,7 +9,7 @@ const asks = `
         select c.*, t.reltype as row_type from columns c join pg_class t on t.oid = c.table_oid
         where c.schema = 'app_public' and pg_temp.tag(c.comment, 'masked') is not null)`;
 
-/** Masks: what only some may read is read through a function that asks, by whatever way. */
+/** Masks: restricted values are only read through a function that checks access, on every path. */
 export const maskRules: Rule[] = [
   {
     name: "masked-grant",
@@ -86,7 +86,8 @@ export const maskRules: Rule[] = [
   {
     name: "masked-leak",
     why: "A function that gives a masked column to everybody undoes the mask.",
-    // Whether one is null is no secret, and what is tagged @reads gets what the viewer may know. What a definer reads is its own rule.
+    // // Whether a value is null is not a secret, and functions tagged @reads receive what the viewer may know. Definer functions have
+    // their own rule.
     query: `${asks}
       select distinct f.object, format('It reads the masked column %s: let it ask for the permission, as %s_%s does.', m.object, m.table_name, m.name) as write
       from functions f join masked m on true
@@ -136,7 +137,7 @@ export const maskRules: Rule[] = [
   {
     name: "masked-view",
     why: "A view gives what it reads to whoever may read the view.",
-    // What it reads of whole rows, such as the argument of a masking function, the catalog books on all columns of the table.
+    // // Whole rows that it reads, such as the argument of a masking function, count as reading all columns in the catalog.
     query: `
       select distinct v.oid::regclass::text as object, format('It reads the masked column %s: read it through app_public.%I.', m.object, m.table_name || '_' || m.name) as write
       from columns m join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = m.table_oid and d.refobjsubid = m.number

@@ -10,10 +10,10 @@ import type { Finding } from "./rule.ts";
 
 const folder = "src/messages/catalogue";
 
-/** Without the names of its places, as sentences in functions have them. */
+/** The text without the names of its placeholders, as in sentences of functions. */
 const nameless = (text: string) => text.replace(/\{\w+\}/g, "{}");
 
-/** Sentences of functions, constraints and the code that have no key. */
+/** Messages of functions, constraints and the code without a key. */
 export function withoutKey(
   messages: readonly SourceMessage[],
   section: Exclude<Section, "terms"> = "errors",
@@ -29,7 +29,7 @@ export function withoutKey(
   }));
 }
 
-/** Keys that a language lacks or has beyond English, and texts with other places than the English one. */
+/** Keys that a language lacks or has in addition to English, and texts with other placeholders than the English one. */
 export function differences(of = catalogues): Finding[] {
   return languages
     .filter((language) => language !== "en")

@@ -1,6 +1,6 @@
 import type { Rule } from "./rule.ts";
 
-/** Names of what nobody outside sees, so that everybody finds it. */
+/** Names of internal objects, so that they are easy to find. */
 export const nameRules: Rule[] = [
   {
     name: "trigger-name",

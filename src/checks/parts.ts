@@ -1,18 +1,18 @@
-/** The parts of `npm run check`: processes that look at the project side by side. */
+/** The parts of `npm run check`: processes that check the project concurrently. */
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 
 export interface CheckPart {
-  /** What is said to be red. */
+  /** Its name if it is red. */
   name: string;
   command: string;
   args: readonly string[];
-  /** Whether what it says is of interest only when it is red. */
+  /** Whether its output only matters if it is red. */
   chatty?: boolean;
 }
 
 /**
- * Runs a part to its end, and shows what it said then, as a whole.
+ * Runs a part, and then shows its complete output.
  * @returns whether it is green: one that cannot be started, or is killed, is not.
  */
 export async function runPart(

@@ -1,8 +1,8 @@
 import type { Rule } from "./rule.ts";
 
 /**
- * Tables about people: leads, purchases and accounts, what hangs on these by foreign keys, and whatever has an email address or a
- * phone number. And their columns that may hold a text.
+ * Tables about people: leads, purchases and accounts, tables that refer to these by foreign keys, and tables with an email address or phone
+ * number. And their columns that may contain text.
  */
 const people = `
       with recursive links as (
@@ -28,7 +28,7 @@ const people = `
           or b.base in ('text'::regtype, 'jsonb'::regtype, 'text[]'::regtype) and t.typname not in ('country_code', 'currency_code', 'language_code',
             'time_zone', 'slug', 'id_or_slug') and obj_description(t.oid, 'pg_type') !~ '(^|\\n)@enum' is not false))`;
 
-/** Personal data: where it is, so that it can be erased. */
+/** Personal data must be declared, so that it can be erased. */
 export const personalRules: Rule[] = [
   {
     name: "personal-column",

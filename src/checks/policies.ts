@@ -1,6 +1,6 @@
 import type { Rule } from "./rule.ts";
 
-/** Policies: each filters by what was found out once. */
+/** Policies: each evaluates its conditions once per statement. */
 export const policyRules: Rule[] = [
   {
     name: "policy-role",
@@ -21,7 +21,7 @@ export const policyRules: Rule[] = [
   {
     name: "policy-per-row",
     why: "A function that is called for each row takes seconds where one call takes none.",
-    // Of what is read; a write touches few rows, which it has found already.
+    // // For reads; a write touches few rows, which have already been found.
     query: `
       select p.object || ' ' || p.name as object,
         format('It calls %s%s for each row: compare a column with \`any (array(select …))\` over a function whose arguments are constants, '

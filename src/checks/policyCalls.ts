@@ -1,7 +1,7 @@
-/** One call of a function in the expression of a policy. */
+/** A function call in the expression of a policy. */
 export interface PolicyCall {
   function: number;
-  /** Carried out for each row of the table rather than once a statement. */
+  /** Executed for each row of the table rather than once per statement. */
   perRow: boolean;
   /** None of its arguments is a column. */
   constant: boolean;
@@ -10,7 +10,7 @@ export interface PolicyCall {
 interface Node {
   name: string;
   function?: number;
-  /** Of a column: how many queries further out its table is. */
+  /** For a column: the query level of its table, counted outwards. */
   level?: number;
   children: Node[];
 }
@@ -34,7 +34,7 @@ function parse(tree: string): Node {
   return root;
 }
 
-/** Whether anything in there is a column of a table that is `outwards` queries further out, or more. */
+/** Whether the expression contains a column of a table that is `outwards` or more query levels away. */
 function readsColumn(node: Node, outwards: number): boolean {
   if (node.name === "VAR") return node.level! >= outwards;
   const from = outwards + (node.name === "QUERY" ? 1 : 0);
@@ -42,8 +42,7 @@ function readsColumn(node: Node, outwards: number): boolean {
 }
 
 /**
- * The calls in an expression of a policy. One is carried out once a statement where it stands in a sub-select that reads
- * nothing from outside of it.
+ * The calls in an expression of a policy. A call is executed once per statement if it is in a sub-select that reads nothing from outside.
  * @param tree the text of pg_policy.polqual or polwithcheck
  */
 export function policyCalls(tree: string): PolicyCall[] {

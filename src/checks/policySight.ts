@@ -1,6 +1,6 @@
-/** What one sees wherever one sees a row: the rows of other tables that its policies look at first. */
+/** What is visible wherever a row is visible: the rows of other tables that its policies check first. */
 
-/** A column of the table that holds the key of a row that is seen too. */
+/** A column of the table with the key of a row that is visible too. */
 export interface Sight {
   /** The other table. */
   table: number;
@@ -35,7 +35,10 @@ function parse(tree: string): Node {
 /** `=` of uuid. */
 const equals = "2972";
 
-/** `(select true from other where other.id = row.column)`: the viewer's own view of the other table, since policies apply there as well. */
+/**
+ * `(select true from other where other.id = row.column)`: limited to the viewer's rows of the other table, because policies apply there as
+ * well.
+ */
 function lookedAt(node: Node): Sight[] {
   const [query] = node.name === "SUBLINK" ? node.children.filter(({ name }) => name === "QUERY") : [];
   if (!query) return [];
@@ -61,14 +64,12 @@ function sightsOf(node: Node): Sight[] {
   if (node.name !== "BOOLEXPR") return lookedAt(node);
   const parts = node.children.map(sightsOf);
   if (node.fields["boolop"] === "and") return parts.flat();
-  // Of alternatives, what all of them look at.
+  // // For alternatives: what all of them check.
   if (node.fields["boolop"] === "or") return parts.reduce((both, one) => both.filter(isIn(one)));
   return [];
 }
 
-/**
- * @param trees the texts of pg_policy.polqual of all policies by which a row is seen
- */
+/** @param trees the texts of pg_policy.polqual of all policies that make a row visible */
 export function policySights(trees: readonly string[]): Sight[] {
   const sights = trees.map((tree) => parse(tree).children.flatMap(sightsOf));
   return sights.length === 0 ? [] : sights.reduce((both, one) => both.filter(isIn(one)));

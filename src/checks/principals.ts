@@ -1,11 +1,11 @@
 import type { Rule } from "./rule.ts";
 
-/** In whose name things act: what outlives the request that made it. */
+/** Principals of everything that acts after the request that created it. */
 export const principalRules: Rule[] = [
   {
     name: "principal",
     why: "What acts later in somebody's name outlives their rights, and the token that made it.",
-    // By the words for having something done; who merely did something (uploaded, approved, paused) is told by others.
+    // // By the columns for a request to act later; who did something (uploaded, approved, paused) is another matter.
     query: `
       select c.object, format('Declare with \`app_private.make_principal(''%s'', ''%s'', …)\` in whose name its rows act, beside a column '
         'principal_token_id; or, where nothing acts by it later, say why in the comment of the column: \`@inert …\`.', c.schema, c.table_name) as write

@@ -1,7 +1,8 @@
 /**
- * Prose in the field's words: the documents, and the descriptions of the schema, against the usual spelling of technical terms and the glossary of
+ * Lints prose: the documents, and the descriptions of the schema, by the usual spelling of technical terms and the glossary of
  * CONTRIBUTING.md.
  */
+import { globSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -21,7 +22,10 @@ const { default: markdown } = require("@textlint/textlint-plugin-markdown") as {
 };
 const { default: terminology } = require("textlint-rule-terminology") as { default: TextlintRuleModule };
 
-/** Patterns of the rule's own list that are not ours: fields are named `id`, PostgreSQL has indexes, and the contract says website and user name. */
+/**
+ * Patterns of the rule's own list that do not apply: fields are named `id`, PostgreSQL has indexes, and the contract uses website and user
+ * name.
+ */
 const notOurs = [
   "ID",
   "3-D",
@@ -37,7 +41,7 @@ const notOurs = [
   "to-?do(s)?(?=[ ,.])",
 ];
 
-/** A text with the name by which a finding tells of it. */
+/** A text with its name in findings. */
 export interface Prose {
   name: string;
   /** Markdown. */
@@ -45,8 +49,8 @@ export interface Prose {
 }
 
 /**
- * Words that are not used, with the term that is, from the last column of the glossary. What stands there with a remark in parentheses
- * depends on what is meant, so that nobody but a reader can tell.
+ * Forbidden words with the right term, from the last column of the glossary. Entries with a remark in parentheses depend on the meaning, so
+ * that only a reader can tell.
  */
 export function glossaryTerms(contributing: string): [wrong: string, right: string][] {
   const [, glossary = ""] = contributing.split(/^## Glossary$/m);
@@ -64,7 +68,7 @@ export function glossaryTerms(contributing: string): [wrong: string, right: stri
     });
 }
 
-/** A description of the schema, under the coordinate of what it describes. */
+/** A description of the schema, named by its coordinate. */
 export interface Description extends Prose {
   /** Type of the field or argument, if it is one. */
   type: string;
@@ -104,7 +108,7 @@ function stems(text: string): string[] {
     .map((word) => word.replace(/ies$/, "y").replace(/s$/, "").replace(/e?d?$/, ""));
 }
 
-/** A sentence for each description that says nothing but the name, the type and what it belongs to. */
+/** A finding for each description that only repeats the name, the type and the parent. */
 export function repetitions(prose: readonly Description[]): string[] {
   return prose
     .filter(({ name, text, type }) => {
@@ -117,7 +121,7 @@ export function repetitions(prose: readonly Description[]): string[] {
     );
 }
 
-/** A sentence for each word that is not ours. */
+/** A finding for each forbidden word. */
 export async function proseFaults(prose: readonly Prose[], terms: [string, string][]): Promise<string[]> {
   const rules = [
     {
@@ -129,7 +133,7 @@ export async function proseFaults(prose: readonly Prose[], terms: [string, strin
   const plugins = [{ pluginId: "markdown", plugin: markdown }];
   const kernel = new TextlintKernel();
   const faults: string[] = [];
-  // The same description stands at many places.
+  // // Many coordinates share a description.
   const texts = Map.groupBy(prose, ({ text }) => text);
   for (const [text, [{ name }]] of texts as Map<string, [Prose, ...Prose[]]>) {
     const { messages } = await kernel.lintText(text, { ext: ".md", filePath: name, plugins, rules });
@@ -139,10 +143,10 @@ export async function proseFaults(prose: readonly Prose[], terms: [string, strin
   return faults;
 }
 
-/** Words of prose below which two paragraphs may well be alike. */
+/** Paragraphs with fewer words may be similar. */
 const FEWEST_WORDS = 12;
 
-/** A sentence for each paragraph of a document that another one of it says again, in nearly the same words, as a careless merge leaves it. */
+/** A finding for each paragraph of a document that another one repeats almost literally, as after a careless merge. */
 export function repeatedParagraphs({ name, text }: Prose): string[] {
   const paragraphs = text
     .split(/\n\s*\n/)
@@ -163,7 +167,32 @@ export function repeatedParagraphs({ name, text }: Prose): string[] {
   );
 }
 
-/** The faults of the repository. */
+/** The comments of a source file, with their lines: blocks and lines of TypeScript, lines of SQL. */
+function* commentLines(name: string, text: string): Generator<[line: number, comment: string]> {
+  const comment = name.endsWith(".sql") ? /^\s*--(.*)$/ : /^\s*(?:\/\*\*|\*|\/\/)(.*)$/;
+  for (const [index, line] of text.split("\n").entries()) {
+    const match = comment.exec(line);
+    if (match) yield [index + 1, match[1]!];
+  }
+}
+
+/** A finding for each forbidden word in comments of sources, and in the English messages of a catalogue. */
+export function sourceProse(files: readonly Prose[], terms: [string, string][]): string[] {
+  const words = terms.map(([wrong, right]) => ({ pattern: new RegExp(`\\b${wrong}\\b`, "i"), wrong, right }));
+  const faults = (place: string, text: string) =>
+    words
+      .filter(({ pattern }) => pattern.test(text))
+      .map(({ wrong, right }) => `${place}: Use “${right}” instead of “${wrong}”.`);
+  return files.flatMap(({ name, text }) =>
+    name.endsWith(".json")
+      ? Object.values(JSON.parse(text) as Record<string, Record<string, string>>).flatMap((section) =>
+          Object.entries(section).flatMap(([key, message]) => faults(`${name} ${key}`, message)),
+        )
+      : [...commentLines(name, text)].flatMap(([line, comment]) => faults(`${name}:${line}`, comment)),
+  );
+}
+
+/** The findings in the repository. */
 export async function checkProse(): Promise<string[]> {
   const read = (file: string) => readFile(join(repository, file), "utf8");
   const documents = [
@@ -174,15 +203,22 @@ export async function checkProse(): Promise<string[]> {
   ];
   const contributing = await read("CONTRIBUTING.md");
   const texts = await Promise.all(documents.map(async (name) => ({ name, text: await read(name) })));
-  // The glossary names what is not used.
+  // // The glossary itself contains the forbidden words.
   const prose = texts.map(({ name, text }) => ({
     name,
     text: name === "CONTRIBUTING.md" ? text.replace(/^\|.*$/gm, "") : text,
   }));
   const described = descriptions(await read("schema.graphql"));
+  const terms = glossaryTerms(contributing);
+  const sources = await Promise.all(
+    ["src/**/*.ts", "migrations/objects/**/*.sql", "src/messages/catalogue/en.json"]
+      .flatMap((pattern) => globSync(pattern, { cwd: repository }))
+      .map(async (name) => ({ name, text: await read(name) })),
+  );
   return [
     ...texts.flatMap(repeatedParagraphs),
-    ...(await proseFaults([...prose, ...described], glossaryTerms(contributing))),
+    ...(await proseFaults([...prose, ...described], terms)),
+    ...sourceProse(sources, terms),
     ...repetitions(described),
   ];
 }

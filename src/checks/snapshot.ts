@@ -1,6 +1,6 @@
 import type { ClientBase } from "pg";
 
-/** `tag(comment, name)` is the text after `@name` in a comment, empty where nothing follows, null without the tag. */
+/** `tag(comment, name)` is the text after `@name` in a comment, empty if nothing follows, null without the tag. */
 const functions = `
 -- PERF: an expression, which PostgreSQL puts in the place of the call.
 create function pg_temp.tag(comment text, name text) returns text language sql immutable as $$
@@ -14,7 +14,7 @@ create function pg_temp.prose(comment text) returns text language sql immutable 
 $$;
 `;
 
-/** The catalog as the rules ask for it: what is of our three schemas. */
+/** The parts of the catalog that rules need, for our three schemas. */
 const relations = {
   tables: `
     select c.oid, n.nspname as schema, c.relname as name, format('%I.%I', n.nspname, c.relname) as object, c.relkind as kind,
@@ -39,7 +39,7 @@ const relations = {
         where t.oid = p.proargtypes[0] and cn.nspname = 'app_public' and p.proname like replace(c.relname, '_', '\\_') || '\\_%') as is_field
     from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
     where n.nspname in ('app_public', 'app_hidden', 'app_private')`,
-  // One row per table, role and privilege that somebody granted, on the table or on columns of it.
+  // // One row per table, role and granted privilege, on the table or on columns of it.
   granted: `
     select distinct t.oid as table_oid, t.object, coalesce(r.rolname, 'PUBLIC') as role, lower(a.privilege_type) as command
     from tables t
@@ -64,7 +64,7 @@ const relations = {
         as referenced_columns
     from pg_constraint k join tables t on t.oid = k.conrelid join tables r on r.oid = k.confrelid
     where k.contype = 'f' and k.conparentid = 0`,
-  // An index by the columns that it leads with; an expression is a null.
+  // // An index by its leading columns; an expression is null.
   indexes: `
     select i.indexrelid as oid, i.indrelid as table_oid, c.relname as name, i.indisunique as is_unique, i.indisprimary as is_primary,
       array(select a.attname from unnest(i.indkey::int2[]) with ordinality u (n, o) left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = u.n and u.n > 0
@@ -78,8 +78,8 @@ const relations = {
 };
 
 /**
- * Makes temporary tables for the catalog on this connection, empty.
- * PERF: tables and not views, since each rule would read the catalog anew.
+ * Creates temporary tables for the catalog on this connection, empty.
+ * PERF: tables instead of views, because each rule would read the catalog again.
  */
 export async function createSnapshot(client: ClientBase): Promise<void> {
   await client.query(functions);
@@ -87,7 +87,7 @@ export async function createSnapshot(client: ClientBase): Promise<void> {
     await client.query(`create temp table ${name} as ${query} with no data`);
 }
 
-/** Fills them with how things are now. */
+/** Fills them with the current state. */
 export async function readSnapshot(client: ClientBase): Promise<void> {
   const names = Object.keys(relations);
   await client.query(`truncate ${names.join(", ")}`);

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 /** The root of the repository. */
 export const repository = resolve(import.meta.dirname, "../..");
 
-/** The files below a folder whose names end so. */
+/** The files below a folder with such an extension. */
 export async function filesBelow(folder: string, end: RegExp): Promise<string[]> {
   const entries = await readdir(join(repository, folder), { recursive: true, withFileTypes: true });
   return entries
@@ -15,18 +15,18 @@ export async function filesBelow(folder: string, end: RegExp): Promise<string[]>
 
 /** Words of the sources that call functions from outside of the database. */
 export interface SourceWords {
-  /** TypeScript, the crontab, what migrations run, and the commands that the guides give to whoever operates the service. */
+  /** TypeScript, the crontab, SQL run by migrations, and the commands for operators in the guides. */
   all: ReadonlySet<string>;
   /** What background work runs. */
   worker: ReadonlySet<string>;
-  /** Functions with their schemas that the API and background work call, with the rights of the roles that they log in as. */
+  /** Functions with their schemas that the API and background work call, with the rights of their login roles. */
   service: ReadonlySet<string>;
 }
 
-/** What runs with the rights of the owner, or does not run. */
+/** Sources that run with the rights of the owner, or do not run. */
 const notOfService = /^src\/(checks|cli|demo|docs|doctor)\//;
 
-/** What src/startBackground.ts starts with the connection of background work, tasks apart; and what these import. */
+/** What src/startBackground.ts starts with the connection of background work, except for tasks; and what these import. */
 const workerParts = [
   "src/worker.ts",
   "src/live/commits.ts",
@@ -51,7 +51,7 @@ export async function sourceWords(): Promise<SourceWords> {
 export async function workerSources(): Promise<string[]> {
   const files = new Set([...workerParts, ...(await filesBelow("src/tasks", /\.ts$/))]);
   const texts: string[] = [];
-  // A file that is added meanwhile has its turn.
+  // // A file that is added during the iteration is visited as well.
   for (const file of files) {
     const text = await read(file);
     texts.push(text);
@@ -78,7 +78,7 @@ async function allWords(): Promise<Set<string>> {
   return words;
 }
 
-/** The statements of a migration that are run once, such as `select app_private.make_record(…)`, without what they are given as text. */
+/** The statements of a migration that run once, such as `select app_private.make_record(…)`, without their string arguments. */
 function calls(sql: string): string {
   return [...sql.matchAll(/^(?:select|call|perform) [\s\S]*?;/gm)]
     .map(([statement]) => statement.replace(/'(?:''|[^'])*'/g, ""))

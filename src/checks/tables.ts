@@ -19,8 +19,8 @@ export const tableRules: Rule[] = [
   {
     name: "table-tenant",
     why: "The tenant of a row has to be in the row: policies, indexes and foreign keys take it from there.",
-    // A table is not of a tenant when it is the catalogue of something (nobody writes it through the API, and it refers to no
-    // tenant's row), when it is of a user, or when it is the tenant or the user.
+    // // A table has no tenant if it is a catalogue (nobody writes it through the API, and it refers to no row of a tenant), if it belongs
+    // to a user, or if it is the tenant or the user.
     query: `
       select t.object, format('Add \`organization_id uuid not null\` to it, with a foreign key that has it; or, where its rows are parts of '
         'another record that they are deleted with, say in its comment \`@partOf column\`, the column that refers to that record.') as write
@@ -38,7 +38,7 @@ export const tableRules: Rule[] = [
   {
     name: "table-tenant-index",
     why: "Every question starts at the tenant; without its index each reads the rows of all tenants.",
-    // What is listed on another record only is found by the foreign key to that.
+    // // Records that are only listed on another record are found by its foreign key.
     query: `
       select t.object, format('Write \`create index %I on %s (organization_id, id);\`, with the columns of its default order in place of id.',
         t.name || '_organization', t.object) as write

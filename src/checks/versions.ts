@@ -7,7 +7,7 @@ import {
   isObjectType,
 } from "postgraphile/graphql";
 
-/** What a reason of a deprecation looks like; docs/versions.md says why. */
+/** The required format of a deprecation reason; docs/versions.md explains it. */
 const reasonForm = /^Use `[\w.:]+`.*\. Removed after \d{4}-\d{2}-\d{2}\.$/s;
 
 interface Deprecated {
@@ -37,7 +37,7 @@ function deprecatedOf(schema: GraphQLSchema): Deprecated[] {
   return found;
 }
 
-/** Deprecations that do not name the successor and the date of the end, one sentence each. */
+/** A finding for each deprecation that does not name the successor and the end date. */
 export const deprecationFaults = (schema: GraphQLSchema): string[] =>
   deprecatedOf(schema)
     .filter(({ reason }) => !reasonForm.test(reason))
@@ -46,7 +46,7 @@ export const deprecationFaults = (schema: GraphQLSchema): string[] =>
         `${coordinate} is deprecated with "${reason}": write "Use \`successor\`. Removed after YYYY-MM-DD."`,
     );
 
-/** Changes between two versions of the schema that break a client, one sentence each, by the rules of GraphQL Inspector. */
+/** A finding for each change between two versions of the schema that breaks clients, by the rules of GraphQL Inspector. */
 export async function breakingChanges(before: GraphQLSchema, after: GraphQLSchema): Promise<string[]> {
   const changes = await diff(before, after);
   return changes

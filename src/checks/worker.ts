@@ -1,6 +1,6 @@
 import type { Rule } from "./rule.ts";
 
-/** What background work may do: no more than its tasks do, and through functions. */
+/** Background work may do no more than its tasks do, and only through functions. */
 export const workerRules: Rule[] = [
   {
     name: "worker-table",

@@ -1,8 +1,8 @@
 /**
- * `npm run backup`: copies database, files and keys into ARCHIVE_DIR while the service runs, or while it does not.
+ * `npm run backup`: copies database, files and keys into ARCHIVE_DIR, whether the service is running or not.
  *
- * `--keep 7` removes all but the last seven backups of this data folder, and what only those needed; `--list` shows what there is;
- * `--verify` reads all backups back, each file held against the checksum that the server gave.
+ * `--keep 7` removes all but the last seven backups of this data folder, and files that only those needed; `--list` lists the backups;
+ * `--verify` reads all backups back, and compares each file with the server's checksum.
  */
 import { parseArgs } from "node:util";
 import { allBackups, openSeries, type ArchivedBackup } from "../database/backupSeries.ts";
@@ -21,7 +21,7 @@ try {
   const { values } = parseArgs({
     options: { keep: { type: "string" }, list: { type: "boolean" }, verify: { type: "boolean" } },
   });
-  // What it takes to reach the data, and no more.
+  // // Only the settings that are needed to access the data.
   const config = loadConfig(process.env, ["--migrate-only"]);
   if (!config.archive) throw new Error("ARCHIVE_DIR is not set: it names the folder for backups.");
   if (values.keep !== undefined && !/^[1-9]\d{0,4}$/.test(values.keep))

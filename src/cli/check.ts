@@ -1,6 +1,6 @@
 /**
- * `npm run check`: the types, the form, and whether what is generated is up to date. The parts run side by side, those that
- * need a migrated database on one; each is shown when it has ended. All run to their end, whatever the others find.
+ * `npm run check`: types, formatting, and whether generated files are up to date. The parts run concurrently, those that need a migrated
+ * database on one; each is shown when it has ended. All run to their end, whatever the others find.
  */
 import { join } from "node:path";
 import { runPart, type CheckPart } from "../checks/parts.ts";
@@ -23,7 +23,7 @@ const script = (file: string, ...args: string[]) => ({
   args: [join(repository, "src/cli", file), ...args],
 });
 
-/** PERF: what was green before is known by its content. */
+/** PERF: results are cached by content. */
 const parts: CheckPart[] = [
   { name: "types", ...tool("tsc", "--incremental", "--tsBuildInfoFile", join(cache, "tsc/tsbuildinfo")) },
   {

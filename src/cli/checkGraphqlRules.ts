@@ -1,4 +1,4 @@
-/** Part of `npm run check`: schema.graphql follows the rules of graphql-eslint, but for what src/checks/graphqlRules.ts waives. */
+/** Part of `npm run check`: schema.graphql follows the rules of graphql-eslint, except for the waivers in src/checks/graphqlRules.ts. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkGraphqlRules } from "../checks/graphqlRules.ts";

@@ -1,4 +1,4 @@
-/** Refuses committed migrations whose headers do not fit their texts, or that were edited or removed since they were committed. */
+/** Refuses committed migrations whose headers do not match their texts, or that were edited or removed after they were committed. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { committedFolder, migrationText, readMigrations } from "../database/committed.ts";

@@ -1,10 +1,10 @@
 /**
- * Checks what a migration or a replaceable object forgot, before it runs anywhere: the rules of src/checks, over the
- * catalog of a migrated database and over the files of migrations/. Prints a sentence for each finding.
+ * Checks migrations and objects for omissions before they run anywhere: the rules of src/checks, for the catalog of a migrated database and
+ * for the files of migrations/. Prints a sentence for each finding.
  *
- *     npm run check:schema [-- <owner's connection to a migrated database>]
+ * npm run check:schema [-- <owner's connection to a migrated database>]
  *
- * Without a connection it makes a database of its own.
+ * Without a connection, it creates a temporary database.
  */
 import { Client } from "pg";
 import { checkChain } from "../checks/chain.ts";
@@ -15,7 +15,7 @@ import type { Finding } from "../checks/rule.ts";
 import { sourceWords } from "../checks/sources.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
 
-/** Most that are shown of one rule. */
+/** Maximum findings that are shown per rule. */
 const shown = 20;
 
 async function checkDatabase(ownerUrl: string): Promise<Finding[]> {

@@ -1,4 +1,4 @@
-/** Part of `npm run check`: deprecations have a successor and a date, and nothing that breaks clients comes without a new major version. */
+/** Part of `npm run check`: deprecations have a successor and a date, and breaking changes require a new major version. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const git = async (...args: string[]) =>
   (await run("git", args, { cwd: repository, maxBuffer: 64_000_000 })).stdout.trim();
 
-/** That of the last release; undefined before the first one, and where there is no history. */
+/** The schema of the last release; undefined before the first one, or without a git history. */
 const lastTag = async () =>
   git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*").catch(() => undefined);
 

@@ -1,6 +1,6 @@
 /**
- * `npm run migrations:commit -- <name>`: commits migrations/current.sql by graphile-migrate's own command, with databases of
- * a scratch cluster, so that nobody sets environment variables or computes a hash.
+ * `npm run migrations:commit -- <name>`: commits migrations/current.sql with graphile-migrate, with databases of a scratch cluster, so that
+ * no environment variables or hashes are needed.
  */
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -51,7 +51,7 @@ async function inScratchCluster(work: (root: string, copy: string) => Promise<vo
   }
 }
 
-/** In a copy of the folder, so that whoever follows it sees the new file and the empty one at once, or nothing. */
+/** In a copy of the folder, so that watchers see the new file and the empty one at once, or nothing. */
 async function commitThere(connectionString: string, copy: string): Promise<void> {
   const at = (database: string) =>
     Object.assign(new URL(connectionString), { pathname: `/${database}` }).href;
@@ -90,7 +90,7 @@ async function commitThere(connectionString: string, copy: string): Promise<void
   console.log(`Committed ${join("migrations", "committed", file)}; migrations/current.sql is empty again.`);
 }
 
-/** Tells a fault with its place, before anything is committed. */
+/** Reports an error with its location, before anything is committed. */
 async function tryCurrent(connectionString: string): Promise<void> {
   await onConnection(connectionString, async (client) => {
     await runChain(client, connectionString, { folder });

@@ -1,13 +1,12 @@
 /**
- * Prints every difference between two schemas, and ends with code 1 when there is any:
+ * Prints every difference between two schemas, and exits with code 1 if there are any:
  *
- *     npm run schema:compare -- <from> [<to>] [--ignore-space] [--ignore-space-in-literals] [--no-rows]
- *     npm run schema:compare -- --from-url <postgres://…> --to-url <postgres://…>
+ * npm run schema:compare -- <from> [<to>] [--ignore-space] [--ignore-space-in-literals] [--no-rows]
+ * npm run schema:compare -- --from-url <postgres://…> --to-url <postgres://…>
  *
- * `from` and `to` are revisions of git or folders with migrations, built in databases of their own; `to` is the working
- * tree where it is not given. With --ignore-space, comments and space outside of literals count for nothing; with
- * --ignore-space-in-literals neither do they in literals, most of which are SQL to execute. Comments on objects and rows
- * are compared exactly.
+ * `from` and `to` are git revisions or folders with migrations, built in temporary databases; `to` defaults to the working tree.
+ * --ignore-space ignores comments and white space outside of literals; --ignore-space-in-literals also inside of them, because most are SQL
+ * to execute. Comments on objects and rows are compared exactly.
  */
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -61,7 +60,7 @@ async function existing(client: Client, tables: string[]): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Builds both side by side in a cluster that is gone afterwards. */
+/** Builds both concurrently in a temporary cluster. */
 async function buildAndRead(from: string, to: string): Promise<CatalogObject[][]> {
   await using before = await findMigrations(from);
   await using after = await findMigrations(to);
@@ -75,7 +74,7 @@ async function buildAndRead(from: string, to: string): Promise<CatalogObject[][]
       for (const name of ["before", "after"])
         await client!.query(`create database ${name} template template0`);
     });
-    // The roles are the cluster's, so one after the other.
+    // // Roles belong to the cluster, so one after the other.
     await buildSchema(url("before"), before.folder);
     await buildSchema(url("after"), after.folder);
     return await readBoth([url("before"), url("after")]);

@@ -1,4 +1,4 @@
-/** `npm run dev`: the service as `npm start` runs it, and a schema that follows its files from one save to the next. */
+/** `npm run dev`: the service like `npm start`, with a schema that follows its files on every save. */
 import { ConfigError } from "../base/config.ts";
 import { followSchema } from "../dev/followSchema.ts";
 import { runService } from "../server.ts";

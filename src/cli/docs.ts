@@ -1,10 +1,10 @@
 /**
- * Writes the generated parts of the guides in docs/ from the code and from the migrations; with --check it only says which
- * are not up to date.
+ * Writes the generated parts of the guides in docs/ from the code and the migrations; with --check, it only reports those that are not up
+ * to date.
  *
- *     npm run docs [-- --check] [<owner's connection to a migrated database>]
+ * npm run docs [-- --check] [<owner's connection to a migrated database>]
  *
- * Without a connection it makes a database of its own.
+ * Without a connection, it creates a temporary database.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

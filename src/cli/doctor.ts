@@ -1,6 +1,7 @@
 /**
- * `npm run doctor`: looks at settings, disks, files, backups, database, background work and the rules of deals, and says of each finding what to do.
- * Exits with status 1 where there is a problem. `--json` prints a line of JSON for each check.
+ * `npm run doctor`: checks settings, disks, files, backups, database, background work and the invariants of deals, and says what to do
+ * about each finding.
+ * Exits with status 1 if there is a problem. `--json` prints a line of JSON for each check.
  */
 import { parseArgs } from "node:util";
 import { loadConfig } from "../base/config.ts";

@@ -18,7 +18,7 @@ import { limitExceeded, measureDocument } from "../limits/measureDocument.ts";
 import { scanTokens } from "../limits/scanTokens.ts";
 
 interface Found {
-  /** Where it stands, for messages. */
+  /** Its source, for messages. */
   file: string;
   id: string;
   text: string;
@@ -55,7 +55,7 @@ function manifest(file: string, text: string): Found[] {
   });
 }
 
-/** @throws Error that names the file of a document that would be refused */
+/** @throws Error that names the file of an invalid document */
 async function check(documents: readonly Found[]): Promise<void> {
   const schema = buildSchema(await readFile(join(import.meta.dirname, "../../schema.graphql"), "utf8"));
   for (const { file, id, text } of documents) {

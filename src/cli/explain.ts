@@ -1,8 +1,8 @@
 /**
- * `npm run explain -- --as ada@example.com '{ leads(first: 20) { id name } }'`: carries out a query as that user, and shows each SQL statement,
+ * `npm run explain -- --as ada@example.com '{ leads(first: 20) { id name } }'`: executes a query as that user, and shows each SQL statement,
  * its plan, and the policies that decide which rows the user sees. Without `--as`, as a visitor.
  *
- * `--variables '{"id": "…"}'` are those of the query; `--scopes lead.read,project.read` has it carried out as by an access token that is
+ * `--variables '{"id": "…"}'` are those of the query; `--scopes lead.read,project.read` executes it as with an access token that is
  * restricted to these permissions. Nothing is changed, and only queries are taken.
  */
 import { parseArgs } from "node:util";

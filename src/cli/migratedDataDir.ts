@@ -1,6 +1,6 @@
 /**
- * A data folder with the migrated database, made once for each content of the migrations: to copy it takes a twentieth of migrating.
- * It lies in node_modules/.cache/migrated. Nobody ever starts it there, so that runs side by side can share it.
+ * A data folder with the migrated database, created once for each content of the migrations: copying it takes a twentieth of migrating.
+ * It is in node_modules/.cache/migrated. It is never started there, so that concurrent runs can share it.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -13,7 +13,7 @@ import { migrate } from "../database/migrate.ts";
 import { scratchFolder } from "../database/scratchFolder.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
-/** What decides how the migrated database and its data folder look. */
+/** What determines the migrated database and its data folder. */
 const sources = [
   "migrations",
   "src/database",
@@ -22,13 +22,13 @@ const sources = [
   "src/cli/migratedDataDir.ts",
   "package-lock.json",
 ];
-/** So many are kept whatever their age, for those who go from branch to branch. */
+/** How many are kept regardless of age, for switching between branches. */
 const mostKept = 4;
 const hour = 3_600_000;
 const logger = { info() {}, warn: console.warn, error: console.error };
 
 /**
- * Makes the folder if there is none for the present migrations.
+ * Creates the folder if there is none for the current migrations.
  * @returns the folder, from which `copyDataDir` copies.
  */
 export async function migratedDataDir(): Promise<string> {
@@ -43,7 +43,7 @@ export async function migratedDataDir(): Promise<string> {
   return folder;
 }
 
-/** Among the installed packages; below the system's temporary folder where those belong to somebody else. */
+/** Among the installed packages; below the system's temporary folder if these belong to another user. */
 async function cacheFolder(): Promise<string> {
   const folder = join(repository, "node_modules/.cache/migrated");
   try {
@@ -64,7 +64,7 @@ function contentKey(): string {
   const hash = createHash("sha256").update(`${process.arch} ${process.getuid?.()}`);
   for (const source of sources)
     for (const file of filesOf(join(repository, source)))
-      // PERF: one after the other; hundreds of small files take several times as long by the event loop.
+      // // PERF: sequentially; hundreds of small files take several times as long with asynchronous calls.
       hash.update(`\0${file.slice(repository.length)}\0`).update(readFileSync(file));
   return hash.digest("hex").slice(0, 24);
 }
@@ -78,7 +78,7 @@ function filesOf(path: string): string[] {
     .toSorted();
 }
 
-/** Makes it elsewhere and moves it to its place when it is whole: what is killed meanwhile leaves nothing half made there. */
+/** Creates it elsewhere and moves it when it is complete: an interrupted run leaves nothing incomplete. */
 async function make(folder: string): Promise<void> {
   const unfinished = `${folder}.unfinished-${randomUUID()}`;
   const made = await scratchFolder("migrated");
@@ -92,7 +92,7 @@ async function make(folder: string): Promise<void> {
     await mkdir(unfinished, { mode: 0o711 });
     await copyDataDir(made, unfinished);
     await rename(unfinished, folder).catch((error: NodeJS.ErrnoException) => {
-      // Another run was faster; what it made is as good.
+      // // Another run was faster; its result is equivalent.
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     });
   } finally {
@@ -101,7 +101,7 @@ async function make(folder: string): Promise<void> {
   }
 }
 
-/** Removes what no run has used for an hour, but not the latest few. */
+/** Removes those that were unused for an hour, except for the latest few. */
 async function removeStale(cache: string): Promise<void> {
   const found = await Promise.all(
     (await readdir(cache)).map(async (name) => {

@@ -1,5 +1,5 @@
 /**
- * `npm run operators`: lists who looks after the service; `-- add EMAIL` adds the account with that confirmed address, `-- remove EMAIL` ends it.
+ * `npm run operators`: lists the operators of the service; `-- add EMAIL` adds the account with that confirmed address, `-- remove EMAIL` removes it.
  * Operators see and change the jobs of all organizations, on the page `/jobs` and over the API.
  */
 import { loadConfig } from "../base/config.ts";

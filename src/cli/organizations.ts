@@ -1,9 +1,10 @@
 /**
- * `npm run organizations`: lists the organizations, for whoever runs the service.
+ * `npm run organizations`: lists the organizations, for operators.
  *
  * `-- export SLUG --to FILE` writes all that it has into an archive of any size, read as one of its owners;
- * `-- delete SLUG` tells what would go, and with `--yes` has it deleted in 30 days; `--reason TEXT` is told to its owners;
- * `-- cancel SLUG` cancels that.
+ * `-- delete SLUG` shows what would be deleted, and with `--yes` deletes it in 30 days; owners receive `--reason TEXT`;
+ * `-- cancel SLUG` cancels that; `-- tables` lists how the rows of each table belong to an organization (docs/sharding.md): with `--rows` it
+ * counts references between organizations, with `--json` it writes one JSON value.
  */
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -15,6 +16,7 @@ import { onConnection } from "../database/onConnection.ts";
 import { makeWorkPool } from "../database/pool.ts";
 import { apiUrlOf } from "../database/pooler.ts";
 import { withDatabase } from "../database/running.ts";
+import { readTenancies, tenancyMeanings, type Tenancies, type Tenancy } from "../database/tenancy.ts";
 import { organizationArchive } from "../exports/archive.ts";
 import { openExportSource } from "../exports/source.ts";
 import { createFileStore } from "../providers/files/index.ts";
@@ -28,7 +30,7 @@ interface Organization {
   slug: string;
   name: string;
   members: number;
-  /** When it is to be deleted. */
+  /** When it will be deleted. */
   final_at: Date | null;
 }
 
@@ -39,22 +41,32 @@ interface Counted {
 }
 
 const usage =
-  "Say `npm run organizations`, with `-- export SLUG --to FILE`, `-- delete SLUG` or `-- cancel SLUG`.";
+  "Say `npm run organizations`, with `-- export SLUG --to FILE`, `-- delete SLUG`, `-- cancel SLUG` or `-- tables`.";
 
 try {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { to: { type: "string" }, yes: { type: "boolean" }, reason: { type: "string" } },
+    options: {
+      to: { type: "string" },
+      yes: { type: "boolean" },
+      reason: { type: "string" },
+      rows: { type: "boolean" },
+      json: { type: "boolean" },
+    },
   });
   const [what = "list", slug, ...more] = positionals;
-  const isKnown = ["list", "export", "delete", "cancel"].includes(what);
-  if (!isKnown || more.length > 0 || (what === "list") !== (slug === undefined)) throw new Error(usage);
+  const isKnown = ["list", "export", "delete", "cancel", "tables"].includes(what);
+  const ofAll = what === "list" || what === "tables";
+  if (!isKnown || more.length > 0 || ofAll !== (slug === undefined)) throw new Error(usage);
+  if (what !== "tables" && (values.rows || values.json))
+    throw new Error("`--rows` and `--json` belong to `-- tables`.");
   if ((what === "export") !== (values.to !== undefined))
     throw new Error("`-- export SLUG --to FILE` names both.");
-  // What it takes to reach the data, and no more.
+  // // Only the settings that are needed to access the data.
   const config = loadConfig(process.env, ["--migrate-only"]);
   await withDatabase(config, (loginUrl) =>
     onConnection(loginUrl, async (client) => {
+      if (what === "tables") return tables(await readTenancies(client, values.rows), values.json ?? false);
       if (slug === undefined) return list(client);
       const organization = (await organizations(client, slug))[0];
       if (!organization) throw new Error(`There is no organization with the slug or id ${slug}.`);
@@ -86,6 +98,36 @@ async function list(client: Client): Promise<void> {
     const end = final_at ? `, to be deleted at ${final_at.toISOString()}` : "";
     console.log(`${slug}  ${id}  ${name}, ${members} ${members === 1 ? "member" : "members"}${end}`);
   }
+}
+
+function tables(found: Tenancies, json: boolean): void {
+  const none = found.tables.filter(({ tenancy }) => tenancy === "none");
+  if (json) console.log(JSON.stringify(found, null, 2));
+  else {
+    for (const [tenancy, meaning] of Object.entries(tenancyMeanings)) {
+      const ofIt = found.tables.filter((table) => table.tenancy === (tenancy as Tenancy));
+      console.log(`${tenancy}: ${meaning} (${ofIt.length})`);
+      for (const { table, path } of ofIt) console.log(`  ${[table, ...path].join("  ")}`);
+    }
+    console.log(`Unique keys of organizations' rows without the organization (${found.uniqueKeys.length})`);
+    for (const { table, name, columns } of found.uniqueKeys)
+      console.log(`  ${table}  ${name} (${columns.join(", ")})`);
+    for (const [title, keys] of [
+      ["Foreign keys between organizations' rows without the organization", found.foreignKeys],
+      ["Foreign keys from other rows to those of an organization", found.outwardKeys],
+    ] as const) {
+      console.log(`${title} (${keys.length})`);
+      for (const { table, name, columns, references, crossing } of keys)
+        console.log(
+          `  ${table}  ${name} (${columns.join(", ")}) → ${references}${crossing ? `: ${crossing} to other organizations` : ""}`,
+        );
+    }
+  }
+  if (none.length > 0)
+    throw new Error(
+      `Nothing tells to whom rows of ${none.map(({ table }) => table).join(", ")} belong: add organization_id, ` +
+        "a required foreign key, or the name of the table in src/database/tenancy.ts.",
+    );
 }
 
 function shown(records: readonly Counted[]): string {
@@ -121,7 +163,7 @@ async function cancel(client: Client, { id, slug }: Organization, reason: string
   console.log(`${slug} will not be deleted; its owners are told.`);
 }
 
-/** Reads as an owner of the organization would, in one picture of the data, and writes no more than that owner may see. */
+/** Reads with the rights of an owner, in one snapshot, and writes only what that owner may see. */
 async function save(
   client: Client,
   {

@@ -1,4 +1,4 @@
-/** Tells on stderr how far a command is: one line that follows on a terminal, and elsewhere a line for each tenth. */
+/** Shows the progress of a command on stderr: one updating line on a terminal, otherwise a line for each tenth. */
 export function progress(): { tell(step: string, bytes?: number, of?: number): void; end(): void } {
   const terminal = process.stderr.isTTY;
   let last = "";

@@ -1,10 +1,10 @@
 /**
- * Writes schema.graphql, the served schema, and schema.sql, the database as it is, from the migrations; with --check it
- * only says whether the tracked files are up to date. Both refuse a catalogue of applications that says what cannot be.
+ * Writes schema.graphql, the served schema, and schema.sql, the database schema, from the migrations; with --check, it only reports whether
+ * the files are up to date. Both refuse an invalid catalogue of applications.
  *
- *     npm run schema [-- --check] [<owner's connection to a migrated database>]
+ * npm run schema [-- --check] [<owner's connection to a migrated database>]
  *
- * Without a connection it makes a database of its own.
+ * Without a connection, it creates a temporary database.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ await withScratchDatabase(async (ownerUrl) => {
   await writeOrCheck("schema.sql", await schemaSql(ownerUrl), "what the migrations make");
 }, given);
 
-/** Writes a file at the top of the project; with --check says whether it is what it should be. */
+/** Writes a file in the root of the project; with --check, compares it. */
 async function writeOrCheck(name: string, wanted: string, source: string): Promise<void> {
   const file = join(import.meta.dirname, "../..", name);
   if (!process.argv.includes("--check")) await writeFile(file, wanted);

@@ -3,10 +3,10 @@ import { readCatalog } from "../database/catalog.ts";
 import { filledTables } from "../database/catalogRows.ts";
 import { renderSchema } from "../docs/schemaSql/render.ts";
 
-/** What the migrating notes down about itself. */
+/** Rows that record the migration itself. */
 const notDeclared = "app_private.schema_objects";
 
-/** The text of schema.sql for a database that was just migrated: all its rows are declared ones. */
+/** The text of schema.sql for a newly migrated database: all its rows are declared ones. */
 export async function schemaSql(connectionString: string): Promise<string> {
   const client = new Client({ connectionString });
   await client.connect();

@@ -4,8 +4,8 @@ import { migratedDataDir } from "./migratedDataDir.ts";
 import { scratchFolder } from "../database/scratchFolder.ts";
 
 /**
- * Runs `work` on a migrated embedded database of its own, which is gone afterwards.
- * @param given the owner's connection of a migrated database that is there already, which is taken instead
+ * Runs `work` on a temporary migrated embedded database.
+ * @param given the owner's connection of an existing migrated database to use instead
  */
 export async function withScratchDatabase(
   work: (ownerUrl: string) => Promise<void>,

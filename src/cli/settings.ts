@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { settingsTable } from "../docs/settings.ts";
 
-/** Writes the table of settings into docs/settings.md, between its two marks; with --check it only compares. */
+/** Writes the table of settings into docs/settings.md, between its two markers; with --check, it only compares. */
 const document = join(import.meta.dirname, "../../docs/settings.md");
 const marks = /(<!-- settings -->\n)[^]*?(<!-- \/settings -->)/;
 const text = await readFile(document, "utf8");

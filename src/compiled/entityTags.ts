@@ -1,4 +1,4 @@
-/** Tags of answers: equal ones stand for equal answers, by what the compiled query reads and how far that has changed. */
+/** Entity tags: equal tags mean equal answers, based on the revisions of what the compiled query reads. */
 import { createHash } from "node:crypto";
 import type { Claims } from "../database/claims.ts";
 import type { DataVersions } from "../database/dataVersions.ts";
@@ -6,7 +6,7 @@ import type { Reads, ReadsOf } from "../database/reads.ts";
 import type { TokenFacts } from "../database/tokenCheck.ts";
 import type { CompiledQuery } from "./compiledQueries.ts";
 
-/** What is asked, and by whom. */
+/** The query and the viewer. */
 export interface Asked {
   readonly query: string;
   readonly operationName: string | null | undefined;
@@ -16,7 +16,7 @@ export interface Asked {
   readonly language: string | undefined;
 }
 
-/** What of claims decides what is read: sessions of a user read alike. */
+/** The claims that decide what is read: sessions of a user read the same. */
 const viewerOf = ({ userId, tokenId, organizationId, scopes }: Claims) => [
   userId,
   tokenId,
@@ -31,7 +31,7 @@ export class EntityTags {
 
   #reads: Promise<ReadsOf> | undefined;
 
-  /** @param load is called once, when somebody asks */
+  /** @param load is called once, on first use */
   constructor(load: () => Promise<ReadsOf>, dataVersions: DataVersions) {
     this.#load = load;
     this.#dataVersions = dataVersions;
@@ -46,7 +46,7 @@ export class EntityTags {
     }
   }
 
-  /** @returns undefined where the answer depends on what is not counted, or may not be given as it is */
+  /** @returns undefined if the answer depends on data without revisions, or may not be cached */
   async find(compiled: CompiledQuery, asked: Asked): Promise<{ text: string; reached: bigint } | undefined> {
     const catalog = await this.#catalog();
     let reads = this.#known.get(compiled);

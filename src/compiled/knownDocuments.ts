@@ -1,17 +1,17 @@
 import { CompiledOperation } from "./compiledQueries.ts";
 import { type DocumentNode, type GraphQLError, Kind, visit } from "postgraphile/graphql";
 
-/** What a plan keeps in memory for each of its steps, in bytes, as measured: 4,300 to 5,200. */
+/** Memory of a plan per step, in bytes, as measured: 4,300 to 5,200. */
 const BYTES_PER_STEP = 5_000;
-/** What a parsed document keeps for each character of its text: tokens, nodes and their places in the text. */
+/** Memory of a parsed document per character: tokens, nodes and locations. */
 const BYTES_PER_CHARACTER = 80;
 const BYTES_AT_LEAST = 2_000;
-/** Plans that are kept of one operation: variables in `@include` and `@skip` make several. */
+/** Maximum plans of one operation: variables in `@include` and `@skip` create several. */
 export const PLANS_PER_OPERATION = 8;
 
 /** The variables of a document's conditions, `@include(if: $name)` and `@skip(if: $name)`, each once. */
 function conditionVariables(text: string, document: DocumentNode): readonly string[] {
-  // PERF: most documents have no directive, and to visit all nodes takes a while.
+  // // PERF: most documents have no directive, and visiting all nodes takes a while.
   if (!text.includes("@")) return [];
   const names = new Set<string>();
   visit(document, {
@@ -23,18 +23,18 @@ function conditionVariables(text: string, document: DocumentNode): readonly stri
   return [...names];
 }
 
-/** A document that was parsed and validated, with everything that is kept for it. */
+/** A document that was parsed and validated, with everything that is cached for it. */
 export class KnownDocument {
   readonly text: string;
   readonly result: { document: DocumentNode } | { errors: readonly GraphQLError[] };
-  /** Answers that depend on nothing but the document, by the name of the operation. */
+  /** Answers that only depend on the document, by the name of the operation. */
   readonly answers = new Map<string, object>();
   /** By the name of the operation. */
   readonly #compiled = new Map<string, CompiledOperation>();
   readonly #plans = new WeakSet<object>();
-  /** How many plans were made, by the name of the operation. */
+  /** The number of plans, by the name of the operation. */
   readonly #planned = new Map<string, number>();
-  /** By the name of the operation: for which values of conditions there is a plan, least recently used first. */
+  /** By the name of the operation: the values of conditions for which there is a plan, least recently used first. */
   readonly #conditions = new Map<string, Set<string>>();
   readonly #variables: readonly string[];
   #kept = 0;
@@ -55,14 +55,14 @@ export class KnownDocument {
       .join("");
   }
 
-  /** Bytes that this document, its plans and its answers are thought to keep. */
+  /** Estimated bytes of this document, its plans and its answers. */
   get bytes(): number {
     return BYTES_AT_LEAST + this.text.length * BYTES_PER_CHARACTER + this.#kept;
   }
 
   /**
-   * Whether executing this operation with these variables will find its plan. Where more plans were made than the conditions account
-   * for, nobody knows, and it will not.
+   * Whether executing this operation with these variables will find its plan. If more plans were made than the conditions explain, this is
+   * unknown, and the answer is no.
    */
   isPlanned(operation: string, variables: Record<string, unknown> = {}): boolean {
     const known = this.#conditions.get(operation);
@@ -73,7 +73,7 @@ export class KnownDocument {
     );
   }
 
-  /** Notes that there is a plan of an operation for these variables; call it whenever the operation was executed. */
+  /** Records that there is a plan of an operation for these variables; to be called after every execution. */
   usedPlan(operation: string, variables: Record<string, unknown> = {}): void {
     if (!this.#planned.has(operation)) return;
     let known = this.#conditions.get(operation);
@@ -94,7 +94,7 @@ export class KnownDocument {
   }
 
   /**
-   * What an operation is compiled to; undefined for a document that is refused, or before its operation was planned.
+   * The compiled form of an operation; undefined if a document is refused, or before its operation was planned.
    * @param atOnce also before that
    */
   compiled(operation: string, atOnce = false): CompiledOperation | undefined {
@@ -106,7 +106,7 @@ export class KnownDocument {
     return made;
   }
 
-  /** Counts the bytes of what was compiled. */
+  /** Adds the bytes of what was compiled. */
   keepCompiled(bytes: number): void {
     this.#kept += bytes;
   }
@@ -118,15 +118,15 @@ export class KnownDocument {
 }
 
 /**
- * The documents of late, as many as fit into so many bytes with their plans. What was asked a second time is kept apart from
- * what came once: a flood of documents that nobody repeats replaces only itself.
+ * Recent documents, as many as fit into a number of bytes with their plans. Documents that were used twice are kept separately from those
+ * used once: a flood of unique documents only replaces itself.
  */
 export class Documents {
   readonly #most: number;
   /** Least recently used first. */
   readonly #once = new Map<string, KnownDocument>();
   readonly #again = new Map<string, KnownDocument>();
-  /** Of what is kept, with the bytes it was counted with: a document grows by its plans. */
+  /** The cached documents, with the bytes they were counted with: a document grows with its plans. */
   readonly #counted = new Map<KnownDocument, number>();
   #bytes = 0;
   #bytesAgain = 0;
@@ -136,7 +136,7 @@ export class Documents {
     this.#most = most;
   }
 
-  /** Bytes and documents that are kept. */
+  /** Cached bytes and documents. */
   get size(): { bytes: number; documents: number } {
     return { bytes: this.#bytes, documents: this.#counted.size };
   }
@@ -153,7 +153,7 @@ export class Documents {
     this.#once.delete(text);
     this.#again.set(text, once);
     this.#bytesAgain += this.#counted.get(once)!;
-    // What is used again has most of the room, but never all of it.
+    // // Documents that are used repeatedly have most of the space, but never all of it.
     while (this.#bytesAgain > this.#most * 0.8 && this.#again.size > 1) this.#demote();
     return once;
   }
@@ -168,7 +168,7 @@ export class Documents {
     this.weigh(document);
   }
 
-  /** Counts a document anew after it got a plan or an answer; it may be dropped for it. */
+  /** Counts a document again after it got a plan or an answer, which may evict it. */
   weigh(document: KnownDocument): void {
     const isAgain = this.#again.get(document.text) === document;
     if (!isAgain && this.#once.get(document.text) !== document) return;

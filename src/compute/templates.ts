@@ -123,7 +123,7 @@ export interface Writer {
   /**
    * Writes a text.
    * @param html whether values are escaped for HTML.
-   * @throws Error with a sentence for whoever reads the execution.
+   * @throws Error with a sentence for readers of the execution.
    * @throws BudgetExceeded
    */
   write(text: string, options?: { html?: boolean }): string;

@@ -31,7 +31,7 @@ export interface DatabaseClientConfig extends ClientConfig {
   answerWithin?: number;
   /** Milliseconds to connect, including authentication. Default: ten seconds. */
   connectWithin?: number;
-  /** Whether the names of statements are left out, so that the server keeps none prepared. */
+  /** Whether the names of statements are omitted, so that the server keeps none prepared. */
   unnamed?: boolean;
 }
 

@@ -52,7 +52,7 @@ class Primary {
     const answers = await this.#ask(connectionString);
     const primary = this.#choose(answers);
     if (primary) return (this.#known = primary);
-    // Whoever waits asks again at once.
+    // Waiting callers retry immediately.
     await pause(ROUND_MS);
     const reasons = answers.map(
       ({ host, reason }) => `${hostText(host)}: ${reason ?? "a former primary that came back"}`,

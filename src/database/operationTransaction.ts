@@ -85,7 +85,7 @@ export abstract class OperationTransaction<Findings> implements HeldTransaction 
     }
   }
 
-  /** Serialized, whoever calls. */
+  /** Calls are serialized. */
   enqueue<T>(task: () => Promise<T>): Promise<T> {
     const result = this.#last.then(task);
     const settled = (): void => {};

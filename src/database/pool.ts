@@ -3,7 +3,7 @@ import type { Logger } from "../base/log.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { stampRequests } from "./stampRequests.ts";
 
-/** Default lock timeout of the service: whoever holds a lock for longer blocks many. */
+/** Default lock timeout of the service: a lock that is held for longer blocks many. */
 const LOCK_TIMEOUT_MS = 5_000;
 
 /** How much longer than its `statement_timeout` a response may take before the connection is closed. */

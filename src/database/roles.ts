@@ -50,7 +50,7 @@ export function authenticatorUrl(loginUrl: string, prefix = ownPrefix): string {
  * The connection of background work. Its password is derived from that of the API, so that where that was given, for a
  * second database of the cluster or a login without a password, nothing more has to be.
  * @param loginUrl of the login that migrates.
- * @param apiUrl how the API logs in; derived where omitted.
+ * @param apiUrl the connection string of the API; derived by default.
  * @param prefix of the login's name; see ROLE_PREFIX.
  */
 export function workerUrl(loginUrl: string, apiUrl = authenticatorUrl(loginUrl), prefix = ownPrefix): string {

@@ -63,7 +63,7 @@ export class Session {
 
   /**
    * Sends the statements as one batch, one round trip, and gives the result of the last one.
-   * A prepared statement that the server refuses as outdated is prepared anew and the batch sent a second time: the
+   * A prepared statement that the server refuses as outdated is prepared again and the batch sent a second time: the
    * refusal undid the whole batch. Batches that begin or continue an explicit transaction must not use keys for that reason.
    *
    * @param behind a statement that runs behind the commit, in the same round trip: the last column of its row, as text, is `behind`

@@ -66,7 +66,7 @@ const replicating = {
 
 /**
  * Copies the database while nothing else uses it, holds each table against the old one, and puts the new cluster in the place of the old one, which is
- * kept beside it as it was. Until then nothing is changed; what broke off is begun anew.
+ * kept beside it as it was. Until then nothing is changed; an interrupted upgrade starts again.
  * @returns undefined where there is nothing to do.
  * @throws FolderInUse while the service runs; Error with a sentence for the user where the programs of the old version cannot be had, or a
  * table has not come over whole.

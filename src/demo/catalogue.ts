@@ -144,7 +144,7 @@ async function specifications(stage: Stage, project_id: string): Promise<void> {
         title: name,
         sequence: e + 1,
         required: true,
-        // What stands in the kitchen comes last.
+        // Kitchen appliances come last.
         lock_phase: title === "Kitchen" ? "INTERIOR_FINISHES" : "DRYWALL",
       });
       for (const [o, [option, tier, price, cost]] of options.entries())

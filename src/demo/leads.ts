@@ -15,7 +15,7 @@ const waysTo: Record<LeadRow["status"], string[]> = {
   UNQUALIFIED: ["CONTACTED", "UNQUALIFIED"],
 };
 
-/** Leads in every status, with notes and agents; each is entered and led on by whoever works on it. */
+/** Leads in every status, with notes and agents; each is created and updated by its assignee. */
 export async function leads(stage: Stage): Promise<void> {
   for (const [index, row] of leadRows.entries()) await lead(stage, row, index);
   await date(stage);
@@ -60,7 +60,7 @@ async function lead(stage: Stage, row: LeadRow, index: number): Promise<void> {
     });
 }
 
-/** What the first talk told of the lead. */
+/** What the first conversation revealed about the lead. */
 function ignoreEarlyErrors({ budget }: LeadRow): Record<string, unknown> {
   return budget ? { budget_min: budget[0], budget_max: budget[1], preapproved: budget[1] > 900_000 } : {};
 }

@@ -87,7 +87,7 @@ export class Stage {
 
   async #become(role: string, userId: string | null): Promise<void> {
     const actor = `${role} ${userId}`;
-    // A function that makes an account becomes its user, so a visitor is set anew each time.
+    // A function that makes an account becomes its user, so the visitor is set again each time.
     if (actor === this.#actor && role !== "plat_anonymous") return;
     this.#actor = actor;
     await this.#client.query("select set_config('role', $1, true), set_config('plat.user_id', $2, true)", [

@@ -55,7 +55,7 @@ const definitions = [
   {
     name: "Before a reservation ends",
     description:
-      "A day before a reservation ends, whoever works on it is told to sign the purchase or to extend it.",
+      "A day before a reservation ends, its assignee is reminded to sign the purchase or to extend it.",
     subject_type: "RESERVATION",
     trigger: { type: "EVENT", event: "reservation.created" },
     reentry: "AFTER_COMPLETION",

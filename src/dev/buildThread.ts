@@ -20,7 +20,7 @@ const { loginUrl, authenticatorUrl, serverUrl, folder, shared } = workerData as 
 const port = parentPort as MessagePort;
 const post = (message: FromThread) => port.postMessage(message);
 
-/** Who waits for an answer of the main thread. */
+/** Pending requests to the main thread. */
 const waiting = new Map<number, { resolve(): void; reject(error: Error): void }>();
 let asked = 0;
 function ask(question: Question): Promise<void> {
@@ -53,7 +53,7 @@ async function bring({ mine, isFirst }: Whole): Promise<boolean> {
         },
       }),
     isOutdated: () => {
-      // Both, in this order: who saves writes and looks the other way round, so that one sees the other.
+      // // Both, in this order: saving writes and checks in the opposite order, so that one sees the other.
       Atomics.store(shared, state.isChanging, 1);
       const isOutdated = Atomics.load(shared, state.generation) !== mine;
       if (isOutdated) Atomics.store(shared, state.isChanging, 0);

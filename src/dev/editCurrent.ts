@@ -1,4 +1,4 @@
-/** What an edit of `current.sql` does to the database: what its former text had made is dropped, with all that hangs on it. */
+/** What an edit of `current.sql` does to the database: what its former text created is dropped, with all dependent objects. */
 import { escapeLiteral, type Client } from "pg";
 import { attempt } from "../database/foundOrder.ts";
 import { madeBy, speaksOf } from "./statementForms.ts";
@@ -8,17 +8,17 @@ const tableMade = /^create\s+table\s+(?:if\s+not\s+exists\s+)?([\w.]+)/i;
 const indexMade = /^create\s+(?:unique\s+)?index\s+(?:if\s+not\s+exists\s+)?(\w+)\s+on\s+([\w]+)\.(\w+)/i;
 const tableAltered = /^alter\s+table\s+(?:only\s+)?([\w.]+)/i;
 
-/** What is gone from the text, and what of the text has to be run. */
+/** What was removed from the text, and what must be executed. */
 export interface Edit {
-  /** Tables to be dropped, as they are written. */
+  /** Tables to be dropped, as written. */
   tables: string[];
   /** Indexes of other tables. */
   indexes: string[];
-  /** The beginning of the text that the database keeps. */
+  /** The unchanged beginning of the text, which the database keeps. */
   kept: string;
 }
 
-/** Undefined where a statement is gone that is no table, and nothing of one. */
+/** Undefined if a removed statement does not belong to a table. */
 export function editOf(text: string, applied: string): Edit | undefined {
   const [now, before] = [splitStatements(text), splitStatements(applied)];
   let same = 0;
@@ -42,17 +42,17 @@ export function editOf(text: string, applied: string): Edit | undefined {
   };
 }
 
-/** What nothing stands for any more. */
+/** Objects without a statement. */
 export interface Dropped {
   /** Finds the names of tables. */
   tables?: RegExp;
-  /** Functions, views and indexes that hung on them, as files write them. */
+  /** Functions, views and indexes that depended on them, as files write them. */
   others: string[];
 }
 
 /**
  * Drops what is gone.
- * @returns undefined where something of another table hangs on it.
+ * @returns undefined if something of another table depends on it.
  */
 export async function dropGone(owner: Client, { tables, indexes }: Edit): Promise<Dropped | undefined> {
   if (tables.length + indexes.length === 0) return { others: [] };
@@ -69,7 +69,7 @@ export async function dropGone(owner: Client, { tables, indexes }: Edit): Promis
   };
 }
 
-/** With their schemas, or alone between quotes: as an argument of a generator. A word of a sentence is neither. */
+/** With their schemas, or alone in quotes: as an argument of a generator. A word of a sentence is neither. */
 export function namesOf(tables: readonly string[]): RegExp {
   const alone = tables.map((table) => table.replace(/^\w+\./, ""));
   return new RegExp(
@@ -77,7 +77,7 @@ export function namesOf(tables: readonly string[]): RegExp {
   );
 }
 
-/** Functions, views and indexes, by name; what else belongs to other tables than these has none. */
+/** Functions, views and indexes, by name; other objects of other tables have none. */
 async function standing(
   owner: Client,
   tables: readonly string[],
@@ -106,7 +106,7 @@ async function standing(
   return rows;
 }
 
-/** Whether a statement is about what was dropped: of a table, wherever it names it. */
+/** Whether a statement concerns what was dropped: for a table, wherever it is mentioned. */
 export function isAboutDropped(text: string, { tables, others }: Dropped): boolean {
   if (tables?.test(text)) return true;
   return others.some((name) => madeBy(text)?.name === name || speaksOf(text, name));

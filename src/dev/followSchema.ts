@@ -1,4 +1,4 @@
-/** Has the database and the API of a developer follow the files of the schema, from one save to the next. */
+/** Keeps the database and the API of a developer up to date with the files of the schema. */
 import { basename, relative } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { GraphQLSchema } from "postgraphile/graphql";
@@ -14,16 +14,16 @@ import { startSchemaThread } from "./schemaThread.ts";
 import { applyChanges, changesApi, textsOf, type ChangedFile } from "./quickApply.ts";
 import { watchFolder } from "./watchFolder.ts";
 
-/** Where a developer reads what became of a save. */
+/** Receives the results of saves. */
 export type Say = (text: string) => void;
 
-/** Who saves one file after the other needs the whole schema after the last one only. */
+/** When files are saved one after the other, only the last save needs a complete update. */
 const restMs = 300;
 
 /**
- * Watches the folder of migrations. A file of objects that was saved is applied at once, and the API is built anew;
+ * Watches the folder of migrations. A file of objects that was saved is applied immediately, and the API is rebuilt;
  * afterwards, and for all other changes, the whole schema is reconciled with a reference made from the files. After a
- * fault, which is told with its place, database and API stay in the state before.
+ * error, which is reported with its location, database and API keep the previous state.
  */
 export function followSchema(say: Say, folder = migrationsFolder): Follow {
   return async (options) => {
@@ -39,7 +39,7 @@ class SchemaFollower {
   readonly #folder: string;
   readonly #thread: ReturnType<typeof startSchemaThread>;
   readonly #check: () => void;
-  /** What of the files is in the database. */
+  /** The applied content of the files. */
   #applied = new Map<string, ReadonlySet<string>>();
   #appliedCurrent = "";
   #appliedMigrations = "";
@@ -47,10 +47,10 @@ class SchemaFollower {
   #generation = 0;
   #work = Promise.resolve();
   #whole = Promise.resolve();
-  /** Whether the API shows what is in the database. */
+  /** Whether the API serves the schema of the database. */
   #isServed = true;
   #isStopping = false;
-  /** Whether a table was made anew, which lacks what follows from all tables until the whole was brought up to date. */
+  /** Whether a table was recreated, which lacks objects derived from all tables until the next complete update. */
   #isRemade = false;
   #unwatch = (): void => {};
 
@@ -96,17 +96,17 @@ class SchemaFollower {
       this.#told(async () => {
         if (mine !== this.#generation) return;
         const isApplied = await this.#quickly(since);
-        // Not waited for: the next save comes first.
+        // // Not awaited: the next save takes precedence.
         this.#whole = this.#whole.then(() => this.#told(() => this.#complete(mine, since, isApplied)));
       }),
     );
   }
 
-  /** Brings the whole up to date after a save, and has it checked. */
+  /** Updates everything after a save, and checks it. */
   async #complete(mine: number, since: number, isApplied: boolean): Promise<void> {
     if (isApplied) await pause(restMs);
     if (mine !== this.#generation) return;
-    // Beside the whole: what was forgotten is told as early as it can be seen.
+    // Concurrently: omissions are reported as early as possible.
     if (isApplied && !this.#isRemade) this.#check();
     const isBrought = await this.#wholly(mine, since, !isApplied);
     if ((isBrought || this.#isRemade) && mine === this.#generation) {
@@ -123,12 +123,12 @@ class SchemaFollower {
     this.#say(`${what} in ${ms(done - since)}; served ${after(since)}.`);
   }
 
-  /** Does a step, and tells a fault. */
+  /** Runs a step, and reports an error. */
   async #told(step: () => Promise<void>): Promise<void> {
     try {
       await step();
     } catch (error) {
-      // Where the end of the process cuts it off, nobody waits for it.
+      // // If the end of the process interrupts it, nobody waits for it.
       if (this.#isStopping) return;
       this.#say(`${(error as Error).message}\nThe API goes on as it was.`);
       if ((error as Error).name !== "SchemaError")
@@ -139,7 +139,7 @@ class SchemaFollower {
     }
   }
 
-  /** What can be put in its place alone. @returns whether it was. */
+  /** Applies what can be replaced separately. @returns whether that was enough. */
   async #quickly(since: number): Promise<boolean> {
     const files = await readObjects(this.#folder);
     const removed = [...this.#applied.keys()].filter((path) => !files.some((file) => file.path === path));
@@ -155,7 +155,7 @@ class SchemaFollower {
     const names = changed.map(({ file }) => relative(this.#folder, file.path));
     if (current.text !== this.#appliedCurrent) names.unshift(currentFile);
     if (names.length === 0) return false;
-    // What was committed is gone from the current migration, and stays in the database.
+    // // A committed migration disappears from the current one, and remains in the database.
     if ((await migrationsHash(this.#folder)) !== this.#appliedMigrations) return false;
     await this.#thread.unchanging();
     if (
@@ -175,12 +175,12 @@ class SchemaFollower {
     return true;
   }
 
-  /** @param isFirst whether nothing of the save was applied yet, so that the API will be built anew. */
+  /** @param isFirst whether nothing of the save was applied yet, so that the API will be rebuilt. */
   async #wholly(mine: number, since: number, isFirst: boolean): Promise<boolean> {
     if (mine !== this.#generation) return false;
     let brought = false;
     let schema: Promise<GraphQLSchema> | undefined;
-    /** Whether the API shows what the reference has, whatever the database still lacks of it. */
+    /** Whether the API serves the schema of the reference, whatever the database still lacks. */
     let isReference = false;
     const [files, current] = [await readObjects(this.#folder), await readCurrent(this.#folder)];
     const migrations = await migrationsHash(this.#folder);
@@ -192,7 +192,7 @@ class SchemaFollower {
     const isBrought = await this.#thread.bring(
       { mine, isFirst },
       {
-        // PERF: beside the comparing, from the reference, which is what the database becomes.
+        // // PERF: concurrently with the comparison, from the reference, which the database will match.
         build: async (url) => {
           schema = this.#options.buildSchema(authenticatorUrlOf(url));
           await schema;
@@ -201,7 +201,7 @@ class SchemaFollower {
           bringTo();
           if (mine !== this.#generation || (this.#isServed && isReference)) return;
           if (this.#isServed && !isShown) {
-            // After what was applied and told already there is mostly nothing left to do.
+            // // After what was already applied and reported, there is mostly nothing left to do.
             if (isFirst || hasChanged) this.#say(`${broughtWhole}; it holds ${after(since)}.`);
             return;
           }
@@ -225,7 +225,7 @@ class SchemaFollower {
 
 const broughtWhole = "Brought the whole schema up to date";
 
-/** Runs work that tells its own failures: once at a time, and once more when it was asked for meanwhile. */
+/** Runs work that reports its own errors: one run at a time, and one more if requested in the meantime. */
 function oneAtATime(work: () => Promise<void>): () => void {
   let running = false;
   let isWanted = false;

@@ -1,6 +1,6 @@
 /**
- * The short way for a saved file: the statements that changed are applied to the database at once, in a form that replaces
- * what is there. It need not be exact, since the whole schema is reconciled afterwards.
+ * The fast path for a saved file: the changed statements are applied to the database immediately, in a form that replaces existing objects.
+ * It need not be exact, because the whole schema is reconciled afterwards.
  */
 import type { Client, DatabaseError } from "pg";
 import { noteCurrent, runCurrent } from "../database/current.ts";
@@ -20,14 +20,14 @@ import {
   withoutBody,
 } from "./statementForms.ts";
 
-/** A file that was saved, and the texts of the statements that it had when it was last applied. */
+/** A saved file, and the texts of its statements when it was last applied. */
 export interface ChangedFile {
   file: ObjectFile;
   before: ReadonlySet<string>;
 }
 
 /**
- * Whether the API has to be built anew for what changed. Not for the body of a function, a policy or a trigger: these are
+ * Whether the change requires rebuilding the API. Not for the body of a function, a policy or a trigger: these are
  * PostgreSQL's own affair, and hold from the next request on.
  */
 export function changesApi(changed: readonly ChangedFile[]): boolean {
@@ -50,7 +50,7 @@ interface QuickStep extends Step {
   statement: SqlStatement;
 }
 
-/** A fault of the text itself: syntax, or a name that is nowhere. Anything else may be for want of the whole. */
+/** An error in the text itself: syntax, or an unknown name. Others may be caused by the partial update. */
 const faults = new Set(["42601", "42883", "42P01", "42703", "42704"]);
 
 /** Failures to drop what went with something else. */
@@ -92,7 +92,7 @@ export async function applyChanges(
     const plans = withUnchanged(changed, dropped, all).map((change) => plan(change, dropped));
     for (const drop of plans.flatMap(({ drops }) => drops)) {
       const error = await attempt(owner, drop);
-      // Something else hangs on it, or there are two of that name.
+      // Something else depends on it, or there are two of that name.
       if (error && !missing.has(error.code!)) return false;
     }
     for (const part of [plans.flatMap(({ definitions }) => definitions), plans.flatMap(({ rest }) => rest)]) {
@@ -156,7 +156,7 @@ function leftover({ file, before }: ChangedFile): string[] {
 }
 
 /**
- * What is gone is dropped or taken back; what has other arguments or results, too, and made anew with what is said of it; the
+ * What is gone is dropped or taken back; what has other arguments or results, too, and recreated with its comments and grants; the
  * rest is replaced, and so is what was about something that was dropped.
  */
 function plan(change: ChangedFile, dropped: Dropped) {
@@ -198,7 +198,7 @@ function errorOf({ file, statement, sql }: QuickStep, error: DatabaseError): Err
   return schemaError(file, statement, error, bodyOffset(statement.text, error));
 }
 
-/** A fault in a function's body is told with its place in the body. */
+/** An error in a function's body is reported with its position in the body. */
 function bodyOffset(
   text: string,
   { position, internalPosition, internalQuery }: DatabaseError,

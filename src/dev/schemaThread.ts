@@ -26,7 +26,7 @@ export interface ThreadData {
 export interface Whole {
   /** The save it is for; given up when there is a later one. */
   mine: number;
-  /** Whether nothing of the save was applied yet, so that the API will be built anew. */
+  /** Whether nothing of the save was applied yet, so that the API will be rebuilt. */
   isFirst: boolean;
 }
 
@@ -81,7 +81,7 @@ export interface Beside {
 }
 
 export interface SchemaThread {
-  /** Tells the thread that there was a save; what is under way for an earlier one is given up. @returns its number. */
+  /** Tells the thread that there was a save; running work for an earlier one is aborted. @returns its number. */
   saved(): number;
   /** Waits while the database is being changed. */
   unchanging(): Promise<void>;

@@ -3,7 +3,7 @@ import { checkCatalog, prepareChecks } from "../checks/check.ts";
 import { sourceWords } from "../checks/sources.ts";
 import { onConnection } from "../database/onConnection.ts";
 
-/** Most that are told at once. */
+/** Maximum number of findings in a report. */
 const most = 10;
 
 /**

@@ -90,7 +90,7 @@ const madeQuery = `
 
 /**
  * Removes what a call made: policies, triggers, rows, functions, views, comments. Not grants, which others may have given as
- * well; and what something else hangs on stays. To be asked before the transaction makes anything.
+ * well; and what something else depends on is kept. To be called before the transaction creates anything.
  * @returns whether it could be told.
  */
 export async function undoCall(owner: ClientBase, call: string): Promise<boolean> {

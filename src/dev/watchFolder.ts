@@ -28,7 +28,7 @@ export async function watchFolder(folder: string, changed: () => void): Promise<
     timer = setTimeout(() => void look(), expiryMs);
   };
   const watcher = watch(folder, { recursive: true }, soon);
-  // Looking by the clock goes on.
+  // Polling continues.
   watcher.on("error", () => undefined);
   const clock = setInterval(soon, lookEveryMs);
   return () => {

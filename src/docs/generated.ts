@@ -34,7 +34,7 @@ const parts: [file: string, mark: string, write: (database: ClientBase) => strin
 export const repository = join(import.meta.dirname, "../..");
 
 /**
- * Every guide with generated parts: its text as it stands in the repository, and as it has to be.
+ * Every guide with generated parts: its text in the repository, and the expected text.
  * @param database a migrated one.
  * @throws Error when a guide lacks the marks of one of its parts.
  */

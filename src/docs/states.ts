@@ -45,7 +45,7 @@ function section(subject: string, steps: Step[]): string {
   return [
     `## ${name[0]!.toUpperCase()}${name.slice(1)}`,
     markdownTable(
-      ["From", "By hand to", "By the service to"],
+      ["From", "Manually to", "By the service to"],
       [...rows, ...ended.map((end) => [end, "–", "–"])],
     ),
     ...(notes.length > 0 ? [[...new Set(notes)].sort().join("\n")] : []),

@@ -14,7 +14,7 @@ export interface Report {
 /** Milliseconds that a statement may take: a check must not become a load of its own. */
 const statementMs = 60_000;
 
-/** Everything that is looked at, in the order in which it is told. */
+/** All checks, in the order of the report. */
 export const checks: readonly HealthCheck[] = [...machineChecks, ...databaseChecks, ...workChecks];
 
 /** Runs all checks, one after the other; one that fails is a finding itself. */

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from "pg";
 
-/** What must hold of deals whoever did what when: by the rule in words, a query for rows that break it. */
+/** Invariants of deals: by the rule in words, a query for rows that violate it. */
 const invariants: Readonly<Record<string, string>> = {
   "a unit is claimed exactly as its status says": `
     select u.id, u.status, c.kind, c.subject_type from app_public.units u

@@ -1,4 +1,4 @@
-/** What a GraphQL query takes in the database, for one viewer: its statements, how they are carried out, and whose rules decide. */
+/** What a GraphQL query takes in the database, for one viewer: its statements, how they are executed, and which policies decide. */
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { makeSchema } from "postgraphile";
@@ -32,7 +32,7 @@ export interface ExplainedQuery {
   statements: ExplainedStatement[];
   /** Those of the tables that were read which hold for the viewer. */
   policies: Policy[];
-  /** The answer: what it shows is read, and errors are told. */
+  /** The answer, with errors. */
   answer: { data?: unknown; errors?: readonly { message: string }[] };
 }
 

@@ -86,9 +86,9 @@ function send(request: Request, response: Response, { type, etag, plain, compres
 
 /** What the pages are made for. */
 export interface PortalDeps {
-  /** As whom visitors may sign in with one click; nobody where omitted. */
+  /** The user as whom visitors may sign in with one click; none by default. */
   demo?: Demo | undefined;
-  /** The served schema, as Markdown for whoever may read it; without it, nobody is given it so. */
+  /** The served schema, as Markdown for viewers who may read it; omitted, it is not served. */
   reference?: {
     schema: () => PromiseLike<GraphQLSchema> | GraphQLSchema;
     authenticate: Authenticate;
@@ -97,7 +97,7 @@ export interface PortalDeps {
   };
 }
 
-/** Lets through whoever may ask the schema of the endpoint, too. */
+/** Admits viewers who may introspect the schema. */
 const readersOfSchema: RequestHandler<{ name?: string }> = (request, response, next) => {
   if (!requestState(request as Request).schemaIsOpen)
     throw new CodedError(

@@ -66,7 +66,7 @@ export function describeForLog(error: unknown): Record<string, unknown> {
 
 /**
  * Log fields of failures that concern the operator: internal errors, those of the database or the file store.
- * Undefined for others, which concern the client or whoever configured the provider.
+ * Undefined for others, which concern the client or the operator.
  */
 export function failureForLog(error: CodedError): { event?: LogEvent; err: object } | undefined {
   const err = () => describeForLog(error.cause ?? error);

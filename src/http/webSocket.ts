@@ -108,7 +108,7 @@ function bodyOf(payload: object): string {
   return JSON.stringify(query === "" && others.documentId !== undefined ? others : payload);
 }
 
-/** What the library is told of every operation, which it neither parses nor executes. */
+/** The arguments of the library for every operation, which it neither parses nor executes. */
 const SUBSCRIPTION = parse("subscription { anything }");
 const noSchema = new GraphQLSchema({});
 const asked = (contextValue: IncomingMessage | Refused): ExecutionArgs => ({

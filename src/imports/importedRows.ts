@@ -48,7 +48,7 @@ export class ImportedRows extends Preloaded {
       const values = [operation, columns!.filter((name) => name !== null), toJson(waiting, columns!)];
       waiting = [];
       sending = client.query({ text: "select app_hidden.add_import_rows($1, $2, $3)", values });
-      // Whoever waits for it is told.
+      // The consumer gets the error.
       sending.catch(() => {});
     };
     for await (const rows of csvRows(await open())) {

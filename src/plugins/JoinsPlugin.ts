@@ -2,7 +2,7 @@ import type { AnyType } from "../schema/stackTypes.ts";
 /**
  * How a record beside another one is read:
  * - a function that returns `setof` a table with `rows 1` gives one record or none, not a list. PERF: PostgreSQL puts the body of a function in the
- *   place of its call in FROM only where it returns a set; another one is carried out for each row, at 50 µs and more.
+ *   place of its call in FROM only where it returns a set; another one is executed for each row, at 50 µs and more.
  * - a foreign key such as (unit_id, project_id) is followed by `unit_id` alone, where that finds the record by its primary key: the constraint
  *   keeps the other columns equal. PERF: with a condition on both, the planner takes them for independent and combines two indexes.
  */

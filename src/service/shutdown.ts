@@ -32,7 +32,7 @@ export function orderedShutdown(log: Logger, withinMs: number): Shutdown {
     const late = setTimeout(() => {
       log.error(
         { event: "stop.timeout", parts: [...left] },
-        "The stop timed out; exiting without waiting for what is left.",
+        "Shutdown timed out; exiting without waiting for remaining work.",
       );
       process.exit(exitCode || exitCodes.cut);
     }, withinMs);
@@ -41,7 +41,7 @@ export function orderedShutdown(log: Logger, withinMs: number): Shutdown {
         await stop({ exitCode });
         log.debug({ event: "service.stopped", part: what }, "Stopped.");
       } catch (error) {
-        log.error({ event: "stop.failed", part: what, err: error }, "A part did not stop cleanly.");
+        log.error({ event: "stop.failed", part: what, err: error }, "A component failed while stopping.");
         exitCode ||= exitCodes.failed;
       }
       left.delete(what);

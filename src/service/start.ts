@@ -48,7 +48,7 @@ function catchFailures({ log, metrics, fail }: Start): void {
   // // A rejection that nothing awaits any more, such as a part of a job that has already failed, must not end the process.
   process.on("unhandledRejection", (error) => {
     metrics.strayRejections.inc();
-    log.error({ event: "process.stray_rejection", err: error }, "A rejection was not handled.");
+    log.error({ event: "process.stray_rejection", err: error }, "Unhandled promise rejection.");
   });
   // // The reader of the output may be gone, which is no reason to stop.
   for (const output of [process.stdout, process.stderr]) output.on("error", () => {});

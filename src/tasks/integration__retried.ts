@@ -10,7 +10,7 @@ const task: Task = async (payload, { integrations, query, logger }) => {
     logger.error(`Refreshing an integration failed: ${unexpected.message}`, {
       event: "integration.refresh_failed",
     });
-    return "Something went wrong on our side; try again.";
+    return "An internal error occurred; try again.";
   });
   await query("select app_private.end_resolution($1, $2)", [idOf(payload, "ticketId"), error ?? null]);
 };

@@ -46,7 +46,7 @@ const task: Task = async (_payload, { query, seal, logger, abortSignal }) => {
     }
     if (sealed > 0)
       logger.info(
-        `${sealed} secrets of ${column} are sealed with the present key of SECRET_KEYS for their rows now.`,
+        `${sealed} secrets of ${column} were sealed with the current key of SECRET_KEYS, bound to their rows.`,
         { event: "secret.sealed" },
       );
     for (const [message, amount] of faults)
@@ -58,9 +58,12 @@ const task: Task = async (_payload, { query, seal, logger, abortSignal }) => {
       [relation, name],
     );
     if (left[0]!.amount > 0)
-      logger.warn(`${left[0]!.amount} secrets of ${column} are bound to no row yet: see UNBOUND_SECRETS.`, {
-        event: "secret.unbound",
-      });
+      logger.warn(
+        `${left[0]!.amount} secrets of ${column} are not bound to a row yet; see UNBOUND_SECRETS.`,
+        {
+          event: "secret.unbound",
+        },
+      );
   }
 };
 

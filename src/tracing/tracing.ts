@@ -99,7 +99,7 @@ function createSpanMaker(tracer: Tracer, rootOf: ReturnType<typeof rootsBy>): Sp
   };
   return {
     async run(options, work) {
-      // What was asked for earlier goes on with its trace, or begins one; all else is a part of what runs.
+      // Deferred work continues its trace, or starts one; everything else is a child of the current span.
       const above = options.kind === "consumer" ? rootOf(options.parent) : active.getStore();
       if (!above) return work();
       const { span, context } = begin(above, options);

@@ -75,7 +75,7 @@ export function makeRecorder(pool: Pick<Pool, "query">, log: Logger): RecordAtte
       await noteGroup(ended).catch((error: unknown) => {
         log.warn(
           { event: "webhook.record_failed", err: error },
-          "Recording webhook deliveries together failed; recording each by itself.",
+          "Recording webhook deliveries in a batch failed; recording each separately.",
         );
         ended.forEach(alone);
       });

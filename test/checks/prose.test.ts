@@ -6,6 +6,7 @@ import {
   proseFaults,
   repeatedParagraphs,
   repetitions,
+  sourceProse,
 } from "../../src/checks/prose.ts";
 
 test("the glossary says what is not used; what depends on the meaning is left to readers", async () => {
@@ -23,6 +24,19 @@ test("the glossary says what is not used; what depends on the meaning is left to
   ).toEqual([
     "docs/a.md:3: Incorrect term: “chapter”, use “migration” instead.",
     "Lead.email: Incorrect term: “Javascript”, use “JavaScript” instead.",
+  ]);
+});
+
+test("finds forbidden words in comments and messages, and not in code", () => {
+  const files = [
+    { name: "a.ts", text: "/** Begins anew. */\nconst anew = 1;\n" },
+    { name: "a.sql", text: "-- Anew.\nselect 'anew';\n" },
+    { name: "en.json", text: '{"errors": {"a": "Start anew.", "b": "Renewed."}}' },
+  ];
+  expect(sourceProse(files, [["anew", "again"]])).toEqual([
+    "a.ts:1: Use “again” instead of “anew”.",
+    "a.sql:1: Use “again” instead of “anew”.",
+    "en.json a: Use “again” instead of “anew”.",
   ]);
 });
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "pg";
+import type { Tenancies } from "../../src/database/tenancy.ts";
 import { loadDemo } from "../../src/demo/index.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
@@ -68,6 +69,24 @@ test("lists them, and says what it takes", async () => {
   expect((await run("delete", "no-such-one")).stderr).toContain(
     "There is no organization with the slug or id no-such-one.",
   );
+});
+
+test("tells how the rows of each table belong to one, and which refer to another", async () => {
+  const { code, stdout, stderr } = await run("tables", "--rows", "--json");
+  expect([code, stderr]).toEqual([0, ""]);
+  const { foreignKeys } = JSON.parse(stdout) as Tenancies;
+  // The part of an agency in the project of a developer.
+  expect(foreignKeys.filter(({ crossing }) => crossing)).toEqual([
+    expect.objectContaining({ table: "app_public.project_organizations", references: "app_public.projects" }),
+  ]);
+  const text = await run("tables");
+  expect([text.code, text.stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      /^direct: [^]*^  app_private\.webhook_queue  delivery_id → app_public\.webhook_deliveries  organization_id$/m,
+    ),
+  ]);
+  expect((await run("list", "--json")).code).toBe(1);
 });
 
 test("exports one as an owner sees it, records and files, without a worker", async () => {

@@ -176,13 +176,13 @@ test("reseals any number of secrets with the current key, bound to their rows, a
   };
   const kept = [
     "warning 1050 secrets of app_private.webhook_secrets.sealed cannot be opened: The key 2024 that a secret was sealed with is missing.",
-    "warning 1050 secrets of app_private.webhook_secrets.sealed are bound to no row yet: see UNBOUND_SECRETS.",
+    "warning 1050 secrets of app_private.webhook_secrets.sealed are not bound to a row yet; see UNBOUND_SECRETS.",
   ];
-  const done = "with the present key of SECRET_KEYS for their rows now.";
+  const done = "with the current key of SECRET_KEYS, bound to their rows.";
   expect(await runSealing(all)).toEqual([
-    `info 1 secrets of app_private.integration_secrets.sealed are sealed ${done}`,
-    `info 2100 secrets of app_private.webhook_secrets.previous_sealed are sealed ${done}`,
-    `info 1050 secrets of app_private.webhook_secrets.sealed are sealed ${done}`,
+    `info 1 secrets of app_private.integration_secrets.sealed were sealed ${done}`,
+    `info 2100 secrets of app_private.webhook_secrets.previous_sealed were sealed ${done}`,
+    `info 1050 secrets of app_private.webhook_secrets.sealed were sealed ${done}`,
     ...kept,
   ]);
   expect(
@@ -212,7 +212,7 @@ test("reseals any number of secrets with the current key, bound to their rows, a
   ]);
   expect(await runSealing(await columns())).toEqual([
     "warning 1 secrets of app_private.integration_secrets.sealed cannot be opened: A sealed value of app_private.integration_secrets.sealed is bound to no row; it is not used.",
-    "warning 1 secrets of app_private.integration_secrets.sealed are bound to no row yet: see UNBOUND_SECRETS.",
+    "warning 1 secrets of app_private.integration_secrets.sealed are not bound to a row yet; see UNBOUND_SECRETS.",
     ...kept,
   ]);
 
@@ -223,7 +223,7 @@ test("reseals any number of secrets with the current key, bound to their rows, a
     createSeal([former]).seal("whsec_old", place),
   ]);
   expect(await runSealing([])).toEqual([
-    `info 1 secrets of app_private.integration_secrets.sealed are sealed ${done}`,
+    `info 1 secrets of app_private.integration_secrets.sealed were sealed ${done}`,
   ]);
   await query("update app_private.bound_columns set since = now() - interval '25 hours'");
   expect(await columns()).toEqual([]);

@@ -1,7 +1,7 @@
 -- Access that is handed on: in which organizations and projects a viewer has each permission is found once, kept by
 -- the API with the token, and handed on as settings with each query (app_hidden.handed_access). The batch of each query
 -- asks first, in the same round trip, whether token and access are as they were (stop_when_outdated); otherwise it is
--- refused and sent again with what is found anew. So a query never reads by a permission that was taken before it
+-- refused and sent again with the new access. So a query never reads by a permission that was taken before it
 -- began.
 --
 -- Access is found from memberships, from parts of organizations in projects, and from which projects are private.

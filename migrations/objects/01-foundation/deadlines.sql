@@ -88,7 +88,7 @@ begin
         order by d.due_at limit 1), false);
     end if;
   end if;
-  -- Whoever asks in this transaction knows what to do about PLAT1.
+  -- The caller in this transaction handles PLAT1.
   perform set_config('plat.deadlines_checked', 'on', true);
 end $$;
 comment on function app_private.raise_when_due() is
@@ -111,7 +111,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 #variable_conflict use_variable
 declare
   lock constant bigint := hashtextextended('plat.deadlines ' || organization_id, 0);
-  -- Whoever waits for this transaction waits for no longer than that.
+  -- Bounds how long others wait for this transaction.
   until_when constant timestamptz := clock_timestamp() + coalesce(longest, case when own then interval '300 ms'
     else interval '20 ms' end);
   due record;
@@ -120,7 +120,7 @@ declare
   locked int := 0;
   due_before timestamptz;
 begin
-  -- One at a time for each organization: whoever waits finds it expired.
+  -- Serialized for each organization: a second transaction finds it expired.
   if own then
     begin
       perform set_config('lock_timeout', '1s', true);
@@ -221,7 +221,7 @@ grant execute on function app_private.raise_when_due(), app_private.expire_deadl
   to plat_authenticator;
 grant execute on function app_private.expire_due(int) to plat_worker;
 
--- Time goes on in archived projects too.
+-- Deadlines also expire in archived projects.
 create function app_private.expire_claim(claim_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

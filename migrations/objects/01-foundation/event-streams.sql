@@ -28,7 +28,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   number constant int := app_private.stream_lock(new.stream_id);
 begin
-  -- PERF: commits that notify take turns, so only those do that somebody waits for. The lock is given back at once:
+  -- PERF: commits that notify are serialized, so only those with listeners do. The lock is released immediately:
   -- held to the end of the transaction it would have other writers take it for that of a listener.
   if pg_try_advisory_lock(7528005, number) then
     perform pg_advisory_unlock(7528005, number);
@@ -73,7 +73,7 @@ language sql stable as $$
       'actorType', e.actor_type,
     'channel', e.channel, 'requestId', e.request_id,
     'changes', event_message.changes, 'data', event_message.data) as body
-    -- Made once: without the offset each mention of it above would make it anew, masks included.
+    -- Computed once: without the offset, each reference above would compute it again, including masks.
     offset 0) whole
 $$;
 comment on function app_hidden.event_message(app_public.events, jsonb, jsonb) is

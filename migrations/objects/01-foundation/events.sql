@@ -411,8 +411,8 @@ begin
           or r.project_id = any ((select app_hidden.viewer_projects(%1$L))::uuid[]))', r.event_permission)
       else '' end), '' order by r.subject)
     into branches from app_hidden.record_types r;
-  -- PERF: the plan of a statement in the function is kept. Whoever wants plans for the values of one query would have
-  -- it made anew for each event, which takes ten times as long as to carry it out.
+  -- PERF: the function keeps a generic plan. Custom plans would be created for each event, which takes ten times as
+  -- long as the execution.
   execute format('create or replace function app_hidden.sees_subject(subject_type text, subject_id uuid) returns boolean
     language plpgsql stable set plan_cache_mode = force_generic_plan as %L', format('
 begin

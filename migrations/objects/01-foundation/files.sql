@@ -322,7 +322,7 @@ declare
   template regclass := case when is_image then 'app_private.image_record' else 'app_private.document_record' end;
   described record;
   -- PERF: (select true …) looks each record up by its id; exists (…) may be planned as a hash of all that there are.
-  -- A picture is seen with its record. A document is so only where it is public, otherwise it takes the permission.
+  -- A picture is seen with its record. A document is so only where it is public, otherwise it requires the permission.
   sees_parent text := format('(select true from app_public.%I parent where parent.id = %I)', parent, parent_column);
   members text := 'organization_id = any ((select app_hidden.viewer_organizations(''inventory.read''))::uuid[]) or '
     'project_id = any ((select app_hidden.viewer_projects(''inventory.read''))::uuid[])';

@@ -62,7 +62,7 @@ begin
 end $$;
 comment on function app_hidden.claim_answer(jsonb) is
   'Claims the idempotency key repeat.key for this transaction; the answer that was kept at repeat.place as {"r": row}, '
-  'null when the field is to be carried out now.';
+  'null if the field is to be executed now.';
 
 create function app_hidden.keep_answer(id uuid, repeat jsonb, answer anyelement) returns anyelement
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

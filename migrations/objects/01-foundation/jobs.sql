@@ -14,7 +14,7 @@ comment on function app_private.job_context(uuid) is
 create function app_private.note_dry_job(task text, payload jsonb, organization_id uuid, run_at timestamptz)
 returns void
 language sql volatile as $$
-  -- Of very many the rest is left out: a list that is written anew for each takes longer and longer.
+  -- Truncated if there are very many: a list that is rewritten for each takes longer and longer.
   select set_config('plat.dry_run_jobs', (n.noted || jsonb_build_object('task', task, 'id', payload ->> 'id',
       'organizationId', organization_id, 'runAt', run_at))::text, true)
   from (select coalesce(app_hidden.setting('dry_run_jobs'), '[]')::jsonb as noted) n

@@ -12,7 +12,7 @@ comment on column app_private.mail_deliveries.outcome is E'@impersonal\n\nWhat b
 create function app_private.note_mail(key text, recipient text, outcome text, detail text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- No job lives that long: old notes go as new ones come, so that addresses are not kept for ever.
+  -- No job lives that long: old rows are deleted as new ones arrive, so that addresses are not kept forever.
   delete from app_private.mail_deliveries d where d.ctid = any (array(
     select s.ctid from app_private.mail_deliveries s where s.at < now() - interval '90 days' limit 3 for
       update skip locked));

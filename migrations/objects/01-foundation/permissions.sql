@@ -66,7 +66,7 @@ comment on function app_private.is_open(timestamptz) is
   'its member lacks. Whatever looks for memberships of the viewer asks it.';
 
 -- The five sets that follow are found by a function each (find_…), and read by policies through another, which
--- PostgreSQL puts in the place of its call. Where the API hands on what was found for the viewer before (access.sql),
+-- PostgreSQL puts in the place of its call. If the API passes the viewer's cached access (access.sql),
 -- that is what they read; it does so for queries alone, since what changes the sets changes them for the rest of its
 -- own transaction.
 create function app_hidden.handed_access(permission text, part int) returns uuid[]
@@ -239,7 +239,7 @@ begin
       union
       select f.user_id from app_private.former_affiliates f where f.owner_id = any (organizations)
       union
-      -- Whoever works on a deal reads who else does: who wrote a note, has a task, receives them.
+      -- Users who work on a deal see the others: authors of notes, assignees of tasks, hosts of appointments.
       select p.user_id from app_public.leads l
         cross join lateral (
           select n.author_id as user_id from app_public.lead_notes n

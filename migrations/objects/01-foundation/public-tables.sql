@@ -37,8 +37,8 @@ begin
   perform app_private.make_project_record(table_name, subject, write_permission, event_permission);
 end $$;
 comment on function app_private.make_public_table is
-  'Like make_project_table, for a public part of a project: outsiders see the rows that the condition `shown` is true '
-  'for, wherever they see the project. Without list_name the project has no list of them; made_by_hand: whether '
+  'Like make_project_table, for a public part of a project: non-members see rows for which the condition `shown` is '
+  'true, wherever they see the project. Without list_name the project has no list of them; made_by_hand: whether '
   'callers create and delete rows.';
 
 create function app_private.tg__parent_project() returns trigger

@@ -110,7 +110,7 @@ begin
     -- Who only looks is in nobody's way but of those who are about to take it.
     continue when not case when counts then pg_try_advisory_xact_lock(name)
       else pg_try_advisory_xact_lock_shared(name) end;
-    -- Whoever had it may have committed since the look above.
+    -- Its previous owner may have committed since the check above.
     continue when exists (select from app_private.limit_uses u
       where u.key = take_use.key and u.slot = free and u.expires_at > clock_timestamp());
     if counts then

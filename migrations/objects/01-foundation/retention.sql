@@ -15,7 +15,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.email_change_stops', 'expires_at < now()'),
   ('app_private.former_emails', 'until < now()'),
   ('app_private.second_factors', 'confirmed_at is null and inserted_at < now() - interval ''1 hour'''),
-  -- A login token that names its session is refused without it, too; one of before has to find that it ended.
+  -- A login token that names its session is refused without it, too; an earlier one must find that its session ended.
   ('app_private.sessions', 'expires_at < now() or (ended_at < now() - interval ''1 day'' and not is_adopted)'),
   ('app_private.user_networks', 'last_at < now() - interval ''90 days'''),
   ('app_hidden.duplicate_accounts', 'inserted_at < now() - interval ''2 hours'''),
@@ -28,7 +28,7 @@ insert into app_private.retention (relation, over) values
   ('app_private.buyer_invite_tokens',
     'exists (select from app_hidden.buyer_invites i where i.id = invite_id and (i.status <> ''PENDING'' or '
     'i.expires_at < now() - interval ''30 days''))'),
-  -- Jobs that failed for good a month ago; the job runner keeps them for ever, and each look for work passes them.
+  -- Jobs that failed permanently a month ago; the job runner keeps them forever, and each poll scans them.
   ('graphile_worker._private_jobs',
     'attempts >= max_attempts and locked_at is null and updated_at < now() - interval ''30 days''');
 

@@ -75,7 +75,7 @@ declare
   upto constant timestamptz := now();
   told record;
 begin
-  -- One process at a time; whoever comes second has nothing to do.
+  -- One process at a time; a second one has nothing to do.
   select s.* into step from app_private.clock_steps s where s.subject = subject and s.name = name for
     update skip locked;
   if step.subject is null then

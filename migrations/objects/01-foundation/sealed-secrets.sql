@@ -55,7 +55,7 @@ begin
   return amount;
 end $$;
 comment on function app_private.seal_anew(text, text, jsonb) is
-  'Puts texts that are sealed anew in the place of the former ones; returns how many.';
+  'Replaces texts with resealed ones; returns how many.';
 
 create function app_private.note_bound(relation text, name text) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -53,7 +53,7 @@ comment on function app_private.worker_lives(text) is
 
 comment on table app_private.worker_connections is
   'Connections by which the engines of webhooks and workflows are known to live, with the time since when they are '
-  'gone; the id is what they hold deliveries, executions and streams by, and stays when the connection is made anew.';
+  'gone; the id is what they hold deliveries, executions and streams by, and remains after a reconnect.';
 
 create function app_private.connection_begins(id int) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -70,7 +70,7 @@ begin
 end $$;
 comment on function app_private.connection_begins(int) is
   'Says that a connection of a worker is there, for as long as the session is: a new one, or the one of that id, '
-  'which was made anew. Returns its id.';
+  'which was reopened. Returns its id.';
 
 create function app_private.connection_ends(id int) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

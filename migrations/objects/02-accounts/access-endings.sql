@@ -33,7 +33,7 @@ declare
   ending app_public.access_ending;
   one record;
 begin
-  -- Before the tokens, as whoever creates or revokes one.
+  -- Before the tokens, in the same lock order as creating or revoking one.
   perform from app_public.users u where u.id = end_access.user_id for no key update;
   ending.ended_at := now();
   ending.cause := end_access.cause;
@@ -76,7 +76,7 @@ comment on function app_private.end_access(uuid, text, uuid, uuid[], uuid[], tex
 create function app_private.tg_users__verified() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  -- Whoever proves it is signed in by this session or token.
+  -- The session or token of the verification.
   used_session constant uuid := case when app_public.current_user_id() = new.id
     then app_hidden.setting('session_id')::uuid end;
   used_token constant uuid := case when app_public.current_user_id() = new.id

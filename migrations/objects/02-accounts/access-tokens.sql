@@ -123,7 +123,7 @@ comment on function app_private.token_checksum(text) is
 
 create function app_hidden.known_scope(scope text) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  -- purchase.own is nobody's by a role: whoever buys has it.
+  -- No role includes purchase.own: buyers have it.
   select exists (select from app_private.role_permissions r
     where scope in (r.permission, split_part(r.permission, '.', 1) || '.*'))
     or scope in ('purchase.own', 'purchase.*')
@@ -255,7 +255,7 @@ declare
   own_id uuid := app_hidden.setting('token_id')::uuid;
   result app_public.access_tokens;
 begin
-  -- Whoever creates one through it at this moment is waited for: that one ends, too.
+  -- Waits for concurrent creations through it, which are revoked too.
   perform from app_public.users u where u.id = viewer_id for no key update;
   select * into result from app_public.access_tokens t where t.id = revoke_access_token.id and t.user_id = viewer_id
     and (app_hidden.has_whole_account() or own_id in (t.id, t.parent_id));

@@ -98,7 +98,7 @@ begin
     begin
       update app_hidden.user_identities i set email = change.email where i.user_id = viewer;
     exception when unique_violation then
-      -- Whoever gave the code back owns the address, and may know.
+      -- The code proves that the viewer owns the address.
       perform app_hidden.fail('CONFLICT',
         'Another account has taken this address in the meantime; nothing was changed.',
         '{"field": "token"}');

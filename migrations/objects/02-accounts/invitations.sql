@@ -163,7 +163,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   invite app_public.organization_invites := app_private.require_invite(id);
 begin
-  -- Whoever sends it answers for it from then on, and has to have what the role has (invite_lacks).
+  -- The sender becomes its principal, and must have the permissions of the role (invite_lacks).
   update app_public.organization_invites i set send_count = i.send_count + 1, expires_at = now() + interval '7 days'
     where i.id = invite.id returning * into invite;
   perform app_private.send_invite(invite);
@@ -206,7 +206,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT',
       'This invitation is unknown, used, expired or revoked; ask for a new one.', '{"field": "token"}');
   end if;
-  -- Whoever invited may still do so.
+  -- The sender must still have the permission.
   if app_private.principal_fault('app_public.organization_invites', invite.id) is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
       'The sender of this invitation may no longer invite to the organization; ask for a new invitation.',

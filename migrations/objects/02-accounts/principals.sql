@@ -100,12 +100,12 @@ declare
   used constant uuid := app_hidden.setting('token_id')::uuid;
   lacking text;
 begin
-  -- Of what the service does, whoever had it done answers already.
+  -- Automatic changes keep the existing principal.
   if app_public.current_user_id() is null then
     return new;
   end if;
   if used is not null then
-    -- Whoever revokes it at this moment waits, and finds what was made; or was first.
+    -- Waits for a concurrent revocation, or makes it wait.
     perform from app_public.access_tokens t where t.id = used for share;
     if app_private.token_ended(used) is not null then
       perform app_hidden.fail('UNAUTHENTICATED', app_private.token_ended(used));
@@ -147,7 +147,7 @@ begin
       language sql stable security definer set search_path = pg_catalog, pg_temp as
       $f$ select row(t.id, t.name::text, t.prefix, app_public.access_tokens_status(t))::app_public.principal_token
         from app_public.access_tokens t where t.id = r.principal_token_id
-          -- Asked for the row as it is: whoever sees it may see what it was made with.
+          -- For the row itself: viewers who see it may see its principal.
           and exists (select from %s c where c.id = r.id and c.principal_token_id = t.id) and %s $f$',
       table_name || '_principal_token', table_name, relation, reads_token);
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',

@@ -199,7 +199,7 @@ that the viewer is an admin of all organizations of the member.$$;
 grant execute on function app_public.update_organization_second_factor, app_public.reset_member_second_factor
   to plat_user, plat_anonymous;
 
--- What the requests of a member are told who is refused.
+-- The errors of requests of a refused member.
 create function app_private.second_factor_withholds(user_id uuid, organization_id uuid default null) returns text
 language sql stable as $$
   select case when exists (select from app_public.organization_user_connections m
@@ -233,7 +233,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select k.key, i.email, o.name, m.second_factor_due_at
   from app_public.organization_user_connections m
   join app_public.organizations o on o.id = m.organization_id and o.deleted_at is null
-    -- Whoever has a day at most was told when it began.
+    -- Grace periods of up to one day were announced when they began.
     and o.second_factor_grace_days > 1
   join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null
   join app_hidden.user_identities i on i.user_id = u.id

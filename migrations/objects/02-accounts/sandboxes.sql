@@ -25,7 +25,7 @@ language sql stable as $$
   with recursive owned as (
     select o.relation, 't.organization_id = $1' collate "C" as condition from app_private.organization_relations() o
     union
-    -- What has no column organization_id hangs on a record that has one.
+    -- Tables without a column organization_id refer to one that has it.
     select k.conrelid::regclass, format('t.%I in (select t.%I from %s t where %s)', a.attname, f.attname, o.relation,
         o.condition)
       from owned o join pg_constraint k on k.confrelid = o.relation and k.contype = 'f' and k.confdeltype = 'c'

@@ -95,7 +95,7 @@ comment on function app_public.organizations_sending_quotas is
   'Limits and usage of messages to external recipients. Visible to members.';
 grant execute on function app_public.organizations_sending_quotas to plat_user, plat_anonymous;
 
--- Whoever sends to others is known by an address that is theirs.
+-- Sending to others requires a confirmed address.
 create function app_hidden.require_confirmed_address() returns uuid
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare

@@ -191,7 +191,7 @@ begin
       'end.',
       '{"field": "sessionIds"}');
   end if;
-  -- With whoever signs in at this moment it takes turns.
+  -- Serialized with concurrent sign-ins.
   perform from app_public.users u where u.id = viewer_id for no key update;
   if others then
     perform app_private.end_sessions(viewer_id, used);

@@ -43,7 +43,7 @@ declare
   address inet;
 begin
   address := regexp_replace(ip, '^::ffff:(?=\d+\.)', '', 'i')::inet;
-  -- Whoever has one IPv6 address has the 2^64 beside it.
+  -- An IPv6 subscriber usually has a /64 network.
   return case family(address) when 4 then host(address) else network(set_masklen(address, 64))::text end;
 exception when invalid_text_representation then
   return null;

@@ -118,7 +118,7 @@ comment on function app_public.project_organization_invites_project_title is
 comment on function app_public.project_organization_invites_owner_name is
   'Name of the organization that owns the project.';
 
--- In whose name it acts: whoever invites, while they may give the role.
+-- Its principal: the inviting user, while they may grant the role.
 create function app_private.project_invite_lacks(i app_public.project_organization_invites) returns text
 language sql stable as $$
   select coalesce(app_private.lacking_permission(i.owner_id, null, '{project.manage}'),
@@ -149,7 +149,7 @@ declare
 begin
   perform app_private.rate_limit('invite.affiliates', invite.owner_id::text);
   perform app_private.rate_limit('invite.affiliate', invite.owner_id || ' ' || recipient);
-  -- An address gets few invitations, whoever sends them; an organization is one of many that work with it.
+  -- An address gets few invitations in total; an organization is one of many that work with it.
   perform app_private.admit_invitation(invite.owner_id, invite.email);
   delete from app_private.project_organization_invite_tokens t where t.invite_id = invite.id;
   perform app_private.add_job('project_organization_invite__created',
@@ -356,7 +356,7 @@ declare
   accepting uuid := coalesce(accept_project_organization_invite.organization_id, invite.organization_id);
   result app_public.project_organizations;
 begin
-  -- Whoever invited may still do so.
+  -- The sender must still have the permission.
   if app_private.principal_fault('app_public.project_organization_invites', invite.id) is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
       'The sender of this invitation may no longer invite to the project; ask for a new invitation.',
@@ -516,7 +516,7 @@ grant execute on function app_private.affiliation_notice to plat_worker;
 create function app_private.tg_project_organizations__tell() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- What the service does by itself, such as deleting a project, is told elsewhere.
+  -- Automatic changes, such as deleting a project, are reported elsewhere.
   if app_public.current_user_id() is not null then
     perform app_private.tell_affiliation(case when tg_op = 'UPDATE' then 'CHANGED'
       when old.owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[]) then 'ENDED'

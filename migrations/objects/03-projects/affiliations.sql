@@ -141,7 +141,7 @@ begin
     return true;
   end if;
   if locks then
-    -- Whoever ends the affiliation at this moment waits, and finds the deal; or was first, and this finds none.
+    -- Waits for a concurrent end of the affiliation, or makes it wait.
     perform from app_public.project_organizations a
       join app_public.organization_user_connections m on m.organization_id = a.organization_id
       where a.project_id = sells_in.project_id and m.user_id = sells_in.user_id order by a.id for share of a;
@@ -172,7 +172,7 @@ $$;
 comment on function app_private.people_losing_deals(app_public.project_organizations) is
   'The members of an affiliated organization who cannot work on deals of the project, as affiliations are now.';
 
--- What is open. Of what hangs on a lead or purchase, the assignee follows that.
+-- Open records. Records of a lead or purchase have its assignee.
 create function app_private.open_deals(project_id uuid, people uuid[]) returns app_public.open_deals
 language sql stable as $$
   select row(
@@ -224,7 +224,7 @@ declare
     and b.assignee_id = any (people) and b.deleted_at is null and b.status not in ('CLOSED', 'CANCELLED')
     order by b.id);
 begin
-  -- In the order of locks: what hangs on a deal before the deal.
+  -- In lock order: records of a deal before the deal.
   perform from app_public.reservations r where r.lead_id = any (lead_ids) or r.purchase_id = any (buyer_ids)
     order by r.id for no key update;
   perform from app_public.negotiations n where n.lead_id = any (lead_ids) or n.buyer_id = any (buyer_ids)
@@ -281,7 +281,7 @@ $$;
 comment on function app_private.remember_affiliates(uuid, uuid, uuid[]) is
   'Keeps the names of those of the people readable for the owner of a project who have worked on its deals.';
 
--- Whoever ends it, or cuts it down: nobody who cannot see a deal works on it afterwards.
+-- Ending or restricting an affiliation: assignees must be able to see their deals afterwards.
 create function app_private.tg_project_organizations__open_deals() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -332,7 +332,7 @@ create trigger _800_review after delete on app_public.project_organizations for 
 create trigger _800_review_again after update of role, permissions on app_public.project_organizations for each row
   when (old.role <> 'OWNER') execute function app_private.tg_project_organizations__review();
 
--- Whoever does not see a deal once it is somebody else's leaves what they had to do there to that one.
+-- A user who no longer sees a deal leaves its open records to the new assignee.
 create function app_private.tg__leave_deal() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -389,7 +389,7 @@ begin
   select a.* into affiliation from app_public.project_organizations a where a.id = id and a.role <> 'OWNER'
     and (a.owner_id = any ((select app_hidden.viewer_organizations('project.manage'))::uuid[])
       or (role is null and a.organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[])));
-  -- Whether there is one, and who may, is told by what follows.
+  -- Existence and permission are checked below.
   if affiliation.id is null or not (coalesce(hand_over, false) or assignee_id is not null)
     or (role is not null and (not app_private.affiliate_sells(affiliation.role, affiliation.permissions)
       or app_private.affiliate_sells(role, permissions)))

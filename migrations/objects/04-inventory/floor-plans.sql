@@ -10,7 +10,7 @@ declare
   known constant text := concat_ws(' ', tg_argv[0], old.organization_id, app_public.current_user_id(),
     app_hidden.setting('organization_id'), app_hidden.setting('scopes'));
 begin
-  -- Whoever writes as the viewer; the functions of the service answer for themselves.
+  -- Applies to writes with the viewer's rights; functions of the service check themselves.
   if current_user <> 'plat_user' or app_hidden.setting('may_change_all') = known then
     return new;
   end if;
@@ -212,7 +212,7 @@ comment on function app_private.sees_units_of_plan(uuid) is
 
 create function app_public.floor_plans_price_min(f app_public.floor_plans) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  -- Whoever sees the plan sees its AVAILABLE units, but for who sees it only as a buyer.
+  -- Viewers of the plan see its AVAILABLE units, except for those who only see it as a buyer.
   select min(u.price) from app_public.units u where u.floor_plan_id = f.id and u.status = 'AVAILABLE'
     and u.deleted_at is null and (select app_private.sees_units_of_plan(f.id))
 $$;

@@ -233,7 +233,7 @@ begin
       -- What else dates are read from depends on the place: 3/4 is March or April, and "tomorrow" is no date.
       case when part.is_date then format(' and r.%I ~ ''^\d{4}-\d\d-\d\d$''', part.column_name) else '' end);
   end loop;
-  -- A row is judged on, without them: it is told all that is wrong with it.
+  -- Validation continues without them, so that all errors of a row are reported.
   for part in select distinct e.column_name from pg_temp.import_errors e where e.column_name is not null loop
     execute format('update pg_temp.import_rows r set %1$I = null from pg_temp.import_errors e where e.row = r.row and '
       'e.column_name = %1$L and r.%1$I is not null', part.column_name);

@@ -63,7 +63,7 @@ comment on index app_public.lots_number is 'There is already a lot with this num
 
 insert into app_private.event_names (subject, column_name, value, name) values ('lot', 'price', null, 'price_changed');
 
--- The steps of whatever is sold: by hand until somebody claims it, then by the service as the claim goes on.
+-- The transitions of inventory: by users until it is claimed, then by the service with the claim.
 create function app_private.inventory_steps() returns text[]
 language sql immutable as $$
   select array[

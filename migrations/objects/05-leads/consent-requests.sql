@@ -45,7 +45,7 @@ begin
   select r.* into request from app_private.consent_requests r where r.id = issue_consent_token.request_id
     and r.confirmed_at is null and r.expires_at > now() and app_private.owner_is_confirmed(r.organization_id)
     for update;
-  -- Quietly limited: whoever asks for others learns nothing, and nobody is flooded.
+  -- Limited silently: the requester learns nothing, and the address is not flooded.
   if request.id is null or not app_private.is_within_limit('consent.address_and_organization',
       request.organization_id || ' ' || request.email)
     or not app_private.is_within_limit('consent.address', request.email) then

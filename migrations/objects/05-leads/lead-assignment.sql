@@ -47,7 +47,7 @@ begin
     select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
     turn := greatest(turn, coalesce(latest.turn, 0)) + 1;
     exit when taken >= most;
-    -- Looked at again under the lock, as whoever took the turn may have ended in between.
+    -- Checked again under the lock, because the assignee may have left in between.
     exit when pg_try_advisory_xact_lock(hashtextextended('plat.turn ' || project_id || ' ' || turn, 0))
       and not exists (select from app_private.lead_turns t where t.project_id = project_id and t.turn >= turn);
   end loop;
@@ -114,7 +114,7 @@ begin
   perform app_private.lock_purchase(b.id) from app_public.buyers b where b.id = buyer_id
     and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
   -- As they read it last.
-  -- PERF: masked once, rather than anew for each column.
+  -- PERF: masked once, rather than for each column.
   select (m.whole).* into shown from app_public.buyers b
   cross join lateral (select app_hidden.masked(b) as whole offset 0) m where b.id = buyer_id
     and b.assignee_id = app_public.current_user_id() and b.deleted_at is null

@@ -104,7 +104,7 @@ begin
       input ->> 'email');
     select * into lead from app_public.leads l where l.id = existing_id;
     if coalesce(on_duplicate, 'ERROR') = 'ERROR' or lead.id is null then
-      -- Somebody else's lead stays theirs: its id is told to those who may see it.
+      -- A lead of another assignee is unchanged: its id is returned if the viewer may see it.
       perform app_hidden.fail('CONFLICT', 'There is already a lead with this email address in the project.',
         jsonb_strip_nulls(jsonb_build_object('field', 'email', 'existingId', lead.id)));
     end if;

@@ -331,7 +331,7 @@ begin
     where l.id = r.existing_id and l.name <> r.name
       and row(r.first_name, r.last_name)::text = row(l.first_name, l.last_name)::text
       and row(l.first_name, l.last_name)::text = app_hidden.split_name(l.name)::text;
-  -- Who withdrew from marketing mail is not entered anew by a list.
+  -- An import does not subscribe people again who have unsubscribed from marketing mail.
   update pg_temp.import_ready r set subscribed = false, warnings = array[
     'The lead has unsubscribed from marketing mail, and an import cannot change that: subscribed was ignored.']
     where r.subscribed and (exists (select from pg_temp.import_existing l where l.id = r.existing_id

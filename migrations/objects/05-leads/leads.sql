@@ -305,7 +305,7 @@ comment on function app_public.leads_filter_phone is
 create function app_public.leads_allowed_transitions(l app_public.leads) returns app_public.transition[]
 language plpgsql stable as $$
 begin
-  -- PERF: asked of leads that are RESERVED only; whoever moved one on by hand reads it in the refusal.
+  -- PERF: only checked for leads that are RESERVED; other changes get the error of the transition.
   if l.status <> 'RESERVED' or not exists (
     select from app_public.reservations r where r.lead_id = l.id and r.status in ('PENDING', 'CONFIRMED')
       and r.deleted_at is null) then
@@ -382,7 +382,7 @@ $$;
 comment on function app_public.leads_buyer is
   'Purchase that the lead was converted into; the latest one if there are several. `purchases` contains all.';
 
--- Whoever writes it, a converted lead has a purchase in force when the transaction ends.
+-- Deferred for all writers: a converted lead has a purchase in force at the end of the transaction.
 create function app_private.tg_leads__has_purchase() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -410,19 +410,19 @@ declare
     select s.id from (select l.id, l.project_id, l.deleted_at, l.status, l.person_id from app_public.leads l
       where reverse(l.phone) = reverse(lead.phone) offset 0) s
     where s.project_id = lead.project_id and s.id <> lead.id and s.deleted_at is null
-      -- Who registers anew after they were closed is known to be the same.
+      -- A person who registers again after closing is recognized.
       and not (s.status in ('LOST', 'UNQUALIFIED', 'CONVERTED') and s.person_id = lead.person_id) limit most + 1);
   other uuid := (select min(id::text)::uuid from unnest(others) id);
   pair text := format('duplicate_lead:%s:%s', least(other, lead.id), greatest(other, lead.id));
 begin
   if cardinality(others) between 1 and most
-    -- Whoever was asked about these two said that they are two.
+    -- A user has already decided that these two are different people.
     and not exists (select from app_public.escalation_tickets t where t.lead_id in (other, lead.id) and t.cause = pair)
       then
     perform app_private.open_ticket('DUPLICATE_LEAD', pair, lead.organization_id, 'Two leads may be one person',
       '{MERGE,DISMISS}', project_id => lead.project_id,
       description => 'Another lead of the project has the same phone number. MERGE makes them one: the earlier lead '
-        'gets whatever hangs on the later one, and what it lacks itself.',
+        'gets the records of the later one, and its own missing values.',
       priority => 'LOW', lead_id => least(other, lead.id), subject_type => 'lead',
       subject_id => greatest(other, lead.id));
   end if;

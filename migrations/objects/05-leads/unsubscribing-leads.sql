@@ -55,7 +55,7 @@ begin
           and s.organization_id = organization and s.deleted_at is null))
       and l.deleted_at is null and l.unsubscribed_at is null
     order by l.id for no key update);
-  -- Whoever withdraws is heard in archived projects too.
+  -- Consent can also be withdrawn in archived projects.
   perform set_config('plat.clock', 'on', true), set_config('plat.request_id', coalesce(request_id, ''), true);
   update app_public.leads l set subscribed = false, unsubscribed_at = now() where l.id = any (lead_ids);
   perform set_config('plat.clock', clock, true), set_config('plat.request_id', request, true);

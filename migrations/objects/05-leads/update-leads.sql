@@ -125,7 +125,7 @@ begin
   end if;
   result.dry_run := coalesce(dry_run, false);
 
-  -- What can be told of all at once. In the order of ids, so that two of these wait for each other instead of locking
+  -- Checks for all leads together. In the order of ids, so that two of these wait for each other instead of locking
   -- each other out; a change of the assignee reaches the deals of a lead, which come before it.
   if change ? 'assignee_id' then
     perform app_hidden.lock_seen_leads(targets);

@@ -17,7 +17,7 @@ comment on function app_hidden.may_write_agreement(uuid) is
 
 select app_private.make_file_table('agreement_files', 'agreement_file', parent => 'agreements', list => 'files',
   settable => '{title}',
-  -- What was not sent is the sales team's alone, also of whoever of the team signs or buys themselves.
+  -- Unsent versions are only visible to the sales team, even if a member signs or buys.
   readers => $$(select true from app_public.agreements parent where parent.id = agreement_id)
     and (sent_at is not null or agreement_id <> all (array(select app_hidden.viewer_party_agreements()))
       or app_hidden.may_write_agreement(agreement_id))$$,

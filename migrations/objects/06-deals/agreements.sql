@@ -1,10 +1,10 @@
--- Agreements: what is signed with a lead or buyer, and how far that is.
+-- Agreements with leads or buyers, and their signing state.
 --
 --   DRAFT → SENT → VIEWED → PARTIALLY_SIGNED → SIGNED → EXECUTED
--- sent and not signed by all → DECLINED, EXPIRED (by the clock, at expiresAt); before EXECUTED → VOIDED (with a reason)
+--   sent, but not fully signed → DECLINED, EXPIRED (at expiresAt); before EXECUTED → VOIDED (with a reason)
 --
--- One that was signed on paper may be entered as SIGNED or EXECUTED. Only drafts are deleted; what was sent is voided.
--- Of one with signers, their signatures make the status: see signing.sql.
+-- An agreement that was signed on paper may be entered as SIGNED or EXECUTED. Only drafts can be deleted; sent
+-- agreements are voided. With signers, the status follows from their signatures: see signing.sql.
 
 select app_private.make_deal_child('agreements', 'agreement', 'agreements',
   'Agreements, signed or to be signed, latest first',
@@ -16,7 +16,7 @@ select app_private.make_state_machine('agreements', 'agreement',
     -- A single signer signs all of it.
     ['SENT', 'SIGNED', 'hand'], ['VIEWED', 'SIGNED', 'hand'], ['PARTIALLY_SIGNED', 'SIGNED', 'hand'],
     ['SIGNED', 'EXECUTED', 'hand'],
-    -- Another version takes the place of one that not all have signed, and everybody is asked again.
+    -- A new version replaces one that not all have signed, and everybody is asked again.
     ['VIEWED', 'SENT', 'service'], ['PARTIALLY_SIGNED', 'SENT', 'service'],
     -- The seller does not countersign.
     ['SIGNED', 'DECLINED', 'service'],

@@ -108,7 +108,7 @@ begin
       and (old.host_id, old.starts_at, old.ends_at) is not distinct from (new.host_id, new.starts_at, new.ends_at)) then
     return new;
   end if;
-  -- One after the other for each host, so that whoever comes second is told which appointment is in the way.
+  -- Serialized for each host, so that the second request gets an error with the conflicting appointment.
   perform pg_advisory_xact_lock(hashtextextended('plat.host ' || new.host_id, 0));
   select * into other from app_public.appointments a
     where a.host_id = new.host_id and a.deleted_at is null and a.status in ('SCHEDULED', 'CONFIRMED') and a.id <> new.id

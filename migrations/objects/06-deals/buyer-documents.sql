@@ -48,7 +48,7 @@ begin
   if exists (select from app_public.buyers b where b.id = new.buyer_id and b.status = 'CANCELLED') then
     perform app_hidden.fail('CONFLICT', 'This purchase was cancelled.', '{"field": "buyerId"}');
   end if;
-  -- They count for the quota of the organization, which no outsider is to use up.
+  -- They count against the quota of the organization, which a non-member must not use up.
   perform app_private.limit_buyer('buyer.document', new.buyer_id);
   if new.buyer_id = any (array(select app_hidden.viewer_purchases())) and (select count(*) from
       app_public.buyer_documents d where d.buyer_id = new.buyer_id and d.uploaded_by_id = app_public.current_user_id()

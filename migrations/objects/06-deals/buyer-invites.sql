@@ -16,7 +16,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
 
 create function app_private.buyer_invite_lacks(i app_hidden.buyer_invites) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  -- Whoever accepts reads the purchase and its deal.
+  -- Accepting grants access to the purchase and its deal.
   select p from unnest('{buyer.write, buyer.read, sale.read}'::text[]) with ordinality n (p, place)
   where not exists (select from app_public.buyers b where b.id = i.buyer_id
     and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, n.p))
@@ -132,7 +132,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT',
       'This invitation is unknown, used, expired or revoked; ask for a new one.', '{"field": "token"}');
   end if;
-  -- Whoever invited may still do so.
+  -- The sender must still have the permission.
   if app_private.principal_fault('app_hidden.buyer_invites', invite.id) is not null then
     perform app_hidden.fail('BAD_USER_INPUT',
       'The sender of this invitation may no longer invite to the purchase; ask for a new invitation.',

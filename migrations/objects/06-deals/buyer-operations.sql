@@ -10,7 +10,7 @@ begin
     or n.reservation_id = lock_deal.reservation_id order by n.id for no key update;
 end $$;
 comment on function app_private.lock_deal(uuid, uuid, uuid, uuid) is
-  'Locks what hangs on a reservation or purchase, in the order that is the same everywhere: lot, unit, claim, '
+  'Locks the records of a reservation or purchase, in the order that is the same everywhere: lot, unit, claim, '
   'reservation, negotiation.';
 
 create function app_private.lock_purchase(id uuid) returns void
@@ -21,7 +21,7 @@ begin
   perform from app_public.buyers b where b.id = lock_purchase.id for no key update;
 end $$;
 comment on function app_private.lock_purchase(uuid) is
-  'Locks a purchase and, before it, what hangs on it.';
+  'Locks a purchase and, before it, its records.';
 
 create function app_private.rescission_end(signed_on date, days int, time_zone text) returns timestamptz
 language sql immutable as $$
@@ -97,7 +97,7 @@ declare
 begin
   perform app_private.lock_purchase(buyer_id);
   perform set_config('plat.service', 'on', true);
-  -- Time goes on in archived projects too.
+  -- Deadlines also expire in archived projects.
   perform set_config('plat.clock', 'on', true);
   update app_public.buyers b set
       status = case when b.financing_contingency then 'CONDITIONAL' else 'FIRM' end,

@@ -1,14 +1,15 @@
--- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and moves it along:
+-- Buyers: purchases. A purchase of a unit or lot has the claim on it from the first draft on, and determines its
+-- status:
 --
 --   DRAFT, OUT_FOR_SIGNATURE    the home is PENDING
---   signed, or firm             SOLD, as soldTrigger of the project says: from IN_REVIEW on, or from FIRM on
+--   signed, or firm             SOLD, depending on soldTrigger of the project: from IN_REVIEW on, or from FIRM on
 --   CLOSED                      CLOSED
---   CANCELLED                   AVAILABLE at the price it was listed at; the lead is open again, once it was the last
+--   CANCELLED                   AVAILABLE at its list price; the lead is open again if this was its last purchase
 --
--- The rescission period begins with the midnight after the purchase was signed, where the project is, and ends by
--- itself: then the purchase is CONDITIONAL with a financing contingency, else FIRM. Where the project has no rescission
--- days, people take these steps by hand. A purchase is entered in any status but CANCELLED, because those made
--- elsewhere are entered late. Only drafts are deleted; everything else is cancelled, with a reason.
+-- The rescission period begins at the midnight after the signing, in the project's time zone. When it expires, the
+-- purchase becomes CONDITIONAL with a financing contingency, else FIRM. If the project has no rescission days, users
+-- make these transitions. A purchase can be created with any status but CANCELLED, because purchases made elsewhere are
+-- entered late. Only drafts can be deleted; everything else is cancelled, with a reason.
 
 select app_private.make_deal_table('buyers', 'buyer.read', 'buyer.write', 'buyers', 'The purchases, newest first',
   own => 'id = any (array(select app_hidden.viewer_purchases()))');
@@ -142,7 +143,7 @@ create trigger _410_assignee_of_reservation after update of assignee_id on app_p
 insert into app_hidden.transitions (subject, from_state, to_state, by_service)
   select 'lead', 'CONVERTED', unnest(array['NEW', 'CONTACTED', 'COLD', 'WARM', 'HOT', 'LOST']), true;
 
--- What hangs on a lead is shown with each of its purchases; money belongs to one of them.
+-- Records of a lead are listed with each of its purchases; money belongs to one of them.
 create function app_hidden.purchase_of_lead(lead_id uuid, reservation_id uuid) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select b.id from app_public.buyers b where b.lead_id = $1 and b.deleted_at is null
@@ -337,7 +338,7 @@ declare
   reservation app_public.reservations;
   existing_id uuid;
 begin
-  -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
+  -- Viewers whom the policy will refuse learn nothing about claims.
   if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
     and not app_hidden.project_can(new.project_id, new.organization_id, 'buyer.write') then
     return new;
@@ -411,7 +412,7 @@ begin
     where l.id = lead.id;
 end $$;
 comment on function app_private.reopen_lead(app_public.buyers) is
-  'A lead whose last purchase is cancelled is open again; it is LOST where the person has registered anew in the '
+  'A lead whose last purchase is cancelled is open again; it is LOST if the person has registered again in the '
   'project since, because that lead is worked on now.';
 
 create function app_private.tg_buyers__effects() returns trigger
@@ -516,7 +517,7 @@ $$;
 create function app_public.buyers_net_purchase_price(b app_public.buyers) returns app_public.money
 language sql stable as $$ select b.price + app_private.options_total(b.unit_id, b.lead_id, b.id) $$;
 
--- The balance is the same for whoever sees the purchase; the deposits themselves take more.
+-- The balance is visible with the purchase; the deposits require more.
 create function app_private.paid_of_purchase(buyer_id uuid) returns numeric
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce((
@@ -529,7 +530,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       or b.id = any (array(select app_hidden.viewer_purchases())))
 $$;
 comment on function app_private.paid_of_purchase(uuid) is
-  'What is paid of the deposits of a purchase that the viewer sees, and not given back; null of others.';
+  'The amount paid for the deposits of a purchase minus refunds; null if the viewer cannot see the purchase.';
 grant execute on function app_private.paid_of_purchase to plat_user, plat_anonymous;
 
 create function app_public.buyers_net_purchase_price_balance(b app_public.buyers) returns numeric
@@ -589,7 +590,7 @@ create trigger _520_revoke_invites after update of status, deleted_at on app_pub
   when (new.status = 'CANCELLED' or new.deleted_at is not null)
     execute function app_private.tg_buyers__revoke_invites();
 
--- A lead who becomes a buyer goes on negotiating as one.
+-- A lead who becomes a buyer continues to negotiate as one.
 create function app_private.tg_buyers__negotiations() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

@@ -30,7 +30,7 @@ begin
       (select b.lead_id from app_public.buyers b where b.id = lock_lead_or_buyer.buyer_id)) for no key update;
 end $$;
 comment on function app_private.lock_lead_or_buyer(uuid,uuid) is
-  'Locks a purchase and its lead, before what hangs on them.';
+  'Locks a purchase and its lead, before their records.';
 
 create function app_private.tg__deal_child() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -47,7 +47,7 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'Specify either the lead or the buyer.', '{"field": "leadId"}');
   end if;
   if tg_argv[0] = 'assignee' then
-    -- Whoever hands the deal over meanwhile waits, or is waited for: no row is left with the assignee before.
+    -- Serialized with a concurrent reassignment, so that no row keeps the previous assignee.
     perform app_private.lock_lead_or_buyer(new.lead_id, new.buyer_id);
     new.assignee_id := coalesce((select l.assignee_id from app_public.leads l where l.id = new.lead_id),
       (select b.assignee_id from app_public.buyers b where b.id = new.buyer_id));
@@ -62,7 +62,7 @@ begin
   return new;
 end $$;
 comment on function app_private.tg__deal_child() is
-  'A row hangs on a lead or on a purchase, and is of the same project; with the argument `assignee`, it has the same '
+  'A row belongs to a lead or a purchase of the same project; with the argument `assignee`, it has the same '
   'assignee too, and with `reservation` it may name a reservation instead, whose lead or purchase it then has.';
 
 create function app_private.deal_child_condition(table_name text, lead_permission text, buyer_permission text,
@@ -163,7 +163,7 @@ begin
     format(E'@ordered\n\n%s; those of the lead that the buyer was among them.', list_description));
 end $$;
 comment on function app_private.make_buyer_list(text, text, text, text, text) is
-  'The list of a purchase of what hangs on it, or on the lead it came from. of_lead: which rows c of the lead are '
+  'The records of a purchase, or of the lead it came from. of_lead: which rows c of the lead are '
   'those of the purchase b, where a lead may have several.';
 
 select app_private.make_deal_child('contacts', 'contact', 'contacts', 'Other people involved, latest first');

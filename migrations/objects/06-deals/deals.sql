@@ -124,7 +124,7 @@ comment on function app_private.tg__number() is
   'with, the table of the last numbers. The last trigger before the insert, since the next record of the kind in the '
   'project waits from here on.';
 
--- A deal has one assignee: whoever is assigned the lead or the purchase has everything that hangs on it.
+-- A deal has one assignee: that of the lead or the purchase is also that of all its records.
 create function app_private.tg__assignee_of_deal() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -196,10 +196,10 @@ comment on function app_private.lock_inventory(uuid, uuid) is
   'Locks what a deal is about before anything else of it. The order of locks is the same everywhere: lot, unit, claim, '
   'reservation, negotiation, offer, purchase, lead.';
 
--- The list of reservations asks for them, whoever asks; without a token there are none.
+-- Evaluated for every list of reservations; empty without a token.
 grant execute on function app_hidden.viewer_purchase_reservations to plat_anonymous;
 
--- The list of purchases asks for them, whoever asks; without a token there are none.
+-- Evaluated for every list of purchases; empty without a token.
 grant execute on function app_hidden.viewer_purchases to plat_anonymous;
 
 create function app_private.is_reason_of_buyer(reservation_id uuid, reason text) returns boolean

@@ -1,4 +1,4 @@
--- How much, and when.
+-- Amounts and due dates of deposits.
 create function app_private.selections_total(unit_id uuid, lead_id uuid, buyer_id uuid) returns numeric
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin

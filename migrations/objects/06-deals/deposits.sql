@@ -1,21 +1,21 @@
--- Deposits: what a lead or buyer pays before closing, an amount or a percentage of the price.
+-- Deposits: payments of a lead or buyer before closing, an amount or a percentage of the price.
 --
---   SCHEDULED → INVOICED → PROCESSING → PARTIALLY_PAID → PAID; paid, be it in part → RELEASED, REFUNDED, FORFEITED
---   nothing paid yet → WAIVED, CANCELLED
+--   SCHEDULED → INVOICED → PROCESSING → PARTIALLY_PAID → PAID; (partially) paid → RELEASED, REFUNDED, FORFEITED
+--   unpaid → WAIVED, CANCELLED
 --
--- Writing down what was paid (amountPaid) makes the deposit PARTIALLY_PAID or PAID, from wherever it is. It only grows:
--- what is given back is an amount of its own (amountRefunded), which makes a deposit that was PAID PARTIALLY_PAID
--- again, and REFUNDED when all of it is back. Refunds of its charges write it down by themselves. Who sells makes and
--- invoices deposits; what was paid, released, refunded, forfeited or waived is written down with the permission
--- finance.write. Whether one is overdue is asked of the calendar of the project at each read.
+-- Recording a payment (amountPaid) makes the deposit PARTIALLY_PAID or PAID, from any status. amountPaid only
+-- increases: refunds are a separate amount (amountRefunded), which makes a PAID deposit PARTIALLY_PAID again, and
+-- REFUNDED when everything is refunded. Refunds of its charges update it automatically. Sellers create and invoice
+-- deposits; payments, releases, refunds, forfeitures and waivers require the permission finance.write. Whether a
+-- deposit is overdue is computed on read from the date in the project.
 --
--- A reservation has its deposits from the beginning: its fee, where it has one, and what the schedule of the project
--- asks for ON_RESERVATION. They are its lead's; of a reservation that names no lead they hang on it alone, and on its
--- purchase once there is one. What is not paid of them when it ends without a purchase is CANCELLED; what is paid
--- stays, for whoever gives it back, and counts for the lead's next purchase.
+-- A reservation has its deposits from the beginning: its fee, if any, and the ON_RESERVATION milestones of the
+-- project's schedule. They belong to its lead; for a reservation without a lead, they belong to it alone, and to its
+-- purchase once there is one. When it ends without a purchase, unpaid deposits are CANCELLED; paid ones remain until
+-- they are refunded, and count for the lead's next purchase.
 --
--- Deposits and the offers that they belong to: a deposit of a lead or buyer belongs to their accepted offer, also when
--- it was accepted later, unless it names another one of theirs.
+-- A deposit of a lead or buyer belongs to their accepted offer, also if that is accepted later, unless it names another
+-- one of theirs.
 
 -- What is masked is said first: the lists that are made follow it.
 comment on column app_public.deposits.notes is E'@personal\n@masked\n\nInternal notes for the team.';
@@ -307,7 +307,7 @@ begin
         '{"field": "amountRefunded"}');
     end if;
   end if;
-  -- What is given back by hand was to be returned first; and never more is than is left.
+  -- A manual refund requires an amount to return, and cannot exceed the rest.
   new.amount_to_return := app_hidden.round_money(case when new.status in ('RELEASED', 'FORFEITED', 'REFUNDED') then 0
     else greatest(0, least(new.amount_to_return - case when coalesce(app_hidden.is_service(), false) then 0
       else new.amount_refunded - old.amount_refunded end, new.amount_paid - new.amount_refunded)) end, new.currency);

@@ -158,7 +158,7 @@ comment on function app_private.merge_lead(uuid, uuid) is
 
 create function app_private.merge_duplicates(one_id uuid, other_id uuid) returns uuid
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
-  -- A purchase keeps its lead, and what is open what is over; else the earlier one stays.
+  -- A lead with a purchase is kept, else an open one, else the earlier one.
   select app_private.merge_lead(k.id, case k.id when one_id then other_id else one_id end)
   from (select l.id from app_public.leads l where l.id in (one_id, other_id)
     order by l.status = 'CONVERTED' desc, l.status in ('LOST', 'UNQUALIFIED'), l.id limit 1) k
@@ -277,7 +277,7 @@ begin
     first_response_at = before.first_response_at, last_interaction_at = before.last_interaction_at,
     tags = before.tags
     where l.id = kept.id;
-  -- Whoever has withdrawn since has withdrawn as both.
+  -- A later unsubscription applies to both.
   update app_public.leads l set deleted_at = null, merged_into_id = null,
     subscribed = l.subscribed and (before.unsubscribed_at is null or before.unsubscribed_at < merge.merged_at),
     unsubscribed_at = case when before.unsubscribed_at >= merge.merged_at

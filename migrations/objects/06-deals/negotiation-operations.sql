@@ -1,4 +1,4 @@
--- Whose the unit is.
+-- The party that has a unit.
 create function app_private.claim_is_of(claim app_hidden.claims, negotiation app_public.negotiations) returns boolean
 language sql stable as $$
   select coalesce(claim.subject_id in (negotiation.id, negotiation.reservation_id, negotiation.buyer_id), false)
@@ -103,5 +103,5 @@ begin
   return amount;
 end $$;
 comment on function app_private.end_negotiations(uuid, uuid, uuid, uuid, text) is
-  'Calls off the open negotiations about a unit, of a reservation, a buyer or a lead, as the service; their pending '
+  'Cancels the open negotiations about a unit, of a reservation, a buyer or a lead, as the service; their pending '
   'offers are WITHDRAWN. What was accepted stays so. Returns how many. Callers hold the lock of the unit.';

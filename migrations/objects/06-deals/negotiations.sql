@@ -1,15 +1,15 @@
--- Negotiations: one lead or buyer and one unit; offers attach to it, and its status follows them. What a step means for
--- others is said once, by the trigger on the status: the reservation waits while an offer is pending, the lead's status
--- follows, and what is pending is withdrawn when a negotiation is called off.
+-- Negotiations: one lead or buyer and one unit; offers belong to a negotiation, and its status follows from them. The
+-- trigger on the status implements the consequences: the reservation is paused while an offer is pending, the lead's
+-- status follows, and pending offers are withdrawn when a negotiation is cancelled.
 --
--- Everything about the negotiations of a unit happens under a lock of the unit, so one thing after the other.
+-- Changes of the negotiations of a unit are serialized by a lock on the unit.
 --
--- Chosen where nothing else says so:
+-- Decisions:
 -- - A negotiation is open, and the only one of its lead or buyer about the unit, until it is ACCEPTED or CANCELLED.
--- - A withdrawn offer leaves it OPEN. It counts as the end of a round.
--- - It begins about a unit that is AVAILABLE, or theirs already, and with a lead that is neither LOST nor UNQUALIFIED.
--- - Whoever may not read the floor price reads no events of negotiations either, since they hold it.
--- - An accepted negotiation stays so when the deal falls through later; then a new one can be begun.
+-- - A withdrawn offer leaves it OPEN, and ends a round.
+-- - It requires a unit that is AVAILABLE or already theirs, and a lead that is neither LOST nor UNQUALIFIED.
+-- - Viewers who may not read the floor price cannot read events of negotiations either, because these contain it.
+-- - An accepted negotiation keeps its status when the deal is cancelled later; then a new one can be started.
 
 select app_private.make_deal_table('negotiations', 'sale.read', 'sale.write', 'negotiations',
   'The negotiations, newest first',

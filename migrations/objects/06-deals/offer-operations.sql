@@ -43,7 +43,7 @@ begin
   if offer.id is null then
     return;
   end if;
-  -- Time goes on in archived projects too.
+  -- Deadlines also expire in archived projects.
   perform set_config('plat.clock', 'on', true);
   perform app_private.end_offer(offer.id, 'EXPIRED', 'EXPIRED');
   -- The hours of the reservation count from the end of the offer, however late somebody looks.
@@ -189,7 +189,7 @@ declare
   offer app_public.offers;
 begin
   select * into offer from app_public.offers o where o.id = require_pending.offer_id;
-  -- Whoever waited for the lock may meet an offer whose time ran out meanwhile.
+  -- After waiting for the lock, the offer may have expired.
   if offer.status = 'PENDING' and offer.expires_at <= clock_timestamp() then
     offer.status := 'EXPIRED';
   end if;

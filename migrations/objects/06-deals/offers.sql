@@ -1,18 +1,19 @@
--- Offers and the answers to them. Within a round the sides take turns: who answers an offer with another makes the one
--- before COUNTERED. An offer ends once, and neither offers nor answers are changed or deleted afterwards.
+-- Offers and their answers. Within a round the sides alternate: answering with another offer makes the previous one
+-- COUNTERED. An offer ends once; afterwards, neither offers nor answers can be changed or deleted.
 --
 -- An accepted offer is in force as long as the claim on the unit that it took or kept. A unit has one such claim, and a
 -- claim one accepted offer.
 --
--- Chosen where nothing else says so:
--- - Any side begins a round. Between rounds nobody is awaited.
--- - The team enters offers and answers for the buyer too (manual), because most buyers are no users; never an answer
---   from the side of the offer. Only a buyer who is a user is held to their own side.
--- - Below the floor price, an offer of the seller or an acceptance takes the permission sale.strategy: FORBIDDEN
+-- Decisions:
+-- - Any side starts a round. Between rounds, nobody's answer is pending.
+-- - The team also enters offers and answers for the buyer (manual), because most buyers are not users; but never
+--   answers an offer of the same side. A buyer who is a user can only act for their own side.
+-- - Below the floor price, an offer of the seller or an acceptance requires the permission sale.strategy: FORBIDDEN
 --   without it.
--- - Acceptance without reservation or purchase claims the unit for as long as a reservation of the project lasts.
--- - The accepted price is that of a purchase which is not signed yet, too.
--- - While a unit is somebody else's, no offer on it is made or accepted; what is pending may be rejected, or runs out.
+-- - Acceptance without reservation or purchase claims the unit for the duration of a reservation in the project.
+-- - The accepted price also applies to a purchase that is not signed yet.
+-- - While a unit belongs to another party, offers on it are neither made nor accepted; pending ones can be rejected, or
+--   expire.
 
 create policy sellers on app_public.offers for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('sale.read'))::uuid[])

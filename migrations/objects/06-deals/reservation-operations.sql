@@ -1,4 +1,4 @@
--- A new assignee gets what hangs on the lead: that is locked before the lead, as everywhere.
+-- A new assignee gets the records of the lead: these are locked before the lead, as everywhere.
 create function app_private.lock_lead(lead_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -147,7 +147,7 @@ begin
   if ended = '{}' then
     return null;
   end if;
-  -- What they are about was locked by whoever released the claims.
+  -- The release of the claims has locked their homes.
   perform from app_public.reservations r where r.id = any (ended) order by r.id for no key update;
   perform set_config('plat.service', 'on', true);
   update app_public.reservations r set status = 'EXPIRED'

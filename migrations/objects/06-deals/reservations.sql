@@ -1,18 +1,18 @@
--- Reservations: who has a unit or lot for a time. A reservation and its claim begin and end together, and the deadline
--- is the claim's: where it is over, whoever releases it (expire_claim, or who takes the next one) ends the reservation
--- too.
+-- Reservations: temporary claims on a unit or lot. A reservation and its claim begin and end together, and share the
+-- deadline of the claim: after it, the transaction that releases the claim (expire_claim, or the next claim) also ends
+-- the reservation.
 --
--- Chosen where nothing else says so:
--- - The price begins as the list price alone; the premium of the lot is kept beside it, and whoever negotiates it in
---   changes the price while the reservation is open.
--- - A lead that is LOST or UNQUALIFIED reserves nothing, and becomes neither while it has an open reservation. One that
---   is CONVERTED reserves another home, and stays CONVERTED.
--- - Nobody reserves while the sales of the project are PAUSED.
--- - A buyer reserves and cancels for themselves in a project where they have a purchase in force, and so does a visitor
---   in a project that allows it (self-service.sql); what else there is to a reservation is the sales team's.
--- - An open negotiation about a reservation is called off with it when that is cancelled or refunded, not when it
+-- Decisions:
+-- - The initial price is the list price; the premium of the lot is stored separately, and can be included by changing
+--   the price while the reservation is open.
+-- - A lead that is LOST or UNQUALIFIED cannot reserve, and cannot become either with an open reservation. A CONVERTED
+--   one can reserve another home, and remains CONVERTED.
+-- - There are no reservations while the sales of the project are PAUSED.
+-- - Buyers reserve and cancel for themselves in a project where they have a purchase in force, and visitors in a
+--   project that allows it (self-service.sql); all other changes require the sales team.
+-- - An open negotiation about a reservation is cancelled with it if that is cancelled or refunded, but not when it
 --   expires.
--- - A reservation whose purchase is CLOSED is not refunded: who owns the home stays its owner.
+-- - A reservation whose purchase is CLOSED cannot be refunded: the home keeps its owner.
 
 select app_private.make_deal_table('reservations', 'sale.read', 'sale.write', 'reservations',
   'The reservations, newest first',
@@ -182,7 +182,7 @@ begin
     end if;
     new.accepted_terms_at := now();
     new.executed_at := case when new.status = 'CONFIRMED' then now() end;
-    -- Whoever has the lead has its reservations; without a lead it is whoever entered it, or serves the buyer who did.
+    -- The assignee is that of the lead; without a lead, the creator, or the assignee of the buyer who created it.
     new.assignee_id := case when new.lead_id is not null
       then (select l.assignee_id from app_public.leads l where l.id = new.lead_id)
       when new.buyer_id is not null then new.assignee_id else new.user_id end;
@@ -238,7 +238,7 @@ begin
       '{"field": "expiration"}');
   end if;
   new.extended_count := old.extended_count + 1;
-  -- While a negotiation is active it has no end; the hours count when that is over.
+  -- While a negotiation is active, it has no deadline; its hours start when the negotiation ends.
   if old.expires_at is not null then
     new.expires_at := now() + make_interval(hours => new.expiration);
     update app_hidden.claims c set expires_at = new.expires_at where c.subject_id = new.id and c.released_at is null
@@ -343,7 +343,7 @@ declare
   lead record;
 begin
   perform app_private.follow_deals(array[new.lead_id]);
-  -- Locked by now: what it is, it stays; and whoever was assigned it meanwhile has the reservation.
+  -- Locked by now, so it cannot change; a new assignee has the reservation.
   select l.status, l.deleted_at, l.assignee_id into lead from app_public.leads l where l.id = new.lead_id;
   update app_public.reservations r set assignee_id = lead.assignee_id where r.id = new.id
     and r.assignee_id is distinct from lead.assignee_id;
@@ -490,7 +490,7 @@ end $$;
 comment on function app_private.tg_reservations__conflict() is
   'Opens a ticket where a reservation is refunded whose home belongs to somebody else.';
 
--- After _400_follow, which gives back what is still theirs.
+-- After _400_follow, which releases what they still have.
 create trigger _700_conflict after update on app_public.reservations
   referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_reservations__conflict();

@@ -1,15 +1,15 @@
--- Visitors who reserve for themselves: somebody with an account, of no organization of the project, in a public project
--- that allows it (publicReservations).
+-- Reservations by visitors: users without an organization in the project, in a public project that allows it
+-- (publicReservations).
 --
---   createUnitHold     keeps the home for publicHoldExpiration hours, to fill in the rest; makes or finds their lead
---   createReservation  takes it over, or takes the home at once. Where the project wants the fee first
---                      (publicReservationFeeRequired), it lasts no longer than the hold, until the fee is paid
---   the fee is paid    CONFIRMED, and its hours are those of the project from then on, as where the team confirms it
+--   createUnitHold     holds the home for publicHoldExpiration hours, to complete the form; creates or finds their lead
+--   createReservation  converts the hold, or claims the home directly. If the project requires the fee first
+--                      (publicReservationFeeRequired), it expires with the hold unless the fee is paid
+--   the fee is paid    CONFIRMED, and expires after the hours of the project, as if the team had confirmed it
 --
--- Against those who would keep a tower: their address is confirmed, a person and a network keep a few homes at a time
--- (limits visitor_hold.* and visitor_reservation.*), and a home that somebody let go is not theirs to keep again for a
--- day. A unit that is not public, or not released, is told of to nobody; one in a project that does not allow it is
--- refused like any other operation of the sales team.
+-- Against hoarding: the email address must be confirmed, a person and a network can hold few homes at a time (limits
+-- visitor_hold.* and visitor_reservation.*), and a released home cannot be held again by the same person for a day.
+-- Units that are not public or not released appear as unknown; in a project that does not allow it, the operation is
+-- refused like others of the sales team.
 
 create function app_hidden.viewer_holds() returns setof uuid
 language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$

@@ -38,7 +38,7 @@ begin
     join app_public.projects p on p.id = a.project_id and p.archived_at is null
     where s.id = signer_id and s.status in ('INVITED', 'VIEWED')
       and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED') and coalesce(a.expires_at > now(), true);
-  -- Whoever was reminded by hand, or asked anew, has another turn.
+  -- A manual reminder or a new invitation restarts the interval.
   if days is null then
     return;
   end if;

@@ -216,8 +216,8 @@ begin
       and c.proof::text = take_proof.proof and c.proof_expires_at > clock_timestamp()
     returning * into result;
   if result.signer_id is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'There is no valid code: none was sent, or it was used, is over ten '
-      'minutes old, or was tried too often. Request a new one with requestSigningCode.', '{"field": "code"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'There is no valid code: none was sent, or it was used, is older than '
+      'ten minutes, or was tried too often. Request a new one with requestSigningCode.', '{"field": "code"}');
   elsif result.file_id <> (turn.file).id then
     perform app_hidden.fail('CONFLICT',
       'The document has changed since the code was sent; read the new version and request a new code.',

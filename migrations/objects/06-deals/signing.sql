@@ -1,14 +1,13 @@
--- Signing. An agreement with signers is sent by its status SENT; from then on what its signers do makes the status:
+-- Signing. An agreement with signers is sent by the status SENT; from then on, the status follows from the signers:
 --
---   one opens it                         → VIEWED
---   one signs, others are left           → PARTIALLY_SIGNED
---   all on the buyer's side have signed  → SIGNED; without a signer of the seller this is the end
---   the seller's have signed too         → EXECUTED
---   one declines                         → DECLINED
+--   one opens it                           → VIEWED
+--   one signs, others have not             → PARTIALLY_SIGNED
+--   all on the buyer's side have signed    → SIGNED; final if the seller has no signer
+--   the seller's signers have signed too   → EXECUTED
+--   one declines                           → DECLINED
 --
--- Whoever signs or declines proves the address (or the phone) by a one-time code; what they signed is kept in the
--- trail.
--- Locks: the agreement first, then its signers.
+-- Signing and declining require a one-time code sent to the address (or the phone); the signature is stored in the
+-- audit trail. Lock order: the agreement first, then its signers.
 
 create function app_private.signing_consent() returns text
 language sql immutable as $$
@@ -160,7 +159,7 @@ begin
     join app_public.agreement_signers s on l.kind = 'agreement' and s.link_id = l.reader_id and s.deleted_at is null
       and s.status <> 'WAITING'
     join app_public.agreements a on a.id = s.agreement_id and a.deleted_at is null and a.status <> 'DRAFT'
-      -- Links of old mails open nothing for ever.
+      -- Links in old mails do not work forever.
       and (a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED') or a.status_changed_at > now() - interval '90 days');
   if result is null then
     perform app_hidden.fail('NOT_FOUND', 'This link is incomplete, expired or replaced by another one; use the link '

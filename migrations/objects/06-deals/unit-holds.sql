@@ -1,19 +1,19 @@
--- Holds: whoever sells keeps a unit or lot for a short time, such as while somebody thinks it over. The claim does the
--- keeping, and its deadline is the hold's: where it is over, whoever releases it (expire_claim, or who takes the next
--- one) ends the hold too.
+-- Holds: sellers keep a unit or lot for a short time, for example while a customer decides. A hold has a claim and
+-- shares its deadline: after it, the transaction that releases the claim (expire_claim, or the next claim) also ends
+-- the hold.
 --
---   ACTIVE → CONVERTED   the holder, or whoever sells to the lead that it is for, reserves, sells or accepts an offer
+--   ACTIVE → CONVERTED   the holder, or the seller of its lead, reserves, sells or accepts an offer
 --          → EXPIRED     at expires_at
 --          → RELEASED    by deleteUnitHold, or by a ticket
 --
--- Chosen where nothing else says so:
--- - It lasts the hours of the project where none are given. Altogether, extended and held again by the same person, it
---   lasts as many as the project allows at most; then the home is free for as many hours before that person holds it
---   again. Otherwise nobody would ever have to reserve.
--- - A person, and all of an organization together, hold so many homes of a project at a time as the project allows.
--- - A hold for a lead becomes a reservation of that lead only, by whoever sells to it; one for nobody in particular a
---   reservation by whoever made it.
--- - Nobody holds while the sales of the project are PAUSED, or for a lead that is LOST or UNQUALIFIED.
+-- Decisions:
+-- - The default duration is set in the project. The total, including extensions and repeated holds of the same person,
+--   is limited by the project; then the home must be free for the same time before that person can hold it again.
+--   Otherwise, nobody would have to reserve.
+-- - The project limits the homes that a person, and an organization, can hold at a time.
+-- - A hold for a lead can only become a reservation of that lead, by its seller; one without a lead, a reservation by
+--   its holder.
+-- - There are no holds while the sales of the project are PAUSED, or for a lead that is LOST or UNQUALIFIED.
 
 select app_private.make_deal_table('unit_holds', 'sale.read', 'sale.write', 'unitHolds', 'The holds, newest first',
   own => 'id = any (array(select app_hidden.viewer_holds()))', deletable => false);
@@ -131,7 +131,7 @@ comment on function app_private.tg_unit_holds__prepare() is
 create trigger _200_prepare before insert or update of lead_id on app_public.unit_holds for each row
   execute function app_private.tg_unit_holds__prepare();
 
--- In whose name the viewer holds: that of the project's own organization before that of one with a part in it.
+-- The organization of the holder: that of the project before an affiliated one.
 create function app_private.selling_organization(project_id uuid) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select m.organization_id
@@ -218,7 +218,7 @@ declare
   claim app_hidden.claims;
   former app_public.unit_holds;
 begin
-  -- Who may not, whom the policy refuses in a moment, is told nothing about what is claimed.
+  -- Viewers whom the policy will refuse learn nothing about claims.
   if app_public.current_user_id() is not null and not coalesce(app_hidden.is_service(), false)
     and not new.is_self_service
     and not app_hidden.deal_can(new.organization_id, new.project_id, new.assignee_id, 'sale.write') then
@@ -236,7 +236,7 @@ begin
   new.holder_organization_id := case when not new.is_self_service
     then app_private.selling_organization(new.project_id) end;
   perform app_private.lock_inventory(new.unit_id, new.lot_id);
-  -- Held again before it was free for as long as a hold may last, it goes on.
+  -- A repeated hold within the maximum duration continues the previous one.
   select h.* into former from app_public.unit_holds h
     where (h.unit_id = new.unit_id or h.lot_id = new.lot_id) and h.user_id = new.user_id
       and h.is_self_service = new.is_self_service and h.status in ('EXPIRED', 'RELEASED')
@@ -369,7 +369,7 @@ begin
   perform set_config('plat.actor_type', before, true);
 end $$;
 comment on function app_private.release_hold(uuid) is
-  'Gives back a unit or lot that the viewer, or somebody of their team, holds.';
+  'Releases a unit or lot that the viewer, or somebody of their team, holds.';
 
 create function app_public.delete_unit_hold(id uuid) returns app_public.delete_unit_hold_payload
 language plpgsql volatile as $$

@@ -1,10 +1,10 @@
--- From the stream to the receivers. A commit with events of an organization that has webhooks notifies the workers. A
--- worker fans the stream out: each webhook has a cursor, moved in the transaction that writes the deliveries up to it,
--- so that no event is lost or made twice when a process dies. Each delivery is a row of the queue, leased to the worker
--- that sends it; the lease of a worker that died ends. What follows an attempt is decided here.
+-- Webhook deliveries. A commit with events of an organization with webhooks notifies the workers. A worker fans the
+-- stream out: each webhook has a cursor, moved in the transaction that writes the deliveries up to it, so that no event
+-- is lost or duplicated when a process dies. Each delivery is a row of the queue, leased to the worker that sends it;
+-- the lease of a dead worker ends. The consequences of an attempt are decided here.
 --
--- PENDING → SUCCEEDED, RETRYING; RETRYING → SUCCEEDED, FAILED after the last retry; DISCARDED when the webhook is
--- disabled or deleted meanwhile.
+-- PENDING → SUCCEEDED, RETRYING; RETRYING → SUCCEEDED, FAILED after the last retry; DISCARDED if the webhook is
+-- disabled or deleted.
 
 comment on table app_private.webhook_queue is
   'The deliveries that are not over. While a worker sends one it is leased to its connection (holder), and due again, '
@@ -149,7 +149,7 @@ declare
   upto bigint;
   more boolean := false;
 begin
-  -- One process at a time; whoever has it was called too.
+  -- One process at a time; the one that holds it was notified too.
   if not pg_try_advisory_xact_lock(7528000002) then
     return false;
   end if;
@@ -163,7 +163,7 @@ begin
     begin
       progress := app_private.locked_webhook_progress(behind.webhook_id);
     exception when lock_not_available then
-      -- Whoever holds it, such as an attempt that ends, does not notify when it is free.
+      -- Its holder, such as an ending attempt, does not notify when it is released.
       more := true;
       continue;
     end;
@@ -251,7 +251,7 @@ declare
   took boolean := coalesce(response_status between 200 and 299, false);
   next_at timestamptz;
 begin
-  -- Webhook before queue, as whoever disables it.
+  -- Webhook before queue, in the same lock order as disabling.
   select w.* into webhook from app_public.webhooks w
     where w.id = (select d.webhook_id from app_public.webhook_deliveries d where d.id = delivery_id) for no key update;
   -- Another worker's by now, or discarded: what came of it there counts.
@@ -310,7 +310,7 @@ declare
   others uuid[];
 begin
   perform set_config('plat.service', 'on', true);
-  -- Webhook before queue, as whoever disables it; one that somebody else has keeps nobody else waiting.
+  -- Webhook before queue, in the same lock order as disabling; a locked one does not block others.
   select coalesce(array_agg(w.id), '{}') into free from (
     select w.id from app_public.webhooks w
     where w.status <> 'FAILING' and w.id = any (array(

@@ -1,12 +1,11 @@
--- Where an organization wants its events sent. ENABLED ⇄ PAUSED (what happens meanwhile waits); three failures in a row
--- make it FAILING, a success ENABLED again; five days of nothing but failures, or the answer 410, make it DISABLED
--- (what waited is discarded, the owners get a mail). Enabling a disabled one begins with the present; redeliverEvents
--- brings the rest.
+-- Webhooks: URLs that receive an organization's events. ENABLED ⇄ PAUSED (events wait); three consecutive failures make
+-- it FAILING, a success ENABLED again; five days with failures only, or a response 410, make it DISABLED (waiting
+-- events are discarded, the owners get a mail). A webhook that is enabled again starts with new events; redeliverEvents
+-- sends older ones.
 --
--- The webhook of an integration neither counts among those that people made, nor signs the calls of workflows.
---
--- The webhook of an integration is what people see of that integration, nothing else: it has no events of its own,
--- which would tell of it to whoever takes all of them. What happens to the integration is told as before.
+-- The webhook of an integration neither counts towards the limit of webhooks, nor signs the calls of workflows. It is
+-- hidden behind the integration and has no events of its own, which recipients of all events would receive; the
+-- integration has its usual events.
 
 comment on domain app_public.webhook_url is
   E'@scalar URL\n@transform publicAddress\n\nAn address that starts with https:// and is reachable in public.';
@@ -63,8 +62,8 @@ comment on column app_public.webhooks.created_by_id is 'User who created it.';
 comment on column app_public.webhooks.principal_id is
   'The user on whose behalf events are sent; only events that this user may read are sent.';
 comment on constraint webhooks_principal_id_fkey on app_public.webhooks is
-  E'@fieldName principal\n@backwardBehavior -*\n\nIn whose name events are sent: whoever created it, changed its '
-  'address or events, or enabled it last. Only what they may read is sent, and nothing once they may not administer '
+  E'@fieldName principal\n@backwardBehavior -*\n\nThe user on whose behalf events are sent: who created it, changed '
+  'its URL or events, or enabled it last. Only what they may read is sent, and nothing once they may not administer '
   'the organization any more.';
 comment on column app_public.webhooks.integration_id is
   E'@secret\n@behavior -*\n\nThe integration that it belongs to, which is what people see of it.';

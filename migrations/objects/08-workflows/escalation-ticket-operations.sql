@@ -46,7 +46,7 @@ begin
         nullif(left(btrim(description), 20000), ''), coalesce(priority, 'MEDIUM'), lead_id, buyer_id,
         subject_type, subject_id, workflow_execution_id, generation_id,
           available_actions::app_public.escalation_action[],
-        -- Whoever left meanwhile keeps no ticket from being opened.
+        -- A former member must not prevent a ticket.
         (select m.user_id from app_public.organization_user_connections m where m.organization_id = organization_id
           and m.user_id = assignee_id),
         due_at, coalesce(input, '{}'))
@@ -94,7 +94,7 @@ declare
   refusal text;
   done boolean := true;
 begin
-  -- One after the other: whoever comes second finds what the first one did.
+  -- Serialized: a second request finds the result of the first.
   if not app_private.viewer_sees('app_public.escalation_tickets', ticket_id) then
     perform app_hidden.fail('NOT_FOUND', 'There is no such ticket.', '{"field": "id"}');
   end if;
@@ -149,7 +149,7 @@ begin
         raise;
       when others then
         get stacked diagnostics message = message_text, refusal = pg_exception_detail;
-        -- What the caller did wrong is told to the caller; nothing was chosen then.
+        -- Errors of the viewer's input are returned; no action was chosen then.
         if sqlstate = 'PLAT0' and refusal::jsonb ->> 'code' in ('BAD_USER_INPUT', 'FORBIDDEN', 'UNAUTHENTICATED',
           'RATE_LIMITED') then
           raise;

@@ -1,12 +1,11 @@
--- Escalation tickets: what the service cannot decide by itself, for a person to decide. Whoever meets such a thing
--- opens a ticket with the actions that could end it; a person chooses one, which is executed once, and its outcome is
--- kept.
+-- Escalation tickets: decisions that the service leaves to people. Code that encounters such a case opens a ticket with
+-- the possible actions; a user chooses one, which is executed once, and its result is stored.
 --
 --   OPEN → RESOLVING → RESOLVED
 --                    → FAILED, with the reason; nothing was done, and it can be resolved again
 --   OPEN, FAILED → EXPIRED at dueAt
 --
--- An action is a row of app_hidden.ticket_actions: a module adds what it can do by a function and a row.
+-- An action is a row of app_hidden.ticket_actions: a module adds a function and a row.
 
 -- A ticket about a lead or purchase is seen by those who see that. Whoever sees all of them is not asked about each.
 create policy seers on app_public.escalation_tickets for select to plat_user

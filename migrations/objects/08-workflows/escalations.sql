@@ -1,13 +1,12 @@
--- Where the service itself meets what only a person can decide, and opens a ticket:
+-- Cases in which the service itself opens a ticket:
 --
--- INVENTORY_CONFLICT a home is taken that somebody else still counts on: a reservation ran out at the very moment at
--- which
---                       another took the home; an accepted offer lost its claim to time, and another takes the home; a
---                       reservation is refunded whose home belongs to somebody else by now
---   DUPLICATE_LEAD      two leads of a project have one phone number, and different email addresses or none
+--   INVENTORY_CONFLICT  a home is claimed although another party relies on it: a reservation expired at the moment at
+--                       which another claimed the home; an accepted offer lost its claim by expiry, and another claims
+--                       the home; a reservation is refunded whose home belongs to another party by now
+--   DUPLICATE_LEAD      two leads of a project have the same phone number, and different email addresses or none
 --
--- What a caller meets is refused to the caller, with INVENTORY_UNAVAILABLE or CONFLICT, and is no ticket. Nothing that
--- a ticket says names the other party: not everybody who sees the one sees the other.
+-- Conflicts of a request are errors of the request, INVENTORY_UNAVAILABLE or CONFLICT, and open no ticket. Tickets
+-- never name the other party, because their readers may not see it.
 
 create function app_private.open_inventory_conflict(claim app_hidden.claims, subject_type text, subject_id uuid,
   lead_id uuid, what text) returns void
@@ -109,7 +108,7 @@ begin
   if ticket.subject_type is distinct from 'lead' or ticket.lead_id is null or ticket.lead_id = ticket.subject_id then
     perform app_hidden.fail('CONFLICT', 'This ticket does not refer to two leads.');
   end if;
-  -- Whoever works on own leads only merges own leads only; of the first one that was asked already.
+  -- Users with own leads only merge own leads; the first one was checked already.
   if app_public.current_user_id() is not null
     and not exists (select from app_public.leads l where l.id = ticket.subject_id and l.deleted_at is null
     and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')) then

@@ -21,14 +21,14 @@ comment on table app_hidden.workflow_step_members is
 insert into app_hidden.workflow_step_members (type, position, name, kind, required, least, most, choices, with_name,
   with_value, description) values
   ('SEND_EMAIL', 1, 'to', 'choice', false, null, null, '{PERSON,ASSIGNEE,MEMBER,ADDRESS}', null, null,
-    'Who gets it: the lead or buyer (default), whoever works on them, a member or an address.'),
+    'Recipient: the lead or buyer (default), their assignee, a member or an address.'),
   ('SEND_EMAIL', 2, 'memberId', 'member', false, null, null, null, 'to', 'MEMBER', 'The member.'),
   ('SEND_EMAIL', 3, 'address', 'email', false, null, null, null, 'to', 'ADDRESS', 'The address.'),
   ('SEND_EMAIL', 4, 'subject', 'template', true, null, 300, null, null, null, 'The subject.'),
   ('SEND_EMAIL', 5, 'body', 'template', true, null, 20000, null, null, null, 'The text.'),
   ('SEND_EMAIL', 6, 'html', 'template', false, null, 100000, null, null, null, 'The same as HTML; values are escaped.'),
   ('SEND_SMS', 1, 'to', 'choice', false, null, null, '{PERSON,ASSIGNEE,MEMBER}', null, null,
-    'Who gets it: the lead or buyer (default), whoever works on them, or a member.'),
+    'Recipient: the lead or buyer (default), their assignee, or a member.'),
   ('SEND_SMS', 2, 'memberId', 'member', false, null, null, null, 'to', 'MEMBER', 'The member.'),
   ('SEND_SMS', 3, 'body', 'template', true, null, 1000, null, null, null, 'The text, of 6 segments at most.'),
   ('CREATE_TASK', 1, 'title', 'template', true, null, 300, null, null, null, 'What to do, in a line.'),
@@ -41,7 +41,7 @@ insert into app_hidden.workflow_step_members (type, position, name, kind, requir
     array(select value from app_public.task_priority_values order by value), null, null,
     'How urgent it is. Default: MEDIUM.'),
   ('CREATE_TASK', 5, 'assignee', 'choice', false, null, null, '{ASSIGNEE,MEMBER,NOBODY}', null, null,
-    'Who does it: whoever works on the lead or buyer (default), a member or nobody yet.'),
+    'Assignee: that of the lead or buyer (default), a member or nobody yet.'),
   ('CREATE_TASK', 6, 'memberId', 'member', false, null, null, null, 'assignee', 'MEMBER', 'The member.'),
   ('CREATE_TASK', 7, 'dueInSeconds', 'integer', false, 0, 31536000, null, null, null,
     'Until when, in seconds from then on.'),
@@ -83,11 +83,11 @@ insert into app_hidden.workflow_step_members (type, position, name, kind, requir
   ('CALL_WEBHOOK', 2, 'body', 'templates', false, null, 20000, null, null, null,
     'What is sent, as JSON; the texts in it may be templates.'),
   ('NOTIFY_TEAM', 1, 'to', 'choice', false, null, null, '{ASSIGNEE,MEMBERS,TEAM}', null, null,
-    'Who is told: whoever works on the lead or buyer (default), the members named, or the whole sales team.'),
+    'Who is notified: the assignee of the lead or buyer (default), the given members, or the whole sales team.'),
   ('NOTIFY_TEAM', 2, 'memberIds', 'members', false, 1, 50, null, 'to', 'MEMBERS', 'The members.'),
   ('NOTIFY_TEAM', 3, 'subject', 'template', false, null, 300, null, null, null,
     'The subject. Default: the name of the workflow.'),
-  ('NOTIFY_TEAM', 4, 'message', 'template', true, null, 20000, null, null, null, 'What they are told.'),
+  ('NOTIFY_TEAM', 4, 'message', 'template', true, null, 20000, null, null, null, 'Text of the notification.'),
   ('DRAFT_WITH_AI', 1, 'kind', 'choice', false, null, null, '{LEAD_EMAIL}', null, null,
     'What is drafted. Default: LEAD_EMAIL.'),
   ('DRAFT_WITH_AI', 2, 'instructions', 'template', false, null, 5000, null, null, null, 'What the draft is about.'),
@@ -101,7 +101,7 @@ insert into app_hidden.workflow_step_members (type, position, name, kind, requir
   ('ESCALATE', 5, 'memberId', 'member', false, null, null, null, null, null, 'Who resolves it.'),
   ('ESCALATE', 6, 'dueInSeconds', 'integer', false, 0, 31536000, null, null, null,
     'Until when, in seconds from then on.'),
-  ('STOP', 1, 'reason', 'text', false, null, 300, null, null, null, 'Why, for whoever reads the execution.');
+  ('STOP', 1, 'reason', 'text', false, null, 300, null, null, null, 'The reason, for readers of the execution.');
 
 comment on table app_hidden.workflow_operators is
   'The operators that conditions may have, and how many arguments each takes.';

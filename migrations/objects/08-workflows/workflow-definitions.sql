@@ -1,6 +1,6 @@
--- What a workflow may say, as rows: the members of each type of step, the operators of conditions, the variables of
--- conditions and templates. A definition is held against them before it is kept; a fault is told with its path. The
--- service reads what SQL cannot (Liquid templates, cron lines, addresses) and hands over what it found: `checks`.
+-- The vocabulary of workflows, as rows: the config fields of each step type, the operators of conditions, the variables
+-- of conditions and templates. Definitions are validated against them before they are stored; errors have a path. The
+-- service parses what SQL cannot (Liquid templates, cron expressions, URLs) and passes its findings: `checks`.
 
 create function app_private.record_columns(table_name text) returns table (name text, column_name name, type oid,
   description text, attnum smallint)
@@ -664,7 +664,7 @@ begin
     perform app_private.refuse_definition('steps', format('must have 1 to %s steps.', most));
   end if;
   for i in 1 .. cardinality(steps) loop
-    -- Before the table does, so that the path is told.
+    -- Before the constraint of the table, so that the error has a path.
     if steps[i].wait_seconds is not null and steps[i].wait_seconds not between 0 and 31536000 then
       perform app_private.refuse_definition(format('steps[%s].waitSeconds', i - 1),
         'must be from 1 to 31,536,000 seconds (one year).');

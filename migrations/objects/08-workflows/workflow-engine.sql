@@ -1,17 +1,17 @@
--- The engine. Workers take what is due, step by step of a workflow: all executions that wait for the same step at once,
--- as many as fit. In one transaction they are locked (those that others have are skipped), the step has its effect for
--- all of them by the SQL function of its type, its runs are written, and they move to the next step. A worker that dies
--- leaves nothing half done.
+-- The workflow engine. Workers process what is due, step by step of a workflow: all executions that wait for the same
+-- step together, up to a batch. One transaction locks them (skipping those locked by others), applies the step to all
+-- of them by the SQL function of its type, writes their runs, and moves them to the next step. A worker that dies
+-- leaves nothing incomplete.
 --
---   SQL       the function of the type does it all
---   COMPUTED  the worker claims executions, has conditions evaluated and texts written (src/compute), and completes
---             them in another transaction: nothing is open meanwhile
---   CALL      somebody outside is called: texts are written first, then the worker takes the executions in one
---             transaction, calls, and brings the answer in another one. The call of a worker that died is made once
---             more, under the same id
+--   SQL       the function of the type does everything
+--   COMPUTED  the worker claims executions, evaluates conditions and texts (src/compute), and completes them in another
+--             transaction; no transaction is open in between
+--   CALL      an external service is called: texts are evaluated first, then the worker claims the executions in one
+--             transaction, calls, and stores the response in another one. The call of a worker that died is repeated,
+--             with the same id
 --
--- What a worker holds is free again as soon as its connection is gone. An execution during which that happened twice is
--- set aside: people decide. Who is paused or cancelled meanwhile, is so between two steps.
+-- Claims of a worker are released as soon as its connection is gone. An execution during which that happened twice is
+-- suspended: people decide. Pausing and cancelling take effect between two steps.
 
 comment on table app_private.workflow_waits is
   'What executions wait for: an event of that name or form, of one of these records or of one that names it.';
@@ -405,7 +405,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     where e.id = any (ids) and e.holder = $2
 $$;
 comment on function app_private.release_executions(uuid[], int) is
-  'Gives back what a worker holds and does not carry out: it is due again.';
+  'Releases steps that a worker has leased and does not execute: they are due again.';
 
 create function app_private.take_workflow_step(workflow_id uuid, steps_revision int, sequence int,
   most int, ids uuid[] default null) returns jsonb
@@ -654,7 +654,7 @@ declare
   amount int;
   one record;
 begin
-  -- A lease that is over says nothing of its worker.
+  -- An expired lease does not mean that its worker is dead.
   update app_public.workflow_executions e set holder = null, held_until = null,
       deaths = e.deaths + case when e.holder = any (array(select app_private.living_connections())) then 0 else 1 end
     where e.holder is not null and (e.held_until < now()
@@ -684,7 +684,7 @@ create function app_private.set_execution_aside(execution_id uuid, attempt int,
   step app_public.workflow_steps) returns void
 language plpgsql volatile as $$
 declare
-  reason constant text := 'The service ended twice while it carried out this step. It is not tried again by itself: '
+  reason constant text := 'The service ended twice while it executed this step. It is not retried automatically: '
     'retry it, skip the step or cancel the execution.';
 begin
   insert into app_public.workflow_step_runs as r (execution_id, step_id, sequence, attempt, status, finished_at, error,
@@ -741,7 +741,7 @@ begin
       and s.sequence = e.current_step
     where e.id = any (ids)
     on conflict do nothing;
-  -- A transaction that was under way at this moment did not see the wait: a minute later somebody looks back.
+  -- A transaction that was running at this moment did not see the wait: it is checked again a minute later.
   update app_public.workflow_executions e
     set scheduled_at = least((r.output ->> 'until')::timestamptz, now() + interval '1 minute')
     from app_public.workflow_step_runs r where e.id = any (ids) and r.execution_id = e.id
@@ -835,7 +835,7 @@ declare
   held uuid[];
   woken record;
 begin
-  -- One that was paused meanwhile is looked at when it goes on.
+  -- A paused execution is checked when it resumes.
   held := array(select x.id from (
     select e.id from app_public.workflow_executions e
     where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r)

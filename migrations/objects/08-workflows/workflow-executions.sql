@@ -1,7 +1,7 @@
--- A workflow at work on one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED →
--- CANCELLED. A step's effect, its run and the move to the next step are one transaction: whoever finds an execution
--- finds it between two steps, so that pausing and cancelling take hold there. An execution keeps the steps that it
--- began with.
+-- An execution of a workflow for one subject. PENDING → RUNNING ⇄ PAUSED → COMPLETED, FAILED; PENDING, RUNNING, PAUSED
+-- → CANCELLED. A step's effect, its run and the move to the next step are one transaction: an execution is always
+-- visible between two steps, where pausing and cancelling take effect. An execution keeps the revision of steps that it
+-- started with.
 
 comment on column app_private.workflow_batches.started_by_id is
   E'@inert Its executions act in the name of their workflow.\n\nWho started it.';
@@ -11,7 +11,7 @@ comment on table app_private.workflow_batches is
 
 create policy readers on app_public.workflow_executions for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[])
-    -- PERF: whoever sees all of them need not look one up.
+    -- PERF: no look-up for viewers who see all of them.
     and ((organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])
         and organization_id = any ((select app_hidden.viewer_organizations('buyer.read'))::uuid[]))
       or (project_id = any ((select app_hidden.viewer_projects('lead.read'))::uuid[])
@@ -54,7 +54,7 @@ comment on column app_public.workflow_executions.holder is
 comment on column app_public.workflow_executions.held_until is
   E'@secret\n@behavior -*\n\nUntil when that worker holds it.';
 comment on column app_public.workflow_executions.deaths is
-  E'@secret\n@behavior -*\n\nHow many processes died while they carried out the current step.';
+  E'@secret\n@behavior -*\n\nHow many processes died while they executed the current step.';
 comment on column app_public.workflow_executions.context is
   E'@personal\n@secret\n\nData given at the start, available as `context` in conditions and templates of the steps.';
 comment on column app_public.workflow_executions.workflow_id is 'The workflow that is being executed.';

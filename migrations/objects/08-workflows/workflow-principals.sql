@@ -1,6 +1,6 @@
--- What a workflow may do is what its principal may: to read the records that its conditions and texts speak of, and to
--- change those that its steps change, all of them in the organization or project of the workflow. Asked when it is
--- created, changed or enabled, when a trigger starts it, and at every step.
+-- A workflow may do what its principal may: read the records of its conditions and texts, and change those of its
+-- steps, all in the organization or project of the workflow. This is checked when it is created, changed or enabled,
+-- when a trigger starts it, and at every step.
 
 create function app_private.subject_permissions(subject_type text, changes boolean) returns text[]
 language sql stable as $$
@@ -71,7 +71,7 @@ language sql volatile as $$
     where w.id = suspend_workflow.id and w.status = 'ENABLED' and w.deleted_at is null
 $$;
 comment on function app_private.suspend_workflow(uuid, text) is
-  'Disables a workflow for the reason; executions under way pause before their next step.';
+  'Disables a workflow for the reason; running executions pause before their next step.';
 
 select app_private.make_principal('app_public', 'workflows', 'principal_id', 'workflow', 'r.name',
   'r.deleted_at is null and r.status = ''ENABLED''', 'app_private.workflow_lacks(app_public.workflows)',

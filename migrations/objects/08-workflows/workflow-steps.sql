@@ -1,5 +1,5 @@
--- What each type of step does, a function each: app_private.step_<type>(step, work) carries it out for all executions
--- at once and says what became of each. What it raises is the failure of all, and each is then tried by itself.
+-- The effects of step types, a function each: app_private.step_<type>(step, work) executes it for all executions
+-- together and returns the result of each. If it raises an error, the step is repeated for each execution separately.
 
 create function app_private.step_people(work app_private.step_work[])
 returns table (execution_id uuid, organization_id uuid, project_id uuid, subject_type text, subject_id uuid,
@@ -111,7 +111,7 @@ begin
     from jsonb_array_elements(mails) m;
 end $$;
 
--- The whole team is told by the settings of its members.
+-- The team is notified by the settings of its members.
 create function app_private.step_notify_team(step app_public.workflow_steps,
   work app_private.step_work[]) returns setof app_private.step_outcome
 language plpgsql volatile as $$
@@ -211,7 +211,7 @@ language plpgsql volatile as $$
 declare
   one uuid;
 begin
-  -- What hangs on a purchase before it, in the order that is the same everywhere; others by id.
+  -- Records of a purchase before it, in the common lock order; others by id.
   if table_name = 'buyers' then
     for one in select i from unnest(ids) i order by i loop
       perform app_private.lock_purchase(one);
@@ -397,7 +397,7 @@ begin
     return query select e.id, 'RUNNING', null::jsonb, null::text, null::int, e.scheduled_at
       from app_public.workflow_executions e where e.id = any (fresh);
   end if;
-  -- It is over, or somebody looks back.
+  -- It has ended, or is checked again.
   over := over || array(
     select w.execution_id from unnest(work) w
       join app_public.workflow_step_runs r on r.execution_id = w.execution_id and r.sequence = step.sequence
@@ -489,7 +489,7 @@ begin
     select w.execution_id, k.status,
       case k.status when 'SUCCEEDED' then jsonb_build_object('messageId', m.provider_id, 'status', m.status, 'body',
         m.body, 'segments', app_hidden.message_segments(m.body)) ||
-          -- Whoever sees the execution sees the lead with its number; that of a member is theirs.
+          -- Viewers of the execution see the number of its lead; that of a member is private.
           case when m.user_id is null then jsonb_build_object('to', m.recipient)
             else jsonb_build_object('to', '…' || right(m.recipient, 4), 'toId', m.user_id) end
         when 'RUNNING' then jsonb_build_object('until',

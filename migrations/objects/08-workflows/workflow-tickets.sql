@@ -1,5 +1,5 @@
--- Where a workflow asks people. A step that failed and says ESCALATE, and a step of the type ESCALATE, open a ticket;
--- the execution is paused until the ticket is resolved, or somebody resumes or cancels the execution.
+-- Tickets of workflows. A failed step with ESCALATE, and a step of the type ESCALATE, open a ticket; the execution is
+-- paused until the ticket is resolved, or the execution is resumed or cancelled.
 
 create function app_private.open_execution_ticket(execution_id uuid, step app_public.workflow_steps, kind text,
   title text, description text, priority text,
@@ -83,7 +83,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   execution app_public.workflow_executions := app_private.execution_of_ticket(ticket);
 begin
-  -- Where asking was its last step, there is nothing to resume; one that somebody resumed already goes on.
+  -- If this was the last step, there is nothing to resume; a resumed execution continues.
   if execution.status in ('FAILED', 'CANCELLED') then
     perform app_hidden.fail('CONFLICT', format('The execution is %s.', execution.status));
   end if;

@@ -1,13 +1,13 @@
--- What starts workflows by itself. Events: a commit with events of an organization that has workflows calls the
--- workers; one of them claims the stream of the organization, reads on from where it was left, has conditions evaluated
--- (src/compute) while nothing is open, and starts executions in the transaction that moves the cursor, so that no event
--- is lost or counts twice when a process dies. The clock: a line that is due selects its subjects once, and they are
--- started in batches; however long nobody looked, it is due once.
+-- Triggers of workflows. Events: a commit with events of an organization with workflows notifies the workers; one of
+-- them claims the stream of the organization, reads from its cursor, has conditions evaluated (src/compute) without an
+-- open transaction, and starts executions in the transaction that moves the cursor, so that no event is lost or counted
+-- twice when a process dies. Schedules: a due cron expression selects its subjects once, and they are started in
+-- batches; however long no worker ran, it is due once.
 --
--- Nothing runs away. Events know how many executions led to them; beyond the fifth, a workflow is not started but
--- leaves a failed execution that says so, as it does for the eleventh start for a subject within an hour. An
--- organization has 10,000 starts a minute by triggers; the rest waits for the next minute, and Workflow.triggerError
--- says so. What people and programs start is not limited.
+-- Loops are limited. Events know how many executions caused them; beyond the fifth, a workflow is not started but
+-- leaves a failed execution with the reason, as it does for the eleventh start for a subject within an hour. Triggers
+-- of an organization can start 10,000 executions a minute; the rest waits for the next minute, which
+-- Workflow.triggerError reports. Starts by people and programs are not limited.
 
 comment on table app_private.workflow_streams is
   'How far the workflows of an organization have come in its stream, and how many executions their triggers started in '
@@ -290,7 +290,7 @@ begin
   select coalesce((select (s ->> 'sequence')::bigint from jsonb_array_elements(starts) s order by 1
       offset greatest(app_private.starts_left(w) - 1, 0) limit 1), upto) into reached
     from app_private.workflow_streams w where w.organization_id = home;
-  -- Whoever disables one of them waits until they are started, or is seen here.
+  -- Serialized with disabling one of them.
   perform from app_public.workflows w
     where w.id in (select (s ->> 'workflowId')::uuid from jsonb_array_elements(starts) s) order by w.id for share;
   for wanted in
@@ -324,7 +324,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   update app_private.workflow_streams s set holder = null, held_until = null
     where s.organization_id = $1 and s.holder = $2
 $$;
-comment on function app_private.release_stream(uuid, int) is 'Gives back the stream that a worker does not read.';
+comment on function app_private.release_stream(uuid, int) is 'Releases the stream that a worker does not read.';
 
 -- The clock.
 create function app_private.due_schedules() returns table (organization_id uuid, workflow_id uuid, schedule text,
@@ -470,7 +470,7 @@ create function app_private.release_run(run_id uuid, holder int) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   update app_private.workflow_runs r set holder = null, held_until = null where r.id = $1 and r.holder = $2
 $$;
-comment on function app_private.release_run(uuid, int) is 'Gives back the line that a worker does not go through.';
+comment on function app_private.release_run(uuid, int) is 'Releases the run that a worker does not process.';
 
 create function app_private.start_by_schedule(workflow_id uuid, subject_ids uuid[]) returns void
 language plpgsql volatile as $$

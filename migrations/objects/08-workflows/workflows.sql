@@ -1,7 +1,6 @@
--- What an organization has done by itself: a trigger starts an execution for a record (the subject), which goes through
--- the steps. DRAFT → ENABLED ⇄ DISABLED → ARCHIVED; only enabled ones are started, by whatever; running executions go
--- on in any state. Steps are never changed: new steps are a new revision, and an execution keeps the one that it began
--- with.
+-- Workflows: automations of an organization. A trigger starts an execution for a record (the subject), which runs the
+-- steps. DRAFT → ENABLED ⇄ DISABLED → ARCHIVED; only enabled ones can be started; running executions continue in any
+-- state. Steps are immutable: new steps are a new revision, and an execution keeps the one that it started with.
 
 create policy readers on app_public.workflows for select to plat_user
   using (deleted_at is null
@@ -40,9 +39,9 @@ comment on column app_public.workflows.created_by_id is 'User who created it.';
 comment on column app_public.workflows.principal_id is
   'The user on whose behalf the workflow acts, with that user''s permissions.';
 comment on constraint workflows_principal_id_fkey on app_public.workflows is
-  E'@fieldName principal\n@backwardBehavior -*\n\nIn whose name it acts: whoever created it, changed its definition or '
-  'enabled it last. It reads and changes only what they may, at every step; it is disabled when they may not manage '
-  'workflows any more.';
+  E'@fieldName principal\n@backwardBehavior -*\n\nThe user on whose behalf it acts: who created it, changed its '
+  'definition or enabled it last. It reads and changes only what they may, at every step; it is disabled when they may '
+  'not manage workflows any more.';
 comment on column app_public.workflows.disabled_reason is 'Why it is disabled; null while it is not.';
 comment on column app_public.workflows.enabled_at is 'When it was enabled last.';
 comment on column app_public.workflows.disabled_at is 'When it was disabled last.';

@@ -1,5 +1,5 @@
--- What the provider of text messages tells by itself, its signature checked before: what became of a message, and what
--- people answer. It comes at least once and in any order.
+-- Callbacks of the provider of text messages, after their signature was verified: delivery reports and replies. They
+-- arrive at least once and in any order.
 
 create function app_private.take_message_status(notice jsonb) returns void
 language plpgsql volatile as $$
@@ -55,7 +55,7 @@ comment on function app_private.take_message_answer(jsonb) is
 create function app_private.take_message_notice(notice jsonb, request_id text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- Time goes on in archived projects too.
+  -- Also in archived projects.
   perform set_config('plat.clock', 'on', true), set_config('plat.channel', 'WEBHOOK', true),
     set_config('plat.request_id', coalesce(request_id, ''), true);
   if notice ? 'status' then

@@ -1,4 +1,5 @@
--- What a mail says, fixed when it is closed; how somebody stops a kind without signing in; and the tasks of the day.
+-- The content of notification mails, fixed when they are closed; unsubscribing from a kind without signing in; and the
+-- daily task digest.
 
 create function app_private.close_notification_mail(id uuid, shown int default 25) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,13 +1,12 @@
--- Mails to members about what happened, by their settings. They read the one stream of events: each organization has a
--- cursor, moved in the transaction that writes what follows from the events up to it, so that nothing is lost or told
--- twice when a process dies. Which event tells whom what is data (notification_rules), so that a new kind of record is
--- one more row.
+-- Notification mails for members, by their settings. They read the event stream: each organization has a cursor, moved
+-- in the transaction that writes the consequences of the events up to it, so that nothing is lost or sent twice when a
+-- process dies. Which event notifies whom is data (notification_rules), so that a new kind of record is one more row.
 --
---   event → rule → readers: members who want that kind, may see the record, are active, and did not do it themselves
---         → an item of the one open mail that a reader has of the kind; it is sent a minute after it was opened
+--   event → rule → recipients: members who want that kind, may see the record, are active, and did not cause it
+--         → an item of the one open mail that a recipient has of the kind; it is sent a minute after it was opened
 --
--- So a hundred leads in a minute are one mail. What a person enters through the API (createLead, createLeadNote) tells
--- nobody.
+-- So a hundred leads in a minute are one mail. Changes that a person makes through the API (createLead, createLeadNote)
+-- notify nobody.
 
 comment on column app_public.notification_settings.team_message is
   E'@notNull\n\nA workflow has something to tell the team.';
@@ -32,7 +31,7 @@ insert into app_private.notification_kinds (kind, place, wait, name, heading) va
   ('offer', 7, '1 minute', 'offers', 'updates on offers'),
   ('task', 8, '1 minute', 'tasks', 'tasks for you'),
   ('escalation', 9, '1 minute', 'escalations', 'escalations'),
-  -- Whoever asked for it waits.
+  -- The requester waits for it.
   ('export_ready', 10, '0', 'exports', 'exports'),
   ('team_message', 11, '1 minute', 'messages of workflows', 'messages of workflows'),
   ('agreement', 12, '1 minute', 'agreements', 'updates on agreements');
@@ -101,7 +100,7 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('agreement', '{agreement.signed,agreement.executed,agreement.declined,agreement.expired}', null, null, null,
     'lead.read', '{ASSIGNEE}', true, false,
     '{{ data.title }} of {{ person }} in {{ project }}, {{ data.status | words }}', null, null),
-  -- A task without a lead or purchase is for members alone, one with it for whoever sees that.
+  -- A task without a lead or purchase is for members only, others for all viewers of the record.
   ('task', '{task.created}', null, '{"{\"leadId\": null, \"buyerId\": null}"}', null, 'org.member', '{assigneeId}',
     false, false,
     'New task for you: {{ data.title }}{% if data.dueAt %}, due {{ data.dueAt | when: timeZone }}{% endif %}', null,
@@ -143,7 +142,7 @@ language sql stable as $$
       or (r.reach = 'OWN_WHERE_PRIVATE'
         and exists (select from app_public.projects p where p.id = $2 and p.lead_assignment <> 'PRIVATE')))
   union all
-  -- Who is a member of the organization itself is told as such, or not at all.
+  -- Members of the organization itself are notified as such, or not at all.
   select m.id, m.user_id, m.notifications
   from app_private.affiliate_permissions a
   join app_public.organization_user_connections m on m.organization_id = a.organization_id

@@ -1,14 +1,13 @@
--- SEND_SMS. The provider knows no idempotency key, so that a message is noted before it is handed over, and its answer
--- after:
+-- SEND_SMS. The provider supports no idempotency key, so that a message is recorded before it is submitted, and the
+-- response after:
 --
---   SENDING   noted, with the text, before the call
---   WAITING   the provider surely does not have it
---   ACCEPTED … REFUSED   what the provider said; it says so in its answer, and once more at /webhooks/messages, by our
--- id
+--   SENDING   recorded, with the text, before the call
+--   WAITING   the provider certainly does not have it
+--   ACCEPTED … REFUSED   the provider's result, from its response, and again from /webhooks/messages, by our id
 --
--- Whoever finds a message SENDING waits a minute, the longest that a call can take and more, and asks the provider for
--- it before it is sent once more. What remains: a provider that took a message and a minute later does not list it gets
--- it twice.
+-- A message found in SENDING waits for a minute, longer than a call can take; then the provider is queried for it
+-- before it is sent again. The remaining risk: a provider that accepted a message and does not list it a minute later
+-- gets it twice.
 
 create function app_private.message_plans(step app_public.workflow_steps, work app_private.step_work[])
 returns table (execution_id uuid, attempt int, message app_private.text_messages, result jsonb)
@@ -150,7 +149,7 @@ begin
     where l.id in (select m.lead_id from app_private.text_messages m where m.recipient = any (numbers))
       and l.phone = any (numbers) and l.subscribed and l.deleted_at is null
     order by l.id for no key update);
-  -- Whoever asks for it is heard in archived projects too.
+  -- Opting out also works in archived projects.
   perform set_config('plat.clock', 'on', true);
   update app_public.leads l set subscribed = false where l.id = any (lead_ids);
   perform set_config('plat.clock', clock, true);

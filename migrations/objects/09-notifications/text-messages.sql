@@ -1,4 +1,4 @@
--- Text messages: what is known of each, whom nobody may write to any more, and the rules of the trade, as rows.
+-- Text messages: the state of each, numbers that have opted out, and the rules of carriers, as rows.
 
 comment on table app_private.message_rules is
   'When text messages go to leads and buyers, by the clock of the project, and of how many segments one may be. One '

@@ -1,15 +1,14 @@
--- Cancelling a purchase with what it takes along: the home is for sale again, the lead open, negotiations and workflows
--- end, unpaid deposits are cancelled (buyers.sql); and, as the caller chooses, charges are refunded, deposits that were
--- paid otherwise marked to be returned, or forfeited, agreements voided, personalizations, tasks and appointments
--- called off, lease permits set free, and the reservation that it came from undone. All of it is one transaction. What
--- it would do is told by doing it and taking it back (dryRun), so the two cannot differ.
+-- Cancelling a purchase with its related records: the home is for sale again, the lead open, negotiations and workflows
+-- end, unpaid deposits are cancelled (buyers.sql); and, as the viewer chooses, charges are refunded, deposits paid in
+-- another way are marked to be returned, or forfeited, agreements voided, personalizations, tasks and appointments
+-- cancelled, lease permits released, and its reservation undone. All of it is one transaction. A preview executes it
+-- and rolls it back (dryRun), so the two cannot differ.
 --
--- Refunds are written down in the transaction, by which the charge has that much less to give, and made at the
--- processor afterwards by processor_refund__owed, once under the key of the refund; payments__reconcile finds those
--- whose job died.
+-- Refunds are recorded in the transaction, which reduces the refundable amount of the charge, and sent to the processor
+-- afterwards by processor_refund__owed, with the key of the refund; payments__reconcile finds those whose job died.
 --
--- The cancellation fee, as the project had it at the reservation, is kept of what goes back when all is to go back
--- (refundCharges, returnDeposits), unless it is waived; amounts that are named are taken as they are.
+-- If everything is returned (refundCharges, returnDeposits), the cancellation fee that applied at the reservation is
+-- retained, unless it is waived; explicit amounts are used unchanged.
 
 comment on type app_public.cancel_buyer_refund_input is
   'How much of a charge is refunded when a purchase is cancelled.';
@@ -214,7 +213,7 @@ begin
   end loop;
 end $$;
 comment on function app_private.returns_of_cancellation(uuid[], jsonb, numeric) is
-  'Marks what of the deposits of a purchase is to be given back by hand; of all of them as much as to_keep stays. '
+  'Marks what of the deposits of a purchase is to be refunded manually; of all of them, to_keep is retained. '
   'Callers have asked for finance.write.';
 
 create function app_private.told_cancellation(purchase app_public.buyers, before jsonb, charge_ids uuid[],
@@ -379,7 +378,7 @@ begin
         where a.buyer_id = purchase.id and a.deleted_at is null
           and app_private.can_step('appointment', a.status, 'CANCELLED');
     end if;
-    -- A permit that was not issued is free for another home; one that was is revoked by whoever issued it.
+    -- An unissued permit is released for another home; an issued one must be revoked.
     update app_public.lease_permits l set status = 'AVAILABLE', buyer_id = null
       where l.buyer_id = purchase.id and l.status = 'RESERVED' and l.deleted_at is null;
     if coalesce((input ->> 'refund_reservation')::boolean, true) then

@@ -1,5 +1,5 @@
--- Whoever bought is told by mail that the purchase was cancelled, by whatever operation, and what becomes of what they
--- paid. Not who never heard of it: a draft that nobody was invited to and that came from no reservation.
+-- Buyers are notified by mail of every cancellation of their purchase, with the result for their payments; except for
+-- drafts without an invitation or reservation, of which they never heard.
 
 create function app_private.tg_buyers__tell_cancelled() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,10 +1,10 @@
--- Cards of users, as the payment processor keeps them. What the service has of a card is what may be printed on a
--- receipt: the processor's id, brand, last four digits and expiry. A number never comes here: operations take a
--- single-use token, and the API refuses whatever looks like a number before SQL sees it.
+-- Cards of users, stored by the payment processor. The service only has what may be printed on a receipt: the
+-- processor's id, brand, last four digits and expiry. It never receives a number: operations take a single-use token,
+-- and the API refuses anything that looks like a card number before SQL sees it.
 --
--- What goes to the processor goes in three steps (src/payments): a begin_… function checks everything as the viewer and
--- commits what is wanted; then the processor is asked, while no transaction is open; a note_… function writes down what
--- it answered. The operation itself only gives the record.
+-- Calls to the processor have three steps (src/payments): a begin_… function checks everything with the viewer's rights
+-- and commits the request; then the processor is called, while no transaction is open; a note_… function stores the
+-- response. The operation itself only returns the record.
 
 comment on domain app_public.card_token is
   E'@transform cardToken\n\nA single-use token that the processor''s client library made of a card; never a card '
@@ -59,7 +59,7 @@ comment on constraint processor_cards_user_id_fkey on app_public.processor_cards
   E'@fieldName user\n@backwardBehavior -*\n\nThe user who added the card.';
 comment on constraint processor_cards_once on app_public.processor_cards is 'This card has already been added.';
 
--- What begins under an idempotency key, and is asked for again, goes on instead of beginning anew.
+-- A repeated request with the same idempotency key continues instead of starting again.
 create function app_private.claim_attempt(repeat jsonb, out key text, out answered boolean)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

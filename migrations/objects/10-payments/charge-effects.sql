@@ -1,11 +1,11 @@
--- Deposits follow the charges that pay them: PROCESSING while one is on its way, PARTIALLY_PAID or PAID by those that
--- succeed, PARTIALLY_PAID again and REFUNDED as they are given back (what a bank takes back counts too). What is paid
--- beyond what is due (two payments that were completed at once, or one of a deposit that was cancelled meanwhile) goes
--- back by itself. A disputed charge opens an escalation ticket where there are such.
+-- Deposits follow their charges: PROCESSING while one is pending, PARTIALLY_PAID or PAID by successful ones,
+-- PARTIALLY_PAID again and REFUNDED by refunds (a chargeback counts too). An overpayment (two payments completed
+-- concurrently, or one of a deposit that was cancelled) is refunded automatically. A disputed charge opens an
+-- escalation ticket.
 --
--- A disputed charge is for people to decide: an escalation ticket of the kind PAYMENT_DISPUTE says so, at once, because
--- the bank waits for a few days only. REFUND accepts the dispute, by which the payer gets the money back; DISMISS
--- leaves it to whoever answers the bank.
+-- Disputes are decided by people: an escalation ticket of the kind PAYMENT_DISPUTE is opened immediately, because the
+-- bank only waits for a few days. REFUND accepts the dispute, which refunds the payer; DISMISS leaves it to a response
+-- to the bank.
 
 insert into app_hidden.transitions (subject, from_state, to_state, by_service) values
   ('deposit', 'SCHEDULED', 'PROCESSING', true), ('deposit', 'PROCESSING', 'INVOICED', true);

@@ -1,19 +1,20 @@
--- Charges and refunds. Money moves at the processor, and is written down before and after:
+-- Charges and refunds. Money moves at the processor, and is recorded before and after:
 --
--- begin_payment commits the payment intent and its charge, PENDING → the processor is asked → note_payment writes down
--- its answer
---   begin_refund  commits the refund, PENDING, which the charge has that much less for → likewise → note_refund
+--   begin_payment commits the payment intent and its charge, PENDING → the processor is called → note_payment stores
+--                 the response
+--   begin_refund  commits the refund, PENDING, which reduces the refundable amount → likewise → note_refund
 --
--- What happens in between is found out by whoever looks next: the same request under its idempotency key, an event of
--- the processor, or the job payments__reconcile. They all take the present state of the processor's object, so it does
--- not matter in which order they come, or how often. An intent is created at the processor first and confirmed when its
--- id is written down here: nothing that could have been charged is unknown, and what was not confirmed moves no money.
+-- An interruption is reconciled by the next request with the idempotency key, an event of the processor, or the job
+-- payments__reconcile. All of them read the current state of the processor's object, so their order and number do not
+-- matter. An intent is created at the processor first, and confirmed when its id is stored: every possible charge is
+-- known, and unconfirmed intents move no money.
 --
 -- Charge: PENDING → REQUIRES_ACTION → SUCCEEDED, FAILED, CANCELLED; SUCCEEDED → PARTIALLY_REFUNDED → REFUNDED, and back
--- where a refund fails later; → DISPUTED, and back where the bank decides for the seller. All of it by the service.
+-- if a refund fails later; → DISPUTED, and back if the bank decides for the seller. Only the service makes these
+-- transitions.
 --
--- What the organization's own programs note about a charge, such as its number in the books: the one thing about a
--- charge that is written by hand. Where it stands, and how much it is, stays what the processor says.
+-- Metadata of a charge, such as its number in the accounts, is all that clients can write. Status and amount come from
+-- the processor.
 
 comment on table app_private.payment_intent_secrets is
   'What the client of a payer completes a payment with; good for that one payment.';

@@ -1,8 +1,6 @@
--- What an organization needs before it takes payments: an account at the processor, and the people whom the processor
--- wants to know. The first representative opens the account; the processor verifies who they are, and says what it
--- still wants.
---
--- What a matrix of everybody and everything of the outside world has found.
+-- The prerequisites of accepting payments: an organization's account at the processor, and the people that the
+-- processor verifies. The first representative opens the account; the processor verifies their identity, and lists
+-- outstanding requirements.
 
 comment on table app_private.payments_accounts is
   'The accounts of organizations at the payment processor, and what it says of them.';

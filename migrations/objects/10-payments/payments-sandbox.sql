@@ -1,6 +1,5 @@
--- What the sandbox processor remembers, so that it survives restarts and several processes have one: its objects as the
--- API of the real one shows them, what it answered under which idempotency key, and the events that it still has to
--- deliver. Nothing else of the database reads these tables.
+-- The state of the sandbox processor, so that it survives restarts and is shared by processes: its objects as in the
+-- real API, responses by idempotency key, and undelivered events. Nothing else in the database reads these tables.
 
 comment on table app_private.sandbox_objects is
   E'@worker It stands for a party outside of the service.\n\nThe objects of the sandbox processor.';

@@ -1,5 +1,5 @@
--- What the processor tells by itself. An event only says which object changed: whoever handles it asks for the present
--- state, so that events may come twice and in any order.
+-- Events of the processor. An event only says which object changed: its handler reads the current state, so that events
+-- may repeat and arrive in any order.
 
 comment on table app_private.processor_events is
   'The events of the processor that were taken, by its ids, so that each is handled once.';

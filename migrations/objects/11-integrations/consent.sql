@@ -5,7 +5,7 @@ create function app_private.open_consent(id uuid, user_id uuid) returns setof ap
 language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
   select a.* from app_private.oauth_attempts a
   where a.id = open_consent.id and a.user_id = open_consent.user_id and a.expires_at > now()
-    -- Whoever began it may still have it.
+    -- The requester must still have access.
     and exists (select from app_public.users u where u.id = a.user_id and u.status = 'ACTIVE' and u.deleted_at is null)
     and (exists (select from app_public.user_integrations i where i.id = a.integration_id and i.user_id = a.user_id
       and i.deleted_at is null)

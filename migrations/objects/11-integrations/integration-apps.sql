@@ -1,4 +1,4 @@
--- The applications that come with the service, and what they do in the database.
+-- The built-in applications, and their database functions.
 
 create function app_private.tg_webhook_health__of_integration() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -63,7 +63,7 @@ begin
     -- One secret for as long as the integration lives.
     update app_private.webhook_secrets s set sealed = extra ->> 'sealedSecret' where s.webhook_id = webhook.id;
   end if;
-  -- Whoever connects it may read what it sends.
+  -- The connecting user must have read access to what it sends.
   perform app_private.act_as_principal(webhook.principal_id, webhook.principal_token_id);
   lacking := app_private.webhook_lacks(webhook);
   perform app_private.set_claims(claims);
@@ -92,7 +92,7 @@ declare
   work record;
   readable text[];
 begin
-  -- Leased first, then made out in the name of each webhook's principal: what they may read at this moment.
+  -- Leased first, then rendered with the current rights of each webhook's principal.
   for work in
     with recursive waiting (webhook_id) as (
       -- Along the index: as many steps as webhooks with something in the queue, however long that is.
@@ -132,7 +132,7 @@ begin
     if not app_private.act_as_principal(work.principal_id, work.principal_token_id)
       or not app_hidden.organization_can(work.organization_id, 'org.admin') then
       perform app_private.set_claims('{}');
-      -- By a job: whoever disables a webhook locks it before its queue.
+      -- By a job: disabling a webhook locks it before its queue.
       perform app_private.add_job('principal__review', jsonb_build_object('webhookId', d.webhook_id),
         job_key => 'principal__review ' || d.webhook_id)
         from (select distinct d.webhook_id from app_public.webhook_deliveries d where d.id = any (work.ids)) d;
@@ -196,7 +196,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     from app_public.workflow_executions e where e.id = execution_id
 $$;
 comment on function app_private.workflow_mail_sender(uuid) is
-  'In whose name the mails of an execution go out: whoever works on its subject.';
+  'The user on whose behalf an execution sends mails: the assignee of its subject.';
 
 create function app_private.note_synced(of_scope text, id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -133,7 +133,7 @@ begin
     perform pg_advisory_xact_lock(hashtextextended('plat.integrations ' || owner_id, 0));
   end if;
   select a.* into app from app_public.integration_apps a where a.key = app_key and a.scope = of_scope and a.available;
-  -- Begun before under the same key of repeats, and not ended: goes on.
+  -- Begun before with the same idempotency key, and not completed: continue.
   execute format('select i.id from app_public.%I i where i.request_key = $1', target) into result using request_key;
   if result is null then
     perform app_private.rate_limit('integrations', viewer::text, 60, interval '1 hour');
@@ -175,7 +175,7 @@ declare
   attempt record;
 begin
   perform app_private.require_integration(of_scope, id);
-  -- Whoever has it connected again answers for it.
+  -- The user who connects it again becomes its principal.
   if of_scope = 'ORGANIZATION' then
     update app_public.organization_integrations i set principal_id = app_public.current_user_id(),
         principal_token_id = app_hidden.setting('token_id')::uuid
@@ -307,7 +307,7 @@ insert into app_hidden.ticket_actions (action, kind, permission, perform)
 create function app_private.due_integrations(batch int) returns table (id uuid, scope text)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- Whoever has taken one has ten minutes for it.
+  -- An attempt is valid for ten minutes.
   return query update app_private.integration_secrets s set next_refresh_at = now() + interval '10 minutes'
     where s.integration_id = any (array(select d.integration_id from app_private.integration_secrets d
       where d.next_refresh_at <= now()
@@ -477,13 +477,13 @@ comment on function app_public.refresh_user_integration is
   'PROVIDER_ERROR.';
 comment on function app_public.update_organization_integration is
   E'@arg name Display title.\n'
-  '@arg config How it is set up: takes the place of the whole former config.\n'
+  '@arg config The new settings, which replace the whole previous config.\n'
   '@arg credentials Credentials for the application; replace the previous ones.\n\n'
   'Updates an integration of an organization. New config or credentials only take effect if the application '
   'accepts them. Requires the permission org.admin.';
 comment on function app_public.update_user_integration is
   E'@arg name Display title.\n'
-  '@arg config How it is set up: takes the place of the whole former config.\n'
+  '@arg config The new settings, which replace the whole previous config.\n'
   '@arg credentials Credentials for the application; replace the previous ones.\n\n'
   'Updates an integration of the viewer. New config or credentials only take effect if the application accepts '
   'them.';

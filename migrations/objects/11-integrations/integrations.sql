@@ -1,11 +1,11 @@
--- Connected applications. An application is a row of the catalogue and a file of src/integrations/apps, named by its
--- key. An integration connects one of them with an organization or with a user:
+-- Integrations. An application is a row of the catalogue and a file of src/integrations/apps, named by its key. An
+-- integration connects it with an organization or a user:
 --
 --   PENDING → ENABLED ⇄ DISABLED
---   PENDING, ENABLED → ERROR, where it failed again and again; → ENABLED by a refresh that succeeds
+--   PENDING, ENABLED → ERROR, after repeated failures; → ENABLED by a successful refresh
 --
--- A refresh that succeeds enables, also what was disabled; one that fails keeps the state and says why in lastError.
--- What an application knows them by is sealed with a key that the database never sees, and never shown again.
+-- A successful refresh enables the integration, also if it was disabled; a failed one keeps the state and sets
+-- lastError. Credentials are sealed with a key that the database never sees, and never shown again.
 
 create policy members on app_public.integration_apps for select to plat_user using (true);
 
@@ -96,14 +96,14 @@ create function app_private.suspend_user_integration(id uuid, reason text) retur
 language sql volatile as $$
   update app_public.user_integrations i set status = 'DISABLED', status_reason = reason
     where i.id = suspend_user_integration.id and i.status <> 'DISABLED' and i.deleted_at is null;
-  -- Whoever made it knows what it is let in by, such as the address of a feed.
+  -- Its creator knows its credentials, such as the URL of a feed.
   update app_private.integration_secrets s set sealed = null, lookup = null, next_refresh_at = null
     where s.integration_id = suspend_user_integration.id;
   delete from app_private.oauth_attempts a where a.integration_id = suspend_user_integration.id;
 $$;
 comment on function app_private.suspend_user_integration(uuid, text) is
   'Disables an integration of a user for the reason, and forgets what it was let in by: a refresh gives a feed another '
-  'address, other applications take their credentials anew.';
+  'address, other applications require their credentials again.';
 
 select app_private.make_principal('app_public', 'organization_integrations', 'principal_id', 'integration', 'r.name',
   'r.deleted_at is null and r.status <> ''DISABLED''',
@@ -119,10 +119,10 @@ select app_private.make_principal('app_public', 'user_integrations', 'user_id', 
 
 comment on table app_public.organization_integrations is 'An application that an organization has connected.';
 comment on column app_public.organization_integrations.principal_id is
-  E'@behavior -*\n\nIn whose name it acts: whoever connected or refreshed it last.';
+  E'@behavior -*\n\nThe user on whose behalf it acts: who connected or refreshed it last.';
 comment on constraint organization_integrations_principal_id_fkey on app_public.organization_integrations is
-  E'@fieldName principal\n@backwardBehavior -*\n\nIn whose name it acts: whoever connected or refreshed it last. It '
-  'is disabled when they may not administer the organization, or read what it sends, any more.';
+  E'@fieldName principal\n@backwardBehavior -*\n\nThe user on whose behalf it acts: who connected or refreshed it '
+  'last. It is disabled when they may not administer the organization, or read what it sends, any more.';
 comment on column app_public.organization_integrations.connected_by_id is E'@behavior -*\n\nWho connected it.';
 comment on constraint organization_integrations_connected_by_id_fkey on app_public.organization_integrations is
   E'@fieldName connectedBy\n@backwardBehavior -*\n\nWho connected it.';
@@ -181,7 +181,7 @@ insert into app_private.event_names (subject, column_name, value, name) values
   ('user_integration', 'status', 'ENABLED', 'enabled'), ('user_integration', 'status', 'DISABLED', 'disabled'),
   ('user_integration', 'status', 'ERROR', 'failed');
 
--- That something went through is no change of the record: whoever read it may still change it.
+-- A successful call is no change of the record, so that its version remains valid.
 do $$
 declare
   name text;

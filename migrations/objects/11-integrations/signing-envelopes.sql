@@ -50,7 +50,7 @@ begin
   perform from app_public.agreements a where a.id = note_envelope.agreement_id for no key update;
   update app_private.agreement_envelopes e set envelope_id = note_envelope.envelope_id, asked_at = now()
     where e.agreement_id = note_envelope.agreement_id;
-  -- It was called off meanwhile.
+  -- It was cancelled in the meantime.
   if exists (select from app_public.agreements a where a.id = note_envelope.agreement_id
     and a.status in ('VOIDED', 'EXPIRED', 'DECLINED')) then
     perform app_private.add_job('agreement__ended', jsonb_build_object('id', note_envelope.agreement_id));

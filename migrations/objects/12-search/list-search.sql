@@ -1,8 +1,8 @@
--- Finding among many: units of a portfolio by words, projects by how far away they are. Floor plans and lots are listed
--- within their project only, whose index leads to them.
+-- Searching lists: units of a portfolio by words, projects by distance. Floor plans and lots are only listed within
+-- their project, by its index.
 --
--- Lists by words look where the search looks, so that each record has its words in one index only, and a change of a
--- lead's status or of a price writes none.
+-- Lists that filter by words use the index of the search, so that each record is indexed once, and a change of a lead's
+-- status or of a price does not update it.
 
 -- Neither LIKE nor a trigram is leakproof, so under row security they reach no index: this looks first, in the viewer's
 -- portfolio, and leaves the rest, such as unreleased units, to the policy.

@@ -86,7 +86,7 @@ begin
     done := done + 1;
   end loop;
   if done = 0 and organization_id is not null then
-    -- Somebody else is at it; whoever waits finds it done.
+    -- Another transaction is indexing; waiting is enough.
     perform from app_private.search_backlog b where b.organization_id = organization_id order by b.id limit 1
       for update;
   end if;

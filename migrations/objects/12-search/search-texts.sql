@@ -1,14 +1,13 @@
--- What the search finds: beside each record that it finds, a row with its words, without case and accents, kept by
--- triggers in the transaction of the change. It stands beside the record, not in it: a change of price or status has
--- nothing to do with it. No foreign key, which would be asked for each row of an import; a record is never deleted but
--- softly.
+-- The search index: for each searchable record, a row with its words, without case and accents, maintained by triggers
+-- in the transaction of the change. It is a separate row, because changes of price or status do not affect it. No
+-- foreign key, which would be checked for each row of an import; records are only soft-deleted.
 --
--- One GIN index per kind of record holds, of each row, the trigrams of its text and its whole words. Those of leads,
--- buyers and agents begin with the organization, so that nothing of another one is ever looked at; the column scopes
--- narrows what is looked at to projects, to one assignee, or to what everybody may see.
+-- One GIN index per kind of record contains the trigrams and the whole words of each row. Those of leads, buyers and
+-- agents begin with the organization, so that other tenants are never scanned; the column scopes narrows the scan to
+-- projects, to one assignee, or to public records.
 --
--- Scripts that are written without spaces have no words to begin: each of their letters is one, so that a family name
--- and a given name are found alone as well as together.
+-- Scripts without spaces have no word boundaries: each character is a word, so that family and given names are found
+-- separately as well as together.
 
 create function app_hidden.search_text(value text) returns text
 language plpgsql immutable parallel safe as $$
@@ -97,7 +96,7 @@ begin
   perform app_private.learn_words(array_agg(t.names)) from app_private.search_texts t;
 end $$;
 comment on function app_private.fill_search_texts() is
-  'Makes all rows of search_texts anew: after records were loaded without triggers.';
+  'Recreates all rows of search_texts, after records were loaded without triggers.';
 
 create function app_private.make_searchable(table_name text, type text, names text, more text,
   assignee text default 'null::uuid',

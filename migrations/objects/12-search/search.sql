@@ -1,11 +1,11 @@
--- The search. What is asked for is read in several ways, the best one first: whole words; the last word only begun; all
--- words begun, and digits anywhere in a number; at last with a letter wrong. A reading is tried only where those before
--- it found too little, so that a frequent word costs no more than a rare one. Each looks into the parts of the index
--- that the viewer may see, at no more rows than an answer holds. What they found is then read as the viewer: the
--- policies decide once more.
+-- The search. A query is interpreted in several ways, the best one first: whole words; the last word as a prefix; all
+-- words as prefixes, and digits anywhere in a number; finally with a typo. An interpretation is only tried if the
+-- previous ones found too little, so that a frequent word costs no more than a rare one. Each scans the parts of the
+-- index that the viewer may see, and no more rows than an answer has. The matches are then read with the viewer's
+-- rights: the policies are applied again.
 --
--- Reservations, offers and agreements have no words there: they are found by their number alone, along the unique index
--- of each project, as the viewer.
+-- Reservations, offers and agreements are not indexed: they are found by number, with the unique index of each project,
+-- with the viewer's rights.
 
 comment on type app_private.search_scope is 'A part of search_texts that a viewer sees.';
 
@@ -106,7 +106,7 @@ begin
         case when kind = 'BUYER_AGENT' then only_project end, false)::app_private.search_scope;
     end if;
 
-    -- What whoever sees the project sees of it.
+    -- Data that are visible with the project.
     if kind in ('PROJECT', 'FLOOR_PLAN', 'UNIT') then
       if only_project is not null then
         if exists (select from app_public.projects p where p.id = only_project and p.deleted_at is null

@@ -11,7 +11,7 @@ create policy readers on app_public.custom_reports for select to plat_user
 create policy managers_insert on app_public.custom_reports for insert to plat_user
   with check (organization_id = any ((select app_hidden.viewer_organizations('report.manage'))::uuid[]));
 
--- A report that is PRIVATE is changed and deleted by whoever made it, as it is found by them only.
+-- Only its creator can see, change and delete a PRIVATE report.
 create policy managers_update on app_public.custom_reports for update to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('report.manage'))::uuid[])
     and (created_by_id = (select app_public.current_user_id()) or visibility <> 'PRIVATE'))

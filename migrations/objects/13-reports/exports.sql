@@ -1,10 +1,9 @@
--- Files of records. PENDING -> PROCESSING (a job works on it) -> COMPLETED -> EXPIRED after a week, when the file is
--- removed; FAILED; CANCELLED by hand, or because whoever asked for it may not see it any more. The job reads as the
--- requester, with what their token allowed; how far their rights reached then is kept, and nobody gets the address who
--- does not have them.
+-- Exports: files of records. PENDING → PROCESSING (by a job) → COMPLETED → EXPIRED after a week, when the file is
+-- deleted; FAILED; CANCELLED by a user, or because the requester lost access. The job reads with the requester's rights
+-- and token scopes; these are stored, and the file is only accessible to viewers who have them.
 --
--- An export whose worker died is taken over as soon as its job is free, not when the lease is over: a worker that says
--- that it lives can be seen to be dead.
+-- An export of a dead worker is taken over as soon as its job is released, not when the lease expires: the death of a
+-- worker with a heartbeat is visible.
 
 comment on table app_private.export_runs is
   'What the work on an export needs, apart from the record, so that progress is no change of it: what the token in use '
@@ -141,12 +140,12 @@ language sql stable as $$
 $$;
 comment on function app_private.export_queue(uuid) is
   'The exports of an organization that wait, each with its place, and whether it may start now: who has fewer of them '
-  'under way comes first.';
+  'running comes first.';
 
 create function app_private.tg_exports__next() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- Behind whoever is just asking for its turn, who then sees that one is over.
+  -- After concurrent requests for a slot, which then see that one has ended.
   perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || new.organization_id, 0));
   perform app_private.add_job('export__requested', jsonb_build_object('id', q.id), job_key => 'export ' || q.id)
     from app_private.export_queue(new.organization_id) q where q.starts;
@@ -450,7 +449,7 @@ comment on function app_private.give_up_export(uuid, uuid, text, text) is
 create function app_private.sweep_exports(batch int) returns setof text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- What nobody has worked on for a while has lost its job; whoever takes it starts over.
+  -- An export without progress for a while has lost its job; the next worker starts over.
   perform app_private.add_job('export__requested', jsonb_build_object('id', e.id), null, 'export ' || e.id)
     from app_public.exports e join app_private.export_runs r on r.export_id = e.id
     where e.status in ('PENDING', 'PROCESSING')
@@ -574,7 +573,7 @@ begin
   if chosen.status = 'PENDING' then
     -- One after the other: two at once must not both take the last turn.
     perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || chosen.organization_id, 0));
-    -- Whichever is over next has it begun when its turn has come.
+    -- It starts when another one ends and its turn has come.
     if not (select q.starts from app_private.export_queue(chosen.organization_id) q where q.id = chosen.id) then
       return;
     end if;

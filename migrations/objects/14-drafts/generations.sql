@@ -1,16 +1,16 @@
--- What the drafting service writes for people, and what they make of it:
+-- Drafts of the drafting service, and what users do with them:
 --
--- PENDING → COMPLETED, BLOCKED or FAILED, by the service; COMPLETED → ACCEPTED or DISCARDED by hand; BLOCKED, FAILED →
--- DISCARDED
+--   PENDING → COMPLETED, BLOCKED or FAILED, by the service; COMPLETED → ACCEPTED or DISCARDED, by users;
+--           BLOCKED, FAILED → DISCARDED
 --
--- The text is made outside of any transaction: the row is PENDING before the provider is asked, and completed after.
--- One whose process died meanwhile is FAILED when its time is over. BLOCKED has no text: nobody can send what was
--- found to be wrong. Nothing is ever sent from here.
+-- The text is generated outside of a transaction: the row is PENDING before the provider is called, and completed
+-- after. If the process dies, it becomes FAILED after a timeout. BLOCKED has no text, so that nobody can send a refused
+-- one. Nothing is sent automatically.
 --
--- A draft goes out where a person decides so, who answers for it: nothing else calls this. What the lead was told
--- counts as an answer.
+-- A draft is only sent when a user decides so, who is responsible for it. A sent draft counts as a response to the
+-- lead.
 --
--- A ticket may be about a draft: whoever resolves it may send the draft.
+-- A ticket may refer to a draft: resolving it may send the draft.
 
 comment on type app_public.generation_fact is 'A fact that a draft uses, with its source.';
 

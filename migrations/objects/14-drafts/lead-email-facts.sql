@@ -26,7 +26,7 @@ language sql stable as $$ select to_char(at at time zone time_zone, 'FMDay, FMDD
 
 create function app_hidden.without_contacts(value text, most int) returns text
 language sql immutable as $$
-  -- Whoever reads a note must not learn whom to reach how.
+  -- A note must not reveal contact data of others.
   select left(regexp_replace(regexp_replace(regexp_replace(btrim(value),
     '[^\s@]+@[^\s@]+', '[address]', 'g'), '(https?://|www\.)\S+', '[link]', 'gi'), '\+?[0-9][0-9 ()./-]{5,}[0-9]',
       '[number]', 'g'), most)
@@ -183,7 +183,7 @@ begin
       app_hidden.fact('The sales office receives visitors by appointment only.', 'sales_office', office.id,
         'byAppointmentOnly', 'state', 'true') end];
 
-  -- What everybody may see of a price, whoever asks.
+  -- The public part of a price, for every requester.
   price := nullif(app_hidden.lowest_price(project.id), 'infinity')::text;
   facts := facts || app_hidden.fact(format('Homes in %s that are for sale start at %s %s.', project.title,
     project.currency, price), 'project', project.id,

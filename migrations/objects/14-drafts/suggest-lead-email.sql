@@ -32,7 +32,7 @@ begin
       app_hidden.checked(nullif(btrim(purpose), ''), 'app_public.short_text', 'purpose'),
       coalesce(tone, 'NEUTRAL'), app_hidden.checked(coalesce(nullif(btrim(language), ''), lead.preferred_language,
         'en'), 'app_public.language_code', 'language'), request)
-    -- Somebody began it and perhaps died: whoever completes it first has written it.
+    -- Its process may have died: the first one to complete it wins.
     on conflict (requested_by_id, request_key) where request_key is not null do
       update set pending_until = g.pending_until
     returning g.* into generation;

@@ -112,7 +112,7 @@ comment on function app_private.backlog_numbers() is
 
 create function app_private.server_numbers() returns table (metric text, label text, value double precision)
 language sql stable rows 10 security definer set search_path = pg_catalog, pg_temp as $$
-  -- Who may not read statistics of others finds no lag, and no number is told.
+  -- Without the right to read statistics of others, the lag is unknown and omitted.
   select 'replication_lag_seconds', r.application_name || ' ' || coalesce(r.client_addr::text, 'local'),
     extract(epoch from coalesce(r.replay_lag, '0'))::double precision
   from pg_stat_replication r where r.state = 'streaming' and r.replay_lsn is not null

@@ -17,7 +17,7 @@ language sql stable as $$
   order by k.conrelid::regclass::text, a.attname
 $$;
 comment on function app_private.erasure_edges() is
-  'The columns that refer to a record about a person, by which what hangs on it is found.';
+  'The columns that refer to a record about a person, by which its related records are found.';
 
 create function app_private.ids_in(scope jsonb, relation regclass) returns uuid[]
 language sql stable as $$
@@ -49,7 +49,7 @@ begin
   return result;
 end $$;
 comment on function app_private.with_dependents(jsonb) is
-  'A scope of rows by their tables, with all that hangs on them. As many statements as there are keys, whatever the '
+  'A scope of rows by their tables, with all related records. As many statements as there are keys, whatever the '
   'number of rows.';
 
 create function app_private.erasure_emails(scope jsonb) returns text[]
@@ -97,7 +97,7 @@ end $$;
 comment on function app_private.erasure_scope(uuid, jsonb) is
   'The rows of an organization that are about the person of some leads, purchases or agents.';
 
--- What keeps data: what is under way has to end before; contracts and payments are kept for years.
+-- What requires data: open deals must end before; contracts and payments are kept for years.
 create function app_private.refuse_erasure_under_way(scope jsonb) returns void
 language plpgsql stable as $$
 declare

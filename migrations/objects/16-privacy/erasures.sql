@@ -1,10 +1,10 @@
--- Erasing a person: a lead, a purchase, an agent, with all that the organization knows of them. In one transaction
--- their records are erased, in rows and in the events about them, which keep their place and number; a job then goes
--- through texts that name them elsewhere, deletes the files, and writes the certificate.
+-- Erasing a person: a lead, a purchase, an agent, with everything that the organization knows of them. One transaction
+-- erases their records, including the events about them, which keep their position and number; then a job redacts texts
+-- that name them elsewhere, deletes the files, and writes the certificate.
 --
 --   RUNNING → COMPLETED
 --
--- Contracts and payments are kept for the organization's contract_retention_years, and erased then by themselves.
+-- Contracts and payments are kept for the organization's contract_retention_years, and then erased automatically.
 
 create policy erasers on app_public.erasures for select to plat_user
   using (deleted_at is null
@@ -105,7 +105,7 @@ begin
         'reason', 'Contracts and payments are kept as long as the law asks for.', 'until', kept_until);
     end if;
   end loop;
-  -- What hangs on them and has no id of its own.
+  -- Related rows without an id.
   for one in select e.child, e.name, e.parent, c.relname from app_private.erasure_edges() e
     join pg_class c on c.oid = e.child
     where not e.has_id and scope ? e.parent::text and exists (select from app_private.personal_columns(e.child))

@@ -1,20 +1,20 @@
--- Deleting an organization, in two steps. An owner asks for it, with their password and second factor, and is told what
--- would go. For thirty days everything goes on, all owners are reminded, and each of them can cancel. Then it is
--- final: nobody gets in any more, and a job removes the rows in batches, so that others do not notice.
+-- Deleting an organization, in two steps. An owner requests it with their password and second factor, and sees a
+-- preview. For thirty days everything continues to work, all owners are reminded, and each of them can cancel. Then it
+-- is final: access ends, and a job removes the rows in batches, so that others are not affected.
 --
 --   SCHEDULED → RUNNING → COMPLETED
 --   SCHEDULED → CANCELLED
 --
--- Its account at the payment processor is closed before anything goes. Where the processor refuses that, as there is
--- money on it, the deletion waits, and a ticket tells the owners.
+-- Its account at the payment processor is closed first. If the processor refuses because of a balance, the deletion
+-- waits, and a ticket notifies the owners.
 --
--- What the law keeps (contracts and payments) is copied into app_private.retained_records before, which no role of the
--- API reads, and is deleted once it need not be kept. The row of the organization stays without a name. Accounts of
--- its people are theirs, and stay.
+-- Records that the law requires (contracts and payments) are first copied into app_private.retained_records, which no
+-- role of the API can read, and deleted after their retention period. The row of the organization remains without a
+-- name. The accounts of its members are their own, and remain.
 
 create policy owners on app_public.organization_deletions for select to plat_user
   using (deleted_at is null and (organization_id = any ((select app_hidden.viewer_organizations('org.owner'))::uuid[])
-    -- Once nobody is a member, whoever asked for it still gets the certificate.
+    -- When there are no members left, the requester still gets the certificate.
     or (requested_by_id = (select app_public.current_user_id()) and (select app_hidden.setting('token_id')) is null)));
 grant select on app_public.organization_deletions to plat_user, plat_anonymous;
 select app_private.make_record('organization_deletions', 'organization_deletion', 'org.owner');
@@ -138,7 +138,7 @@ begin
 end $$;
 comment on function app_private.organization_relations() is
   'The tables whose rows belong to an organization, in an order in which they can be emptied. What has no column '
-  'organization_id hangs on these by keys that delete it too.';
+  'organization_id refers to these by keys that cascade.';
 
 create function app_private.count_organization(organization_id uuid) returns jsonb
 language plpgsql stable as $$
@@ -408,7 +408,7 @@ begin
 end $$;
 comment on function app_private.due_deletion(uuid) is
   'The deletion of an organization that is final, or goes on; null where there is nothing to do. Where something has '
-  'come under way meanwhile, it is cancelled.';
+  'begun in the meantime, it is cancelled.';
 
 -- An account that has money on it is not closed, and nobody could have it paid out once the organization is gone.
 create function app_private.account_to_close(deletion_id uuid) returns text
@@ -475,7 +475,7 @@ begin
 end $$;
 comment on function app_private.begin_deletion(uuid) is
   'Begins to delete an organization whose deletion is final: nobody gets in any more. False where there is nothing to '
-  'do; where something has come under way meanwhile, the deletion is cancelled.';
+  'do; if something has begun in the meantime, the deletion is cancelled.';
 
 create function app_private.retain_records(deletion_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -598,7 +598,7 @@ begin
   return cardinality(rows);
 end $$;
 comment on function app_private.remove_organization_rows(uuid, text, int) is
-  'Removes some rows of an organization from a table, with what hangs on them; gives how many it went through.';
+  'Removes some rows of an organization from a table, with their related rows; returns how many it processed.';
 
 create function app_private.note_removed(deletion_id uuid, record text, amount int) returns void
 language sql volatile as $$

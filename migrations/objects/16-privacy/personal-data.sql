@@ -1,11 +1,12 @@
--- Which columns hold personal data is said in their comments:
+-- Personal data are declared in comments of columns:
 --
---   @personal            erased when the person is
---   @personal contract   kept as long as the law keeps contracts and payments of the person, then erased
---   @personal objection  kept, since it says that somebody must not be written to
---   @impersonal          no personal data, though a text
+--   @personal            erased with the person
+--   @personal contract   kept for the legal retention period of contracts and payments, then erased
+--   @personal objection  kept, because it prohibits contacting the person
+--   @impersonal          a text without personal data
 --
--- `npm run check` refuses a text of a table about people that says neither, so that erasing finds new tables by itself.
+-- `npm run check` requires one of these for every text column of a table about people, so that erasure covers new
+-- tables.
 
 create function app_private.personal_columns(relation regclass default null)
 returns table (relation regclass, name name, kept text)

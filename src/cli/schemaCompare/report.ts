@@ -3,9 +3,9 @@ import { tokens, words } from "./tokens.ts";
 import { wordDiff } from "./wordDiff.ts";
 
 export interface CompareOptions {
-  /** Whether comments and space outside of literals count for nothing. */
+  /** Whether comments and white space outside of literals are ignored. */
   ignoreSpace?: boolean;
-  /** Whether they count for nothing in the strings of functions either. */
+  /** Whether they are also ignored in the strings of functions. */
   ignoreSpaceInLiterals?: boolean;
 }
 
@@ -16,10 +16,10 @@ export interface SchemaDifference {
   lines: string[];
 }
 
-/** Kinds of which every character counts: comments are text, rows are values. */
+/** Kinds that are compared exactly: comments are text, rows are values. */
 const exact: ReadonlySet<string> = new Set(["comment", "row"]);
 
-/** Everything that two catalogs do not have alike, in the order of catalogs. */
+/** All differences between two catalogs, in the order of catalogs. */
 export function compareCatalogs(
   from: readonly CatalogObject[],
   to: readonly CatalogObject[],
@@ -46,7 +46,7 @@ export function compareCatalogs(
   ];
 }
 
-/** What one side has alone; of that what belongs to something it has alone is only counted. */
+/** Objects of one side only; parts of such an object are only counted. */
 function oneSided(sign: string, objects: readonly CatalogObject[]): SchemaDifference[] {
   const owners = new Map(objects.filter(({ on }) => !on).map((object) => [nameOf(object), object.identity]));
   const belonging = objects.filter(({ on }) => on && owners.has(on));
@@ -58,7 +58,7 @@ function oneSided(sign: string, objects: readonly CatalogObject[]): SchemaDiffer
   });
 }
 
-/** As `on` has it: of `function app_public.f(uuid)` what follows the first word. */
+/** As in `on`: for `function app_public.f(uuid)`, what follows the first word. */
 function nameOf({ identity }: CatalogObject): string {
   return identity.replace(/^(?:materialized )?\w+ /, "");
 }
@@ -75,7 +75,7 @@ function byIdentity(objects: readonly CatalogObject[]): Map<string, CatalogObjec
   return new Map(objects.map((object) => [object.identity, object]));
 }
 
-/** The definition of what only one side has, unless the identity says it all. */
+/** The definition of an object of one side only, unless the identity says it all. */
 function excerpt({ identity, definition }: CatalogObject): string[] {
   if (definition === identity) return [];
   const lines = definition.split("\n");
@@ -93,7 +93,7 @@ function changed(from: CatalogObject, to: CatalogObject, options: CompareOptions
   );
 }
 
-/** The order of the columns that both have is a part of each table's row type. */
+/** The order of common columns is part of each table's row type. */
 function columnOrders(from: readonly CatalogObject[], to: readonly CatalogObject[]): SchemaDifference[] {
   const [before, after] = [columnsByTable(from), columnsByTable(to)];
   return [...before].flatMap(([table, columns]) => {

@@ -10,7 +10,7 @@ import { prepare } from "../../database/migrate.ts";
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../../..");
 
-/** A folder of migrations, and what removes it when it was made for this. */
+/** A folder of migrations, and how to remove it if it was created temporarily. */
 export interface Migrations extends AsyncDisposable {
   folder: string;
 }
@@ -41,8 +41,8 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 /**
- * Makes in an empty database what a folder of migrations says: its committed files in their order, as they are and
- * unaware of hashes, so that any revision will do; then its replaceable objects, or what stood in for them before.
+ * Builds a folder of migrations in an empty database: its committed files in order, without checking hashes, so that any revision works;
+ * then its replaceable objects, or their predecessors.
  */
 export async function buildSchema(connectionString: string, folder: string): Promise<void> {
   await prepare(connectionString);
@@ -67,7 +67,7 @@ export async function buildSchema(connectionString: string, folder: string): Pro
   }
 }
 
-/** Revisions without replaceable objects made the triggers of events after all migrations. */
+/** Revisions without replaceable objects created the triggers of events after all migrations. */
 async function refreshEvents(client: Client): Promise<void> {
   const { rows } = await client.query(
     "select to_regprocedure('app_private.refresh_events()') is not null as yes",

@@ -1,15 +1,15 @@
-/** Pieces of SQL: comments, strings, names in quotes, dollar quotes, words and numbers, operators, space, the rest. */
+/** SQL tokens: comments, strings, quoted names, dollar quotes, words and numbers, operators, white space, the rest. */
 const piece =
   /--[^\n]*|\/\*[\s\S]*?\*\/|\bE'(?:[^'\\]|''|\\[\s\S])*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|[\w$]+|[+*<>=~!@#%^&|`?:/-]+?(?=--|\/\*|[^+*<>=~!@#%^&|`?:/-]|$)|\s+|[\s\S]/g;
 
 export interface TokenOptions {
-  /** Whether strings are taken apart as SQL, too: most long ones in functions are statements to execute. */
+  /** Whether strings are tokenized as SQL, too: most long ones in functions are statements to execute. */
   literals?: boolean;
 }
 
 /**
- * SQL as the pieces that count: without comments and space, with strings that go on in the next line joined. The body of
- * a function is taken apart as well; other strings are kept as they are, long ones word by word.
+ * The significant tokens of SQL: without comments and white space, with continued strings joined. The body of a function is tokenized as
+ * well; other strings are kept, long ones word by word.
  */
 export function tokens(sql: string, { literals = false }: TokenOptions = {}): string[] {
   return meaningful(sql, { literals, body: true });
@@ -17,7 +17,7 @@ export function tokens(sql: string, { literals = false }: TokenOptions = {}): st
 
 interface State {
   literals: boolean;
-  /** Whether what dollars quote is the body of a function. */
+  /** Whether a dollar-quoted string is the body of a function. */
   body: boolean;
 }
 
@@ -59,7 +59,7 @@ function literal(text: string, state: State): string[] {
   return text.length > long ? text.match(/\S+\s*/g)! : [text];
 }
 
-/** Text as words and the space between them, of which nothing is lost. */
+/** Text as words and the white space between them, without loss. */
 export function words(text: string): string[] {
   return text.match(/\w+|\s+|[^\w\s]/g) ?? [];
 }

@@ -1,7 +1,7 @@
 const context = 8;
 
 interface Change {
-  /** Where the change begins in both, and how many pieces it takes from each. */
+  /** Where the change begins in both, and how many tokens it covers. */
   from: number;
   to: number;
   removed: number;
@@ -9,9 +9,8 @@ interface Change {
 }
 
 /**
- * What has to be taken away and put in to come from one sequence to the other, as `… before [-removed-]{+added+} after …`,
- * one line for each place that changes.
- * @param separator what stands between two pieces.
+ * The edits from one sequence to the other, as `… before [-removed-]{+added+} after …`, one line for each changed place.
+ * @param separator between two tokens.
  */
 export function wordDiff(from: readonly string[], to: readonly string[], separator: string): string[] {
   const lines: string[] = [];
@@ -35,7 +34,7 @@ export function wordDiff(from: readonly string[], to: readonly string[], separat
   return lines;
 }
 
-/** Changes whose contexts would meet are shown together. */
+/** Changes with overlapping contexts are shown together. */
 function nearby(all: Change[]): Change[][] {
   const groups: Change[][] = [];
   for (const change of all) {
@@ -57,7 +56,7 @@ function changes(from: readonly string[], to: readonly string[]): Change[] {
   }
   const [height, width] = [fromEnd - start, toEnd - start];
   if (height * width > 25_000_000) return [{ from: start, to: start, removed: height, added: width }];
-  // lengths[i][j]: of the longest common subsequence of what begins at i and j.
+  // // lengths[i][j]: of the longest common subsequence of the suffixes from i and j.
   const lengths = Array.from({ length: height + 1 }, () => new Uint16Array(width + 1));
   for (let i = height - 1; i >= 0; i--)
     for (let j = width - 1; j >= 0; j--)

@@ -21,12 +21,12 @@ interface Enumeration {
 }
 
 export interface Enumerations {
-  /** What is told by the enumerations, and nowhere else. */
+  /** Objects that are only written as part of the enumerations. */
   objects: ReadonlySet<CatalogObject>;
   blocks: string[];
 }
 
-/** Enumerations are made alike, so what they have in common is told once. Those that are not stay tables and domains. */
+/** Enumerations are made alike, so what they have in common is written once. Those that are not stay tables and domains. */
 export function readEnumerations(catalog: CatalogIndex, domains: readonly CatalogObject[]): Enumerations {
   const tables = new Map(catalog.ofKind("table").map((table) => [nameOf(table), table]));
   const found = domains.flatMap(

@@ -4,7 +4,7 @@ import { commentLines } from "./comments.ts";
 import { grantStatements } from "./grants.ts";
 import { format, lineLength } from "./layout.ts";
 
-/** A function with its comment above and its grants below; that PUBLIC may execute it is told, that it may not is not. */
+/** A function with its comment above and its grants below; EXECUTE for PUBLIC is written, its absence is not. */
 export function functionBlock(object: CatalogObject, catalog: CatalogIndex): string {
   const grants = catalog.of("grant", nameOf(object));
   const usual = `revoke execute on ${object.identity} from public`;

@@ -58,7 +58,7 @@ function fill(items: readonly string[], start: string, end: string, margin = 0):
     const isFresh = last === start || last.trim() === "";
     if (!isFresh && last.length + text.length + 2 > lineLength - margin) lines.push(`${indent}${text}`);
     else lines[lines.length - 1] = `${last}${isFresh ? "" : " "}${text}`;
-    // What follows a text of several lines stands in the last of them.
+    // What follows a multi-line text is on its last line.
     lines.push(...lines.pop()!.split("\n"));
   });
   return lines.join("\n");

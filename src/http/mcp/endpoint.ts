@@ -55,7 +55,7 @@ export const protectedResource =
     });
   };
 
-/** Refuses pages of other origins, and whoever has no token that was made for agents. */
+/** Refuses pages of other origins, and requests without a token for agents. */
 export const agentsOnly =
   ({ authenticate, baseUrl }: McpDeps): RequestHandler =>
   async (request, response, next) => {

@@ -115,7 +115,7 @@ function beginningOf(text: string): string {
 }
 
 /**
- * `/llms.txt`: what a program that reads text should know of the service, and where it goes on (llmstxt.org). Made from the documents.
+ * `/llms.txt`: what a program that reads text should know of the service, with links (llmstxt.org). Made from the documents.
  * @param reference where the reference is as Markdown; none where it is not served
  */
 export async function textForAgents(reference: readonly { name: string; path: string }[]): Promise<string> {

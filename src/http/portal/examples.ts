@@ -15,7 +15,7 @@ export interface Example {
   needs?: { query: string; variables: Readonly<Record<string, string>> };
 }
 
-/** One of the oldest: the workflow of the demo writes to whoever has just come, which changes the status of that lead. */
+/** One of the oldest: the workflow of the demo writes to new leads, which changes their status. */
 const anyLead = {
   query: `{ leads(first: 1, filter: { status: [NEW] }, orderBy: [REGISTERED_AT_ASC]) { id } }`,
   path: "leads.0.id",

@@ -1,4 +1,4 @@
-/** What stands in the pages before their scripts add what the API gives. */
+/** The static content of the pages, before their scripts add data of the API. */
 
 const card = (to: string, title: string, text: string) =>
   `<li><a class="card" href="${to}"><strong>${title}</strong><span>${text}</span></a></li>`;

@@ -94,7 +94,7 @@ function statesOf(name: string, steps: Facts["states"][string]): string[] {
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   const listed = (states: readonly string[]) => states.join(", ") || "–";
   return section(`States: ${name}`, [
-    row(["From", "By hand to", "By the service to"]),
+    row(["From", "Manually to", "By the service to"]),
     row(["---", "---", "---"]),
     ...steps.map(({ from, byHand, byService }) => row([from, listed(byHand), listed(byService)])),
   ]);

@@ -11,7 +11,7 @@ const ways = [
 ] as const;
 
 /**
- * Nothing but the portal's own files and the API of this server; neither script nor style stands in a page itself.
+ * Nothing but the portal's own files and the API of this server; pages contain no inline scripts or styles.
  * @param isEdited whether it has an editor: browsers write attributes with styles into what is typed there, which is harmless.
  */
 export const policyOf = (isEdited: boolean): string =>
@@ -41,7 +41,7 @@ export interface PortalPage {
   markdown?: string;
 }
 
-/** The whole page. It holds no data of anybody: whoever opens it signs in, and the API decides what they see. */
+/** The whole page. It contains no data: users sign in, and the API decides what they see. */
 export function page({ path, title, main, script, wide = false, markdown }: PortalPage): string {
   const links = ways.map(([to, name]) => {
     const isHere = to === "/" ? path === "/" : path === to || path.startsWith(`${to}/`);

@@ -47,7 +47,7 @@ export function createViewerPlace(
       await placeNewCities(inShare(pool, connections, partyOf(null, ip)));
       return ip ? await provider.locate(ip) : null;
     } catch (error) {
-      log.warn({ event: "location.failed", err: error }, "The place of a viewer was not found.");
+      log.warn({ event: "location.failed", err: error }, "Locating a viewer failed.");
       return null;
     }
   };

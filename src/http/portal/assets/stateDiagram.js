@@ -105,7 +105,7 @@ export function stateDiagram(name, steps) {
           element(
             "tr",
             {},
-            ...["From", "By hand to", "By the service to"].map((text) =>
+            ...["From", "Manually to", "By the service to"].map((text) =>
               element("th", { scope: "col" }, text),
             ),
           ),
