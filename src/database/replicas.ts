@@ -18,7 +18,7 @@ import { parseLsn } from "./position.ts";
 
 /** Milliseconds between two looks at a replica. */
 const WATCH_MS = 250;
-/** Looks after which a change is logged: a replica that is late for a moment is nothing to act upon. */
+/** Number of looks until a change is logged: a replica that is late for a moment is nothing to act upon. */
 const LASTING_LOOKS = 4;
 /** Milliseconds that a replica, or the primary when asked for its position, has to answer. */
 const ANSWER_MS = 1_500;
