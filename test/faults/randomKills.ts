@@ -47,6 +47,8 @@ export interface Kills {
   leads: number;
   uploads: number;
   mails: number;
+  /** Jobs that two kills had met, released by hand afterwards. */
+  released: number;
   /** Milliseconds from the moment in which the database takes connections. */
   readyAfterMs: number[];
 }
@@ -196,7 +198,15 @@ export async function playRandomKills({
   };
   /** What API processes that were killed had in their log. */
   const ended: string[] = [];
-  const kills: Kills = { killed: {}, requests: 0, leads: 0, uploads: 0, mails: 0, readyAfterMs: [] };
+  const kills: Kills = {
+    killed: {},
+    requests: 0,
+    leads: 0,
+    uploads: 0,
+    mails: 0,
+    released: 0,
+    readyAfterMs: [],
+  };
   const { killed } = kills;
   const kinds = Object.keys(kill) as (keyof typeof kill)[];
   const end = performance.now() + seconds * 1_000;
@@ -279,6 +289,11 @@ export async function playRandomKills({
         await owner.pool.query(
           "update graphile_worker._private_jobs set run_at = now() where run_at > now() and attempts > 0 and locked_at is null",
         );
+        // What two kills have met is set aside under a ticket, until an operator releases it.
+        const released = await owner.pool.query(
+          "select app_private.release_job(d.id) from app_private.job_deaths d where d.set_aside_at is not null",
+        );
+        kills.released += released.rows.length;
         const sent = new Set((await outside.mail.taken()).map(({ text }) => nameOf(text)));
         const missing = kept.filter(({ name }) => !sent.has(name)).map(({ id }) => id);
         return { missing, jobs: missing.length > 0 ? await jobsOf(owner.pool, missing) : [] };
@@ -350,14 +365,23 @@ export async function playRandomKills({
 /** What there is to say of leads whose mail has not come: jobs that failed, and the step that sends it. */
 async function jobsOf(pool: Pool, leads: readonly string[]): Promise<unknown[]> {
   const { rows } = await pool.query(
-    `select t.identifier as what, j.attempts::text as state, j.last_error as error, j.payload::text as more
-       from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id where j.attempts > 0
-     union all select 'execution ' || e.status, s.sequence || ' ' || s.status, s.error, to_jsonb(s)::text
-       from app_public.workflow_executions e left join app_public.workflow_step_runs s on s.execution_id = e.id
-       where e.subject_id = any ($1) limit 20`,
+    `with runs as (
+       select e.id, e.status as execution, s.sequence, s.status as step, s.error from app_public.workflow_executions e
+         left join lateral (select r.sequence, r.status, r.error from app_public.workflow_step_runs r where r.execution_id = e.id order by r.started_at desc limit 1) s on true
+         where e.subject_id = any ($1))
+     select r.execution, r.sequence, r.step, r.error, t.identifier as job, j.attempts, left(j.last_error, 100) as last_error,
+       j.run_at > now() as later, j.locked_at is not null as locked, count(*)::int, min(r.id::text) as one
+     from runs r left join graphile_worker._private_jobs j on j.payload ->> 'executionId' = r.id::text
+       left join graphile_worker._private_tasks t on t.id = j.task_id
+     group by 1, 2, 3, 4, 5, 6, 7, 8, 9 order by 10 desc limit 20`,
     [leads],
   );
-  return rows;
+  const { rows: noted } = await pool.query(
+    `select d.* from app_private.mail_deliveries d join app_public.workflow_executions e
+       on d.key like '%' || e.id || '%' where e.subject_id = any ($1) limit 3`,
+    [leads.slice(0, 10)],
+  );
+  return [...rows, ...noted];
 }
 
 /** Those that came under more than one id. */

@@ -201,6 +201,13 @@ test("it ends with a code, says what is wrong on standard error, and keeps no se
     stdout: expect.stringMatching(/^\S+Z INFO http\.request .*BAD_USER_INPUT/),
   });
   expect(await plat(["logs", "--request", "other", "plat.log"])).toMatchObject({ code: 1 });
+  const leads = await plat(["query", "{ leads(first: 1) { id } }"]);
+  const lead = JSON.parse(leads.stdout).leads[0].id;
+  expect(await plat(["why", "mei@plat.example", "Lead", lead, "name"])).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Visible: .*\nRoles: MEMBER\n(.*\n)+name: visible\n$/),
+  });
+  expect(await plat(["why", "nobody@plat.example", "Lead", lead])).toMatchObject({ code: 2 });
   await writeFile(join(folder, "own.graphql"), "{ viewer { id } nothing }");
   expect(await plat(["changes", "-d", "own.graphql"])).toMatchObject({
     code: 1,
@@ -235,5 +242,5 @@ test("each command has help and completions", async () => {
   const completed = await shell.run(
     `${script}\nCOMP_WORDS=(plat webhook listen --fo); COMP_CWORD=3; _plat; echo "\${COMPREPLY[@]}"; COMP_WORDS=(plat wh); COMP_CWORD=1; _plat; echo "\${COMPREPLY[@]}"`,
   );
-  expect(completed).toBe("--forward-to\nwhoami\n");
+  expect(completed).toBe("--forward-to\nwhoami why\n");
 });

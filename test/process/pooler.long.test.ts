@@ -1,91 +1,32 @@
 /** PgBouncer between the service and its database: apt-get install pgbouncer. */
-import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from "@jest/globals";
-import { execFileSync, type ChildProcess } from "node:child_process";
-import { chmod, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { beforeEach, afterEach, expect, test } from "@jest/globals";
 import { onConnection } from "../../src/database/onConnection.ts";
 import { requireOwnSessions } from "../../src/database/ownSessions.ts";
 import { requirePooler, setRoleDefaults, withLoginOf } from "../../src/database/pooler.ts";
-import { freePort } from "../../src/network/freePort.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { killChild, startProgram } from "../harness/child.ts";
 import { openStream } from "../harness/eventStream.ts";
 import { signIn, startLoad } from "../harness/load.ts";
+import { startPooler, tracksStatements, type Pooler } from "../harness/pgbouncer.ts";
 import { runToExit, startService, temporaryFolder } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let database: TestDatabase;
-let pooler: ChildProcess;
-/** The owner's login by way of the pooler, which shares sessions by transaction or by session. */
-let by: (mode: "transaction" | "session") => string;
+let pooler: Pooler;
+/** The owner's login by way of the pooler. */
+const by: Pooler["url"] = (mode) => pooler.url(mode);
+const startIt = () => startPooler(database.ownerUrl, [database.ownerUrl, database.authenticatorUrl]);
 
-beforeAll(async () => {
-  folder = await temporaryFolder();
-  await chmod(folder.path, 0o755);
-});
-afterAll(async () => {
-  await folder?.[Symbol.asyncDispose]();
-});
 beforeEach(async () => {
   database = await createTestDatabase("demo");
-  await startPooler();
+  pooler = await startIt();
 }, 60_000);
 afterEach(async () => {
-  await killChild(pooler);
+  await pooler?.[Symbol.asyncDispose]();
   await database.drop();
 });
 
-async function startPooler(): Promise<void> {
-  const server = new URL(database.ownerUrl);
-  const port = await freePort();
-  const [settings, users] = [join(folder.path, "pgbouncer.ini"), join(folder.path, "users.txt")];
-  const at = `host=${server.hostname} port=${server.port} dbname=${server.pathname.slice(1)}`;
-  const logins = [database.ownerUrl, database.authenticatorUrl].map((url) => new URL(url));
-  await writeFile(
-    users,
-    logins.map(({ username, password }) => `"${username}" "${decodeURIComponent(password)}"\n`).join(""),
-  );
-  await writeFile(
-    settings,
-    `[databases]
-transaction = ${at} pool_mode=transaction
-session = ${at} pool_mode=session
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = scram-sha-256
-auth_file = ${users}
-default_pool_size = 4
-server_idle_timeout = 600
-`,
-  );
-  for (const file of [settings, users]) await chmod(file, 0o644);
-  // It refuses to run as root.
-  const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  pooler = startProgram("pgbouncer", [settings], { stdio: "ignore", ...nobody });
-  by = (mode) => {
-    const url = new URL(database.ownerUrl);
-    url.port = String(port);
-    url.pathname = `/${mode}`;
-    return url.href;
-  };
-  await until(
-    () => onConnection(by("session"), async () => true).catch(() => false),
-    (isThere) => isThere,
-  );
-}
-
 /** The API's login at the pooler. */
 const api = (mode: "transaction" | "session") => withLoginOf(by(mode), database.authenticatorUrl);
-
-/** PgBouncer 1.21 and newer track prepared statements; what is older needs PREPARED_STATEMENTS=0. */
-function tracksStatements(): boolean {
-  const said = execFileSync("pgbouncer", ["--version"], { encoding: "utf8" });
-  const [, major, minor] = /(\d+)\.(\d+)/.exec(said)!;
-  return Number(major) > 1 || Number(minor) >= 21;
-}
 
 test("detects a pooler in transaction mode", async () => {
   await expect(requireOwnSessions("WORKER_URL", by("transaction"))).rejects.toThrow(
@@ -118,8 +59,8 @@ test("what cannot work is refused at the start with a sentence, and leaves no lo
   await expect(requirePooler(api("transaction"), authenticatorUrl, false)).rejects.toThrow(
     /^The pooler has connections that are older/,
   );
-  await killChild(pooler);
-  await startPooler();
+  await pooler[Symbol.asyncDispose]();
+  pooler = await startIt();
   await requirePooler(api("transaction"), authenticatorUrl, false);
   const told = await requirePooler(api("transaction"), authenticatorUrl, true).then(
     () => "",

@@ -273,7 +273,7 @@ comment on function app_hidden.partner_ids() is
   'whoever sees own leads only, those who work on these with them.';
 
 -- A function that runs with more rights than its caller sees every row, whatever its caller sees.
-create function app_private.viewer_sees(relation regclass, id uuid) returns boolean
+create function app_private.viewer_reaches(relation regclass, id uuid, command "char") returns boolean
 language plpgsql stable as $$
 declare
   viewer constant regrole := case when app_public.current_user_id() is null then 'plat_anonymous' else 'plat_user' end;
@@ -283,18 +283,24 @@ begin
   select string_agg(format('(%s)', regexp_replace(pg_get_expr(p.polqual, p.polrelid),
       '\mFROM (app_public\.\w+) (\w+)(\s+)WHERE ', 'FROM \1 \2\3WHERE app_private.viewer_sees(''\1'', \2.id) AND ',
       'g')), ' or ') into condition
-    from pg_policy p where p.polrelid = relation and p.polcmd in ('r', '*') and p.polpermissive
+    from pg_policy p where p.polrelid = relation and p.polcmd in (command, '*') and p.polpermissive
       and viewer = any (p.polroles);
   -- Another table is asked in its turn; what is written otherwise would be read without its policies.
   if regexp_replace(condition, 'FROM app_public\.\w+ \w+\s+WHERE app_private\.viewer_sees', '', 'g')
       ~ '\mFROM app_public\.'
     or exists (select from pg_policy p where p.polrelid = relation and not p.polpermissive) then
-    raise exception 'the policies of % have a form that viewer_sees does not read', relation;
+    raise exception 'the policies of % have a form that viewer_reaches does not read', relation;
   end if;
   execute format('select exists (select from %s where id = $1 and (%s))', relation, coalesce(condition, 'false'))
     into result using id;
   return result;
 end $$;
+comment on function app_private.viewer_reaches(regclass, uuid, "char") is
+  'Whether the policies of a table for a command (as pg_policy.polcmd names it) show the viewer a row, also where '
+  'policies do not hold for whoever asks: in functions that run as the owner.';
+
+create function app_private.viewer_sees(relation regclass, id uuid) returns boolean
+language sql stable as $$ select app_private.viewer_reaches(relation, id, 'r') $$;
 comment on function app_private.viewer_sees(regclass, uuid) is
   'Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in '
   'functions that run as the owner.';

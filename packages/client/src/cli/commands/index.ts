@@ -15,6 +15,7 @@ import { schema } from "./schema.ts";
 import { trigger } from "./trigger.ts";
 import { webhookListen } from "./webhookListen.ts";
 import { whoami } from "./whoami.ts";
+import { why } from "./why.ts";
 
 export const commands: readonly Command[] = [
   login,
@@ -27,6 +28,7 @@ export const commands: readonly Command[] = [
   webhookListen,
   trigger,
   logs,
+  why,
   jobsList,
   jobsRetry,
   jobsDiscard,
