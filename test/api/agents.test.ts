@@ -95,7 +95,7 @@ test("a token is taken where it was made for, and nowhere else", async () => {
   for (const [token, message] of [
     [ofApi, /audience: MCP/],
     [world.owen.token!, /audience: MCP/],
-    [`${ofAgents.slice(0, -1)}x`, /mistyped/],
+    [`${ofAgents.slice(0, -1)}x`, /misspelled/],
   ] as const) {
     const refused = await post({ authorization: `Bearer ${token}` });
     expect(refused.status).toBe(401);
