@@ -15,6 +15,12 @@ export interface AskedStatement {
   readonly name?: string | undefined;
 }
 
+/** How far the log of the primary is written. */
+export interface PrimaryPosition {
+  readonly lsn: string;
+  readonly timeline: number;
+}
+
 /** Receives the statements of an operation and their rows. */
 export interface StatementRecorder {
   ran(statement: AskedStatement, rows: readonly unknown[]): void;
@@ -56,6 +62,12 @@ export class OperationWork {
   position: bigint | undefined;
   /** Whether it is a mutation. */
   changes = false;
+  /** Whether it is a query, which a read replica may answer. */
+  isQuery = false;
+  /** Whether a replica could not answer one of its statements: the primary answers the rest. */
+  needsPrimary = false;
+  /** How far the log of the primary was written after the operation began, where replicas are used. */
+  primaryPosition: Promise<PrimaryPosition | undefined> | undefined;
   /** Transaction for all of its statements, if they are not committed one by one. */
   heldTransaction: HeldTransaction | undefined;
   #isCommitted = false;

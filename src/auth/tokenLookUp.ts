@@ -34,6 +34,11 @@ const byAgentToken = {
   name: "authenticate_agent_token",
   text: "select * from app_private.authenticate_access_token($1, 'MCP')",
 };
+/** Whether a token works for an audience; unlike the others, it does not note its use. */
+const ofAudience = {
+  name: "is_access_token_of",
+  text: "select app_private.is_access_token_of($1, $2) as is_of",
+};
 const accessOf = {
   name: "access_of",
   text: "select access, classes, parties, version from app_private.access_of($1, $2, $3)",
@@ -132,11 +137,13 @@ export class TokenLookUp {
 
   /** A token that is valid elsewhere has not ended: tells its holder where it is taken. */
   async #refuseOtherAudience(ip: string | undefined, values: unknown[]): Promise<void> {
-    const query = this.#ofAgents ? byAccessToken : byAgentToken;
+    const other = this.#ofAgents ? "API" : "MCP";
     const { rows } = await authentications
-      .run(partyOf(null, ip), () => this.#pool.query<AuthenticatedRow>({ ...query, values }))
+      .run(partyOf(null, ip), () =>
+        this.#pool.query<{ is_of: boolean }>({ ...ofAudience, values: [values[0], other] }),
+      )
       .catch(lookUpFailed);
-    if (rows.length === 0) return;
+    if (!rows[0]?.is_of) return;
     throw refusal(
       this.#ofAgents
         ? "Agents require an access token for MCP: createAccessToken with audience: MCP."

@@ -23,6 +23,8 @@ export interface Config {
   readonly databaseUrl: string | undefined;
   /** Where a pooler stands between. */
   readonly poolerUrl: string | undefined;
+  /** Standbys that answer queries. */
+  readonly readDatabaseUrls: readonly string[];
   /** Whether the statements of the API have names, by which the server keeps them prepared. */
   readonly preparedStatements: boolean;
   readonly authenticatorUrl: string | undefined;
@@ -174,6 +176,7 @@ function database({ read, must }: SettingsReader, production: boolean) {
     archive: folder ? Object.freeze({ folder, timeoutSeconds }) : undefined,
     databaseUrl,
     poolerUrl: directUrl && read("DATABASE_URL"),
+    readDatabaseUrls: read("READ_DATABASE_URLS") ?? [],
     preparedStatements: must("PREPARED_STATEMENTS"),
     authenticatorUrl: read("AUTHENTICATOR_URL"),
     workerUrl: read("WORKER_URL"),

@@ -11,6 +11,9 @@ export const logEvents = {
   "database.connection_lost": "A connection of a pool broke; the pool opens another one.",
   "database.line_down": "A permanent connection of a worker cannot be opened; retried with back-off.",
   "database.line_lost": "A permanent connection of a worker broke; it is opened again at once.",
+  "database.replica_back": "A read replica that had been omitted answers queries again.",
+  "database.replica_left_out":
+    "A read replica is late, unreachable or no standby of this database; the primary answers instead until it is back.",
   "database.slow_statement": "A statement took longer than SLOW_STATEMENTS allows.",
   "database.starting":
     "The database server is starting or recovering; the start of the process waits for it for up to two minutes.",

@@ -61,7 +61,12 @@ function* databaseConflicts({ env, read }: SettingsReader, { mode, production }:
   const directUrl = read("DIRECT_DATABASE_URL");
   const databaseUrl = directUrl ?? read("DATABASE_URL");
   const authenticatorUrl = read("AUTHENTICATOR_URL");
-  for (const name of ["DIRECT_DATABASE_URL", "AUTHENTICATOR_URL", "WORKER_URL"] as const)
+  for (const name of [
+    "DIRECT_DATABASE_URL",
+    "READ_DATABASE_URLS",
+    "AUTHENTICATOR_URL",
+    "WORKER_URL",
+  ] as const)
     if (read(name) && !env.DATABASE_URL) yield `${name} needs DATABASE_URL beside it.`;
   if (env.ROLE_PREFIX?.trim() && !env.DATABASE_URL)
     yield "ROLE_PREFIX needs DATABASE_URL beside it: the embedded database has one installation.";

@@ -87,6 +87,19 @@ function databaseUrl(given: string): string {
   return text;
 }
 
+function readDatabaseUrls(given: string): readonly string[] {
+  const urls = given.split(",").map((text) => text.trim());
+  for (const text of urls) {
+    urlOf("postgres:", "postgresql:")(text);
+    const { pathname, hostname } = new URL(text);
+    if (pathname.length < 2 || !hostname)
+      throw new Refusal(
+        "must name a server and a database each, as in postgres://one/name,postgres://two/name",
+      );
+  }
+  return Object.freeze(urls);
+}
+
 function rolePrefix(text: string): string {
   if (!/^[a-z][a-z0-9_]{0,30}$/.test(text) || text.startsWith("pg_"))
     throw new Refusal(
@@ -206,6 +219,12 @@ export const settings = {
     description:
       "Connection to the server itself, with the same login, where DATABASE_URL leads to a pooler that shares sessions: for migrations, locks, LISTEN and background work; see docs/scaling.md.",
     parse: databaseUrl,
+  }),
+  READ_DATABASE_URLS: setting({
+    defaultText: "none",
+    description:
+      "Connections to standbys of the database, separated by commas, that answer queries as soon as they have replayed what the primary has: never stale. The API logs in there as on the primary, whatever login an address has; see docs/scaling.md.",
+    parse: readDatabaseUrls,
   }),
   PREPARED_STATEMENTS: setting({
     default: "1",

@@ -21,6 +21,7 @@ export async function answerCompiled(
 ): Promise<string | undefined> {
   const { statements, cost, part, copies, planning, write, pages } = query;
   work.measured(cost, part, copies);
+  work.isQuery = true;
   const send = async ({ text, name, values, shape }: (typeof statements)[number]): Promise<SelectResult> => {
     const statement = { text, name, values: values(variables), arrayMode: true };
     const { rows } = await withPgClient(settings, (client) => client.query<unknown>(statement as never));

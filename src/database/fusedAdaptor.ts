@@ -12,6 +12,7 @@ import { workOf } from "../admission/operationWork.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { OperationTransaction } from "./operationTransaction.ts";
 import { FusedClient } from "./fusedClient.ts";
+import type { ChosenReplica, Replicas } from "./replicas.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { Session } from "./session.ts";
 import { RequestSettings } from "./requestSettings.ts";
@@ -25,6 +26,17 @@ export interface FusedAdaptorOptions {
   readonly deadlines?: Deadlines;
   /** Fair queue for connections; without it, operations wait in the pool's own queue. */
   readonly connections?: FairSemaphore;
+  /** Standbys that answer queries. Default: none. */
+  readonly replicas?: Replicas | undefined;
+}
+
+/** Where a statement runs. */
+interface Server {
+  readonly pool: Pool;
+  readonly connections: FairSemaphore | undefined;
+  readonly deadlines?: Deadlines | undefined;
+  /** On a replica: the position that it has to replay first. */
+  readonly notBefore?: string;
 }
 
 /** Rows of this many bytes block the event loop noticeably when they are converted. */
@@ -42,8 +54,9 @@ export function makeFusedAdaptor({
   preparedStatements = 100,
   deadlines,
   connections,
+  replicas,
 }: FusedAdaptorOptions = {}) {
-  const options = { preparedStatements, deadlines, connections };
+  const options = { preparedStatements, deadlines, connections, replicas };
   return {
     makePgService,
     createWithPgClient(
@@ -74,10 +87,12 @@ function makeWithPgClient(
     preparedStatements,
     deadlines,
     connections,
+    replicas,
   }: {
     preparedStatements: number;
     deadlines: Deadlines | undefined;
     connections: FairSemaphore | undefined;
+    replicas: Replicas | undefined;
   },
   release: () => Promise<void> | void = () => {},
 ): WithPgClient<NodePostgresPgClient> {
@@ -95,31 +110,54 @@ function makeWithPgClient(
           pgSettings,
           callback,
         );
-      const settings = new RequestSettings(pgSettings, deadlines?.probe, work);
       work?.throwFailure();
       const startedAt = startTiming(connectionWaits);
-      const held = work && (await connections?.acquire(work.party));
       let bytes = 0;
-      let result: T;
-      try {
-        const connection = await pool.connect();
-        endTiming(connectionWaits, startedAt, "operations");
-        const session = Session.of(connection, preparedStatements);
-        const client = new FusedClient(session, settings, pgSettings?.["role"] ?? "", deadlines);
-        client.work = work;
-        session.meter = work && ((count) => ((bytes += count), work.read(count)));
-        session.onNotice = work && (({ code }) => work.noticed(code));
+      const run = async (server: Server, settings: RequestSettings): Promise<T> => {
+        const held = work && (await server.connections?.acquire(work.party));
         try {
-          result = await callback(client);
+          const connection = await server.pool.connect();
+          endTiming(connectionWaits, startedAt, "operations");
+          const session = Session.of(connection, preparedStatements);
+          const client = new FusedClient(session, settings, pgSettings?.["role"] ?? "", server);
+          client.work = work;
+          session.meter = work && ((count) => ((bytes += count), work.read(count)));
+          session.onNotice = work && (({ code }) => work.noticed(code));
+          try {
+            return await callback(client);
+          } finally {
+            await client.close();
+            session.meter = undefined;
+            session.onNotice = undefined;
+            connection.release(!session.reusable);
+          }
         } finally {
-          await client.close();
-          session.meter = undefined;
-          session.onNotice = undefined;
-          connection.release(!session.reusable);
+          held?.();
         }
-      } finally {
-        held?.();
-      }
+      };
+      const onPrimary = () => {
+        if (replicas && work?.isQuery) replicas.reads.primary += 1;
+        return run({ pool, connections, deadlines }, new RequestSettings(pgSettings, deadlines?.probe, work));
+      };
+      const onReplica = async ({ replica, position }: ChosenReplica): Promise<T> => {
+        const { lsn: notBefore } = position;
+        try {
+          // Nothing expires here: what is due is left to the primary.
+          const settings = new RequestSettings(pgSettings, deadlines?.probe, { notBefore: undefined });
+          const server = { pool: replica.pool, connections: replica.connections, notBefore };
+          const result = await run(server, settings);
+          replicas!.reads.replica += 1;
+          return result;
+        } catch (error) {
+          if (!replica.failed(error, position)) throw error;
+        }
+        work!.needsPrimary = true;
+        work!.bytesRead -= bytes;
+        bytes = 0;
+        return onPrimary();
+      };
+      const chosen = work && (await replicas?.choose(work));
+      const result = await (chosen ? onReplica(chosen) : onPrimary());
       // Large results are converted in one go when they are handed over.
       if (work && bytes > LARGE_BYTES) await eventLoop.ready(work.party);
       return result;

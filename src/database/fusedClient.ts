@@ -6,6 +6,7 @@ import { withIdsApart } from "./batchedLookups.ts";
 import { isRetryable, sqlState } from "./databaseErrors.ts";
 import type { OperationWork } from "../admission/operationWork.ts";
 import { parseLsn, REACHED } from "./position.ts";
+import { awaitReplay, NeedsPrimary } from "./replicas.ts";
 import { OUTDATED, type TokenCheck } from "./tokenCheck.ts";
 import { afterExpiry, type Deadlines, type Stale } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";
@@ -39,11 +40,20 @@ export class FusedClient implements NodePostgresPgClient {
   #pending = 0;
   #closed = false;
 
-  constructor(session: Session, settings: RequestSettings, role: string, deadlines?: Deadlines) {
+  /** On a replica: the position that it has to replay first. */
+  readonly #notBefore: string | undefined;
+
+  constructor(
+    session: Session,
+    settings: RequestSettings,
+    role: string,
+    { deadlines, notBefore }: { deadlines?: Deadlines | undefined; notBefore?: string | undefined } = {},
+  ) {
     this.#session = session;
     this.#settings = settings;
     this.#role = role;
     this.#deadlines = deadlines;
+    this.#notBefore = notBefore;
   }
 
   /** @throws always: a statement that bypasses this client would run without role and claims. */
@@ -66,7 +76,7 @@ export class FusedClient implements NodePostgresPgClient {
           this.work?.recording?.ran(query, result.rows);
           return result;
         } catch (error) {
-          if (retries === MOST_RETRIES || !isRetryable(error)) throw error;
+          if (retries === MOST_RETRIES || !isRetryable(error) || this.#notBefore !== undefined) throw error;
           await pause(Math.random() * longestPauseMs(retries));
         }
       }
@@ -117,7 +127,13 @@ export class FusedClient implements NodePostgresPgClient {
     announceStatement(text, values);
     const statement: Statement = { text, values, key: name == null ? undefined : `${this.#role}\0${name}` };
     const setter = this.#settings.setterFor(text, stale);
-    const batch = setter === null ? [statement] : [{ ...setter, key: setter.text }, statement];
+    const batch: Statement[] = [
+      ...(this.#notBefore === undefined
+        ? []
+        : [{ ...awaitReplay, values: [this.#notBefore], key: awaitReplay.text }]),
+      ...(setter === null ? [] : [{ ...setter, key: setter.text }]),
+      statement,
+    ];
     const behind = this.work?.changes ? `select ${REACHED}` : undefined;
     const result = await this.#session.send(batch, arrayMode === true, behind);
     const { rows, rowCount, notices } = result;
@@ -144,6 +160,7 @@ export class FusedClient implements NodePostgresPgClient {
 
   /** @param text of its statement, where that is known */
   #transaction<T>(text: string, callback: (client: TransactionClient) => Promise<T>): Promise<T> {
+    if (this.#notBefore !== undefined) return Promise.reject(new NeedsPrimary());
     const setterFor = (stale?: Stale) => this.#settings.setterFor(text, stale);
     return TransactionClient.run(this.#session, setterFor, this.#deadlines, this.work, callback);
   }

@@ -21,6 +21,8 @@ export interface PoolNumbers {
 export interface ApiNumbers {
   /** By pool name. */
   readonly pools: Readonly<Record<string, PoolNumbers>>;
+  /** Statements of queries by the server that answered, where there are replicas. */
+  readonly reads?: Readonly<Record<"replica" | "primary", number>> | undefined;
   /** Cached documents with plans, their estimated size in bytes, and the number of cache hits. */
   readonly documents?: { documents: number; bytes: number; hits: number; misses: number };
   /** Event streams. */
@@ -71,6 +73,7 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
   const requests = requestMetrics(registers);
   registerPools(registry, () => numbers());
+  registerReads(registry, () => numbers().reads);
   registerDocuments(registry, () => numbers().documents);
   registerLive(registry, () => numbers().live);
   watchDurations(registers);
@@ -190,6 +193,22 @@ function registerPools(registry: Registry, numbers: () => ApiNumbers): void {
       collect() {
         for (const [resource, found] of Object.entries(numbers().admission ?? {}))
           for (const state of ["held", "waiting"] as const) this.set({ resource, state }, found[state]);
+      },
+    }),
+  );
+}
+
+/** Where queries were answered, if there are replicas. */
+function registerReads(registry: Registry, found: () => ApiNumbers["reads"]): void {
+  registry.registerMetric(
+    new Counter({
+      name: "plat_reads_total",
+      help: "Statements of queries, by whether a read replica or the primary answered; only with READ_DATABASE_URLS",
+      labelNames: ["server"],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const [server, count] of Object.entries(found() ?? {})) this.inc({ server }, count);
       },
     }),
   );

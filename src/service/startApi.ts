@@ -97,6 +97,7 @@ async function graphqlOptions(
   return {
     authenticatorUrl: data.database.authenticatorUrl,
     poolerUrl: data.database.poolerUrl,
+    replicaUrls: config.readDatabaseUrls,
     preparedStatements: config.preparedStatements,
     listenConnection,
     poolSize: config.poolSize,

@@ -39,6 +39,7 @@ import { paymentsWebhook } from "../http/paymentsWebhook.ts";
 import { messagesWebhook } from "../http/messagesWebhook.ts";
 import { SchemaUsage } from "../http/schemaUsage.ts";
 import { anonymous, type Claims } from "../database/claims.ts";
+import { Replicas } from "../database/replicas.ts";
 import { Positions } from "../database/position.ts";
 import { paymentTransforms } from "../operations/inputs/payments.ts";
 import { noProcessor, type PaymentProcessor } from "../providers/payments/index.ts";
@@ -70,6 +71,8 @@ export interface GraphqlOptions {
   authenticatorUrl: string;
   /** The connection string of a pooler, if any, for operations and pages. */
   poolerUrl?: string | undefined;
+  /** The connection strings of standbys that answer queries. */
+  replicaUrls?: readonly string[];
   /** Whether statements have names, so that the server keeps them prepared; true by default. */
   preparedStatements?: boolean;
   /** The listening connection of the process; if omitted, event streams open their own. */
@@ -167,6 +170,9 @@ const numbersOf = ({ totalCount: total, idleCount: idle, waiting }: OrderedPool)
   waiting,
 });
 
+const numbersOfAll = (pools: Record<string, OrderedPool>) =>
+  Object.fromEntries(Object.entries(pools).map(([name, pool]) => [name, numbersOf(pool)]));
+
 const admissionNumbers = () => ({
   operations: admission.operations.numbers,
   large_operations: admission.largeOperations.numbers,
@@ -180,10 +186,14 @@ const admissionNumbers = () => ({
 function openPools({
   authenticatorUrl,
   poolerUrl,
+  replicaUrls = [],
   preparedStatements = true,
   poolSize,
   log,
-}: Pick<GraphqlOptions, "authenticatorUrl" | "poolerUrl" | "preparedStatements" | "poolSize" | "log">) {
+}: Pick<
+  GraphqlOptions,
+  "authenticatorUrl" | "poolerUrl" | "replicaUrls" | "preparedStatements" | "poolSize" | "log"
+>) {
   const open = (max: number, applicationName: string) =>
     makePool({
       connectionString: poolerUrl ?? authenticatorUrl,
@@ -201,7 +211,22 @@ function openPools({
   const ofPages = poolSize > 4 ? 2 : 1;
   const pool = open(poolSize - ofPages, "plat-api");
   const pages = open(ofPages, "plat-pages");
-  return { pool, pages, ofPages };
+  const replicas =
+    replicaUrls.length > 0
+      ? new Replicas(replicaUrls, authenticatorUrl, {
+          log,
+          preparedStatements,
+          max: poolSize,
+          applicationName: "plat-reads",
+          genericPlans: true,
+        })
+      : undefined;
+  const end = async () => void (await Promise.all([pool.end(), pages.end(), replicas?.end()]));
+  const ofPools = () => ({
+    pools: numbersOfAll({ api: pool, pages, ...replicas?.pools }),
+    reads: replicas?.reads,
+  });
+  return { pool, pages, ofPages, replicas, end, ofPools };
 }
 
 /** The text of a registered document. */
@@ -393,7 +418,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
     instance = postgraphile,
     adaptor,
   } = options;
-  const { pool, pages, ofPages } = openPools(options);
+  const { pool, pages, ofPages, replicas, end, ofPools } = openPools(options);
   try {
     const connections = admission.connectionShares(poolSize, poolSize - ofPages - 1);
     const parts = startParts(options, { pool, pages, connections });
@@ -403,6 +428,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
       makeFusedAdaptor({
         deadlines: serviceDeadlines,
         connections,
+        replicas,
         ...(options.preparedStatements === false && { preparedStatements: 0 }),
       });
     const pgl = instance(
@@ -419,6 +445,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
       pool.query("select app_private.note_configured_apps($1)", [oauth?.issuer ?? null]),
     ]);
     const positions = new Positions(system.rows[0]!.id);
+    replicas?.start(system.rows[0]!.id);
     const usage = recordUsage(options, schema, pages);
     const entityTags = new EntityTags(() => ReadsOf.load(pool), new DataVersions(pool));
     return {
@@ -454,7 +481,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
         languageOfUser: async (userId) =>
           (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
         numbers: () => ({
-          pools: { api: numbersOf(pool), pages: numbersOf(pages) },
+          ...ofPools(),
           live: live.numbers,
           documents: { ...keptDocuments(schema), ...documentLookups },
           admission: { ...admissionNumbers(), connections: connections.numbers },
@@ -469,11 +496,11 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
         await live.stop();
         await usage.write();
         await pgl.release();
-        await Promise.all([pool.end(), pages.end()]);
+        await end();
       },
     };
   } catch (error) {
-    await Promise.all([pool.end(), pages.end()]);
+    await end();
     throw error;
   }
 }

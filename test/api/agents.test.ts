@@ -89,13 +89,19 @@ test("a token is taken where it was made for, and nowhere else", async () => {
   const atApi = await world.person(ofAgents).ask(viewer);
   expect(atApi.status).toBe(401);
   expect(atApi.errors![0]!.message).toMatch(/^This access token is for agents/);
+  // What was refused was not used.
+  const uses = await world.owner.query(
+    "select s.last_used_at from app_private.access_token_secrets s join app_public.access_tokens t on t.id = s.token_id where t.audience = 'MCP' and t.user_id = $1 order by t.id desc limit 1",
+    [world.owen.id],
+  );
+  expect(uses.rows).toEqual([{ last_used_at: null }]);
   // One process that knows it from /mcp does not take it either.
   await connect(ofAgents);
   expect((await world.person(ofAgents).ask(viewer)).status).toBe(401);
   for (const [token, message] of [
     [ofApi, /audience: MCP/],
     [world.owen.token!, /audience: MCP/],
-    [`${ofAgents.slice(0, -1)}x`, /mistyped/],
+    [`${ofAgents.slice(0, -1)}x`, /misspelled/],
   ] as const) {
     const refused = await post({ authorization: `Bearer ${token}` });
     expect(refused.status).toBe(401);

@@ -358,7 +358,7 @@ describe("steps", () => {
       const id = await begin({ unitId, selections: selections("Mosaic") });
       expect(await refuse({ id, status: "SUBMITTED" })).toMatchObject({
         code: "BAD_USER_INPUT",
-        message: 'Choose an option for "Counter" before you submit it.',
+        message: 'Choose an option for "Counter" before you submit.',
         field: "selections",
         elementIds: [elements.Counter],
       });

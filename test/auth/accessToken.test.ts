@@ -34,8 +34,8 @@ test("what is kept is the SHA-256", () => {
 });
 
 test.each([
-  ["Bearer plat_mistyped", "mistyped"],
-  [`Bearer ${token}x`, "mistyped"],
+  ["Bearer plat_mistyped", "misspelled"],
+  [`Bearer ${token}x`, "misspelled"],
   ["Bearer x.y.z", "unknown"],
   [`Bearer ${"x".repeat(5000)}`, "Not a token of this service"],
   ["Bearer ", "header"],

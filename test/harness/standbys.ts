@@ -1,7 +1,7 @@
 /** A primary and standbys that follow it by streaming replication, on the data of the demo. */
 import { execFileSync } from "node:child_process";
 import { createWriteStream } from "node:fs";
-import { appendFile, chmod, mkdir, realpath, rm, writeFile } from "node:fs/promises";
+import { appendFile, chmod, mkdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { baseBackup } from "../../src/backup/baseBackup.ts";
@@ -11,7 +11,6 @@ import { onConnection } from "../../src/database/onConnection.ts";
 import { type Postmaster, startPostmaster } from "../../src/database/postmaster.ts";
 import { databaseUser, type RunAs } from "../../src/database/systemUser.ts";
 import { demoFolder } from "./demoFolder.ts";
-import { postmasterPid } from "./service.ts";
 import { until } from "./until.ts";
 
 const settings = {
@@ -30,9 +29,16 @@ export interface Server {
   sql<Row extends object>(text: string): Promise<Row[]>;
 }
 
+export interface Standby extends Server {
+  /** Ends it without a word. */
+  kill(): Promise<void>;
+  /** Starts it again on its port. */
+  start(): Promise<void>;
+}
+
 export interface Replication extends AsyncDisposable {
   readonly primary: Server;
-  readonly standbys: readonly Server[];
+  readonly standbys: readonly Standby[];
   /** The login at all servers, whichever is the primary. */
   url(servers: readonly Server[]): string;
   /** Ends the primary without a word. */
@@ -50,17 +56,32 @@ export async function startReplication(standbys: number): Promise<Replication> {
     await Promise.all(started.toReversed().map((server) => server.stop()));
     await folder[Symbol.asyncDispose]();
   };
-  const start = async (from: string, standby: boolean): Promise<Server> => {
+  const start = async (from: string, standby: boolean, port?: number): Promise<Server> => {
     const logFile = join(cluster, "..", `${standby ? "standby" : "primary"}${started.length}.log`);
-    const server = await startPostmaster({ postgres, data: from, logFile, runAs, settings });
+    const server = await startPostmaster({ postgres, data: from, logFile, runAs, settings, port });
     started.push(server);
     return serverAt(await embeddedUrl(folder.path, server.port), server.port);
   };
+  const startStandby = async (from: string): Promise<Standby> => {
+    const server = await start(from, true);
+    let postmaster = started.at(-1)!;
+    return {
+      ...server,
+      kill: async () => {
+        process.kill(await pidOf(from), "SIGKILL");
+        await postmaster.exited;
+      },
+      start: async () => {
+        await start(from, true, server.port);
+        postmaster = started.at(-1)!;
+      },
+    };
+  };
   try {
     const primary = await start(data, false);
-    const copies: Server[] = [];
+    const copies: Standby[] = [];
     for (let n = 1; n <= standbys; n += 1)
-      copies.push(await start(await copy(primary, join(cluster, `standby${n}`), runAs), true));
+      copies.push(await startStandby(await copy(primary, join(cluster, `standby${n}`), runAs)));
     return {
       primary,
       standbys: copies,
@@ -69,7 +90,7 @@ export async function startReplication(standbys: number): Promise<Replication> {
         return `${primary.url.replace(`127.0.0.1:${primary.port}`, hosts)}?target_session_attrs=read-write`;
       },
       killPrimary: async () => {
-        process.kill(await postmasterPid(folder.path), "SIGKILL");
+        process.kill(await pidOf(data), "SIGKILL");
         await started[0]!.exited;
       },
       [Symbol.asyncDispose]: stop,
@@ -86,6 +107,9 @@ const serverAt = (url: string, port: number): Server => ({
   sql: async <Row extends object>(text: string) =>
     (await onConnection(url, (client) => client.query<Row>(text))).rows,
 });
+
+const pidOf = async (data: string): Promise<number> =>
+  Number((await readFile(join(data, "postmaster.pid"), "utf8")).split("\n")[0]);
 
 /** Copies the primary into a folder that a standby can start on. */
 async function copy(primary: Server, folder: string, { uid, gid }: RunAs): Promise<string> {

@@ -328,7 +328,7 @@ describe("what is seen first is asked again by what acts on it", () => {
     "a table whose policies restrict others": {
       given: "create policy restricting on app_public.tasks as restrictive for select using (true)",
       call: "app_private.viewer_sees('app_public.tasks', nothing)",
-      says: "have a form that viewer_sees does not read",
+      says: "have a form that viewer_reaches does not read",
     },
     "a column of reports that there is not": {
       call: "app_private.add_report_columns('LEADS', '{nothing}', '{}', '{}')",

@@ -18,3 +18,21 @@ comment on function app_private.require_position(pg_lsn) is
   E'@step Asked for ahead of a statement, in its own round trip.\n\nRefuses a statement whose data would not reach a '
   'position of the write-ahead log. The primary has all there are, so that one beyond them was never given by it.';
 grant execute on function app_private.require_position to plat_authenticator;
+
+-- Its own statement in front of the others of a batch: these see what has been replayed when it ends.
+create function app_private.await_replay(at_least pg_lsn, patience interval default '20 ms') returns void
+language plpgsql volatile as $$
+declare
+  until constant timestamptz := clock_timestamp() + patience;
+begin
+  while pg_is_in_recovery() and pg_last_wal_replay_lsn() < at_least and clock_timestamp() < until loop
+    perform pg_sleep(0.0005);
+  end loop;
+  if not pg_is_in_recovery() or pg_last_wal_replay_lsn() < at_least then
+    raise exception 'the replica has not replayed this position; ask the primary' using errcode = 'PLAT4';
+  end if;
+end $$;
+comment on function app_private.await_replay(pg_lsn, interval) is
+  E'@step Asked for ahead of a query on a read replica, in the same round trip.\n\nWaits until a position of the '
+  'write-ahead log has been replayed. Raises PLAT4 if that takes too long, or the server is no standby.';
+grant execute on function app_private.await_replay to plat_authenticator;

@@ -172,7 +172,7 @@ begin
   perform set_config('plat.' || s, before[n], true) from unnest(settings) with ordinality s (s, n);
   return result;
 end $$;
-grant execute on function app_public.explain_access to plat_user, plat_anonymous;
+grant execute on function app_public.explain_access to plat_user;
 comment on function app_public.explain_access is $$
 @arg organization_id The organization that the record belongs to.
 @arg user_id The person: a member, somebody of an affiliated organization, or a buyer.

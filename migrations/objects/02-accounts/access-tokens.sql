@@ -313,6 +313,19 @@ comment on function app_private.authenticate_access_token(bytea, text) is
   'user may not sign in.';
 grant execute on function app_private.authenticate_access_token(bytea, text) to plat_authenticator;
 
+create function app_private.is_access_token_of(token_sha256 bytea, audience text) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select exists (select from app_private.access_token_secrets s
+    join app_public.access_tokens t on t.id = s.token_id
+    join app_public.users u on u.id = t.user_id
+    where s.token_sha256 = is_access_token_of.token_sha256
+      and t.audience = is_access_token_of.audience::app_public.token_audience
+      and app_private.token_ended(t.id) is null and u.status = 'ACTIVE' and u.deleted_at is null)
+$$;
+comment on function app_private.is_access_token_of(bytea, text) is
+  'Whether an access token with this SHA-256 works for the audience. A token that is refused elsewhere is not used.';
+grant execute on function app_private.is_access_token_of to plat_authenticator;
+
 comment on function app_hidden.known_scope(text) is
   E'@withoutViewer The permissions that there are stand in the documentation.\n\nWhether there is such a permission, '
   'or group of them, for an access token.';

@@ -282,8 +282,10 @@ async function executeWithin(
   const { total, part } = operationCost(schema, document, operationName, variableValues ?? {});
   const requested = total + introspections * INTROSPECTION_COST;
   if (requested > queryLimits.cost) return { errors: [exceeded("cost", requested, part)] };
-  const isMutation = getOperationAST(document, operationName)?.operation === "mutation";
+  const type = getOperationAST(document, operationName)?.operation;
+  const isMutation = type === "mutation";
   work.measured(requested, part, copies, isMutation);
+  work.isQuery = type === "query";
   if (requested > LARGE_COST) work.holds(await largeOperations.acquire(work.party));
   const schemaPart = introspections > 0 ? asksForSchema(document, operationName) : "no";
   if (schemaPart === "with data")

@@ -1,0 +1,99 @@
+/** Queries on standbys: never stale, whatever happens to them. */
+import { Agent } from "node:https";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { checkReads } from "../harness/checkedReads.ts";
+import { post } from "../harness/load.ts";
+import { type ReplicatedService, startReplicatedService } from "../harness/replicatedService.ts";
+import { until } from "../harness/until.ts";
+
+let all: ReplicatedService;
+let servers: ReplicatedService["servers"];
+let service: ReplicatedService["service"];
+let viewer: ReplicatedService["viewer"];
+let answered: ReplicatedService["answered"];
+
+beforeAll(async () => {
+  all = await startReplicatedService({ LOG_LEVEL: "info" });
+  ({ servers, service, viewer, answered } = all);
+}, 120_000);
+afterAll(async () => {
+  await all?.[Symbol.asyncDispose]();
+});
+
+const agent = new Agent({ keepAlive: false });
+const ask = (query: string, token = viewer.token) =>
+  post(agent, service.baseUrl, { query }, { authorization: `Bearer ${token}` });
+
+/** Whether a query of now is answered by a replica. */
+async function readsElsewhere(): Promise<boolean> {
+  const before = await answered();
+  await ask("{ viewer { id } }");
+  return (await answered()).replica > before.replica;
+}
+
+const onStandbys = (sql: string) => Promise.all(servers.standbys.map((standby) => standby.sql(sql)));
+
+const check = (reads: number, seed: number) =>
+  checkReads({ ...viewer, baseUrl: service.baseUrl, clients: 4, reads, seed });
+
+test("reads are answered off the primary, and show what was acknowledged before them", async () => {
+  await until(readsElsewhere);
+  const before = await answered();
+  const result = await check(400, 1);
+  expect(result).toMatchObject({ stale: [], failed: [] });
+  expect(result.writes).toBeGreaterThan(0);
+  const after = await answered();
+  const elsewhere = after.replica - before.replica;
+  expect(elsewhere / (elsewhere + after.primary - before.primary)).toBeGreaterThanOrEqual(0.85);
+}, 60_000);
+
+test("a standby that is paused is left out, and comes back", async () => {
+  await onStandbys("select pg_wal_replay_pause()");
+  expect(await check(100, 2)).toMatchObject({ stale: [], failed: [] });
+  expect(await readsElsewhere()).toBe(false);
+  const told = (event: string) => until(() => service.log().includes(`"event":"database.${event}"`));
+  await told("replica_left_out");
+  await onStandbys("select pg_wal_replay_resume()");
+  await until(readsElsewhere);
+  await told("replica_back");
+}, 60_000);
+
+test("a revoked token is refused at once, also while the standbys still hold it valid", async () => {
+  const made = await ask('mutation { createAccessToken(input: { name: "Reads" }) { id token } }');
+  const { id, token } = made.data.createAccessToken;
+  await until(readsElsewhere);
+  expect((await ask("{ viewer { id } }", token)).errors).toBeUndefined();
+  await onStandbys("select pg_wal_replay_pause()");
+  await ask(`mutation { revokeAccessToken(input: { id: "${id}" }) { id } }`);
+  expect((await ask("{ viewer { id } }", token)).errors?.[0]?.extensions?.code).toBe("UNAUTHENTICATED");
+  await onStandbys("select pg_wal_replay_resume()");
+}, 60_000);
+
+test("what is due expires before it is read", async () => {
+  await until(readsElsewhere);
+  await servers.primary.sql(
+    `with due as (select d.kind, d.record_id from app_hidden.deadlines d
+       where d.organization_id = '${viewer.organizationId}' limit 1)
+     update app_hidden.deadlines d set due_at = now() - interval '1 minute' from due
+     where d.kind = due.kind and d.record_id = due.record_id`,
+  );
+  const before = await answered();
+  expect((await ask("{ viewer { id } }")).errors).toBeUndefined();
+  const after = await answered();
+  expect(after).toEqual({ replica: before.replica, primary: before.primary + 1 });
+  expect(await servers.primary.sql("select from app_hidden.deadlines where due_at <= now()")).toEqual([]);
+  expect(await readsElsewhere()).toBe(true);
+}, 60_000);
+
+test("a standby that is killed is missed by nobody, and used again when it is back", async () => {
+  const [first, second] = servers.standbys;
+  const reading = check(300, 3);
+  await first!.kill();
+  await second!.kill();
+  expect(await reading).toMatchObject({ stale: [], failed: [] });
+  expect(await readsElsewhere()).toBe(false);
+  await first!.start();
+  await until(readsElsewhere);
+  expect(await check(100, 4)).toMatchObject({ stale: [], failed: [] });
+  await second!.start();
+}, 90_000);
