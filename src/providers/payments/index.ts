@@ -45,11 +45,14 @@ export async function openPayments(options: PaymentsOptions): Promise<Payments> 
 }
 
 /** Without a processor, operations that require one fail. */
-export const noProcessor: PaymentProcessor = new Proxy({ name: "none", takesMoney: false } as PaymentProcessor, {
-  get: (target, name) =>
-    name in target
-      ? target[name as keyof PaymentProcessor]
-      : name === "readEvent"
-        ? () => undefined
-        : () => Promise.reject(new ProcessorFailure("There is no payment processor.", false, undefined)),
-});
+export const noProcessor: PaymentProcessor = new Proxy(
+  { name: "none", takesMoney: false } as PaymentProcessor,
+  {
+    get: (target, name) =>
+      name in target
+        ? target[name as keyof PaymentProcessor]
+        : name === "readEvent"
+          ? () => undefined
+          : () => Promise.reject(new ProcessorFailure("There is no payment processor.", false, undefined)),
+  },
+);
