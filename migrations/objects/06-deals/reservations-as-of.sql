@@ -1,0 +1,22 @@
+-- Reservations as they were at a time.
+
+create function app_public.reservation_as_of(id uuid, at timestamptz) returns app_public.reservation_as_of
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select s.* from app_public.reservations r
+  cross join lateral app_private.undone_changes('app_public.reservations', array[r.id], reservation_as_of.at) c
+  cross join lateral jsonb_populate_record(null::app_public.reservation_as_of,
+    app_private.shown_as_of(r, c.former) || jsonb_build_object('reservation_id', r.id)) s
+  where r.id = reservation_as_of.id and r.inserted_at <= reservation_as_of.at
+    and app_private.viewer_sees_subject('reservation', r.id)
+$$;
+grant execute on function app_public.reservation_as_of to plat_user, plat_anonymous;
+comment on function app_public.reservation_as_of is $$
+@arg id The reservation.
+@arg at The time. Must not be in the future.
+
+A reservation as it was at a time, rebuilt from its events; null if it did not exist yet, if the viewer does not see it
+now, or without the permission sale.read. Personal data that were erased since are null. Fails with BAD_USER_INPUT if
+changes since that time are no longer kept (see `Organization.retention`).$$;
+
+comment on type app_public.reservation_as_of is
+  'A reservation as it was at a time. Fields that the viewer may not read now are null.';
