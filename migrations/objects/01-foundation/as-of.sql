@@ -34,8 +34,8 @@ begin
       group by c.subject_id) f on f.subject_id = i.id;
 end $$;
 comment on function app_private.undone_changes(regclass, uuid[], timestamptz) is
-  'The columns of rows of a table that have changed after a time, with the values that they had then. Fails if the time '
-  'is in the future, or if a later event has been emptied.';
+  'The columns of rows of a table that have changed after a time, with the values that they had then. Fails if the '
+  'time is in the future, or if a later event has been emptied.';
 
 create function app_private.shown_as_of(present anyelement, former jsonb) returns jsonb
 language plpgsql stable as $$
@@ -49,5 +49,30 @@ begin
   return was || (select jsonb_object_agg(m, shown -> m) from unnest(masked) m);
 end $$;
 comment on function app_private.shown_as_of(anyelement, jsonb) is
-  'A row of a table with masked columns as it was, by its present state and former values, with what the viewer may know '
-  'of the masked columns.';
+  'A row of a table with masked columns as it was, by its present state and former values, with what the viewer may '
+  'know of the masked columns.';
+
+create function app_private.describe_as_of(type_name text, table_name text) returns void
+language plpgsql volatile as $$
+declare
+  attribute record;
+begin
+  for attribute in
+    select t.attname, coalesce(d.text, case when c.attname is null then 'The id of the record.' end) as text,
+      case when t.attname in (regexp_replace(table_name, 's$', '_id'), 'project_id', 'status') then E'@notNull\n\n'
+        else '' end as tags
+    from pg_attribute t
+    left join pg_attribute e on e.attrelid = format('app_public.%I', table_name)::regclass and not e.attisdropped
+      and e.attname = 'effective_' || t.attname
+    left join pg_attribute c on c.attrelid = format('app_public.%I', table_name)::regclass and not c.attisdropped
+      and c.attname = coalesce(e.attname, t.attname)
+    left join lateral (select regexp_replace(col_description(c.attrelid, c.attnum), '(^|\n)@[^\n]*|^\s+', '', 'g')
+      as text) d on true
+    where t.attrelid = format('app_public.%I', type_name)::regclass and t.attnum > 0 and not t.attisdropped
+  loop
+    execute format('comment on column app_public.%I.%I is %L', type_name, attribute.attname,
+      attribute.tags || ltrim(attribute.text, E'\n'));
+  end loop;
+end $$;
+comment on function app_private.describe_as_of(text, text) is
+  'Gives the fields of a type of former rows the descriptions of the columns of their table.';

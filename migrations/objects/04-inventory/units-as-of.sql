@@ -21,20 +21,20 @@ language sql stable as $$
     'sqft', coalesce((was.value ->> 'sqft')::int, plan.sqft),
     'hoa_fee', coalesce((was.value ->> 'hoa_fee')::numeric, plan.hoa_fee),
     'orientation', coalesce(was.value ->> 'orientation', plan.orientation::text))) s
-  where u.inserted_at <= units_at.at
   order by u.id
 $$;
 comment on function app_private.units_at(uuid[], timestamptz) is
-  'Units as they were at a time, without those that did not exist yet; masked for the viewer.';
+  'Units that the viewer sees as they were at a time at which they existed, with what the viewer may know of them.';
 
 create function app_public.unit_as_of(id uuid, at timestamptz) returns app_public.unit_as_of
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select s.* from app_private.units_at(array[unit_as_of.id], unit_as_of.at) s
-  where app_private.viewer_sees_subject('unit', unit_as_of.id)
+  -- Only of what the viewer may see: an error says whether changes since the time are kept.
+  select s.* from app_private.units_at(array(select u.id from app_public.units u where u.id = unit_as_of.id
+    and u.inserted_at <= unit_as_of.at and app_private.viewer_sees_subject('unit', u.id)), unit_as_of.at) s
 $$;
 comment on function app_public.unit_as_of is $$
-@arg id The unit.
-@arg at The time. Must not be in the future.
+@arg id The unit, which the viewer sees now.
+@arg at A change counts from the begin of its transaction. Must not be in the future.
 
 A unit as it was at a time, rebuilt from its events; null if it did not exist yet, if the viewer does not see it now, or
 without the permission inventory.read. Fails with BAD_USER_INPUT if changes since that time are no longer kept (see
@@ -44,16 +44,17 @@ create function app_public.units_as_of(project_id uuid, at timestamptz) returns 
 language sql stable rows 100 security definer set search_path = pg_catalog, pg_temp as $$
   select s.* from app_private.units_at(array(
     select u.id from app_public.projects p join app_public.units u on u.project_id = p.id and u.deleted_at is null
+      and u.inserted_at <= units_as_of.at
     where p.id = units_as_of.project_id and p.deleted_at is null
       and app_hidden.project_can(p.id, p.organization_id, 'inventory.read')), units_as_of.at) s
 $$;
 comment on function app_public.units_as_of is $$
-@arg project_id The project.
-@arg at The time. Must not be in the future.
+@arg project_id The project whose price list is wanted.
+@arg at A change counts from the begin of its transaction. Must not be in the future.
 
 The units of a project as they were at a time, such as its former price list; none without the permission
 inventory.read. Without units that did not exist yet, and without those deleted since.$$;
-grant execute on function app_public.unit_as_of, app_public.units_as_of to plat_user, plat_anonymous;
+grant execute on function app_public.unit_as_of, app_public.units_as_of to plat_user;
 
 comment on type app_public.unit_as_of is
   'A unit as it was at a time. Fields that the viewer may not read now are null.';
