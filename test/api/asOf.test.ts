@@ -45,7 +45,7 @@ const home = (input: object = {}) =>
 test("every former state of a unit is rebuilt, with the floor plans as they were", async () => {
   const create = createIn(world.owen);
   const random = randomFrom(19);
-  const plans = [];
+  const plans: string[] = [];
   for (const bedrooms of [1, 2])
     plans.push(
       await create("createFloorPlan", {
