@@ -227,6 +227,14 @@ test("every former state of a reservation is rebuilt, for those who see it now, 
   expect(await reservationAsOf(id, at, sam)).toBeNull();
   expect(await reservationAsOf(id, at)).toMatchObject({ notes: "haggles" });
 
+  // What is masked depends on who works on it now.
+  const meanwhile = await now();
+  await change("updateLead", { id: leads.sams.id, assigneeId: sam.id });
+  expect(await reservationAsOf(id, meanwhile, sam)).toMatchObject({
+    status: "CANCELLED",
+    cancellationReason: "moved",
+  });
+
   await change("erasePerson", { leadId: leads.sams.id, reason: "asked" });
   expect(await reservationAsOf(id, at)).toMatchObject({ status: "PENDING", price: "390000.00", notes: null });
 });
