@@ -5,16 +5,18 @@ import { defaultOrder, sorts, total, type OrderSpec } from "./orders.ts";
 
 export const MAX_FIRST = 1000;
 
-/** `first` of a list: defaults if omitted, refused if negative or above the maximum. */
-export function pageSize(first: unknown, fallback: number): number {
-  if (first === null || first === undefined) return fallback;
-  const size = first as number;
-  if (size < 0) throw new CodedError("BAD_USER_INPUT", "first is zero or more.", { field: "first" });
+/** `first` of a list, or `last`: defaults if omitted, refused if negative or above the maximum. */
+export function pageSize(given: unknown, fallback: number, field: "first" | "last" = "first"): number {
+  if (given === null || given === undefined) return fallback;
+  const size = given as number;
+  if (size < 0) throw new CodedError("BAD_USER_INPUT", `${field} is zero or more.`, { field });
   if (size > MAX_FIRST) {
     throw new CodedError(
       "LIMIT_EXCEEDED",
-      `first is ${MAX_FIRST} at most; take further records with offset or after.`,
-      { field: "first", limit: MAX_FIRST },
+      field === "first"
+        ? `first is ${MAX_FIRST} at most; take further records with offset or after.`
+        : `last is ${MAX_FIRST} at most; take further records with before.`,
+      { field, limit: MAX_FIRST },
     );
   }
   return size;
@@ -34,4 +36,14 @@ export function chosenOrder(resource: AnyResource, orderBy: unknown, sort: unkno
     if (order) return order;
   }
   return defaultOrder(resource);
+}
+
+/** The pages of a connection that goes both ways: without either size, the first records. */
+export function pageSizes(first: unknown, last: unknown): { first: number | null; last: number | null } {
+  const backwards = last !== null && last !== undefined;
+  const forwards = first !== null && first !== undefined;
+  return {
+    first: backwards && !forwards ? null : pageSize(first, 100),
+    last: backwards ? pageSize(last, 100, "last") : null,
+  };
 }

@@ -1,9 +1,12 @@
 /**
- * Connections beside the lists of related records whose table has a connection in Query: `Project.leads` and
- * `Project.leadsConnection`. Each has the plan of its list, and with it the same rows, permission and null.
+ * Connections beside the lists of related records whose table has a connection in Query: `Project.leadsConnection` beside
+ * `Project.leads`. Each has the plan of its list, and with it the same rows, order, permission and null.
  */
 import { connection, lambda } from "postgraphile/grafast";
+import type { FieldArgs } from "postgraphile/grafast";
 import type { GraphQLFieldConfigMap, GraphQLObjectType } from "postgraphile/graphql";
+import { pageSizes } from "../lists/pageArguments.ts";
+import { permissionKey } from "../lists/permissionKeys.ts";
 import type { AnyResource } from "../schema/recordTables.ts";
 import type { AnyStep, AnyScope, AnyType } from "../schema/stackTypes.ts";
 
@@ -15,63 +18,75 @@ declare global {
   }
 }
 
-/** The lists of a type, by field name. */
+/** The scopes of the lists of a type, by field name. */
 const listsOf = new WeakMap<GraphQLObjectType, Map<string, AnyScope>>();
 
-/** PERF: without the records of its page, a connection reads no page; where its list is null, it stays null all the same. */
-function nullAsItsList($connection: AnyStep): void {
-  const optimize = $connection.optimize.bind($connection);
-  const $select = $connection.getSubplan();
-  const [$key] = $select.keysOfPermission ?? [];
-  if (!$key) return;
-  $connection.optimize = () => {
-    const $optimized = optimize();
-    return $optimized === $connection ? $connection : lambda($key, () => noPage);
-  };
+/** The connection type of the records of a list; undefined if Query has no connection of them. */
+function connectionType(build: GraphileBuild.Build, { pgFieldResource }: AnyScope): AnyType {
+  const table = build.pgTableResource(pgFieldResource.codec) as AnyResource | null;
+  if (typeof table?.extensions?.tags?.portfolio !== "string") return undefined;
+  return build.getOutputTypeByName(build.inflection.tableConnectionType(table.codec));
 }
 
 const noPage = Object.freeze({ items: Object.freeze([]), hasNextPage: false, hasPreviousPage: false });
+
+/** Makes the connection of a list that is null without a permission null as well, also if it reads no page, only totals. */
+function nullAsList($connection: AnyStep, $list: AnyStep): void {
+  const $key = permissionKey($list);
+  if (!$key) return;
+  const key = $connection.addDependency($key);
+  const optimize = $connection.optimize.bind($connection);
+  $connection.optimize = () => {
+    const $optimized = optimize();
+    return $optimized === $connection
+      ? $connection
+      : lambda($connection.getDepOptions(key).step, () => noPage);
+  };
+}
+
+function setPage($connection: AnyStep, fieldArgs: FieldArgs): void {
+  const $sizes = lambda([fieldArgs.getRaw("first"), fieldArgs.getRaw("last")], ([first, last]) =>
+    pageSizes(first, last),
+  );
+  $connection.setFirst(lambda($sizes, ({ first }) => first));
+  $connection.setLast(lambda($sizes, ({ last }) => last));
+}
 
 export const NestedConnectionsPlugin: GraphileConfig.Plugin = {
   name: "NestedConnectionsPlugin",
   version: "1.0.0",
   schema: {
     hooks: {
-      GraphQLObjectType_fields_field: {
-        before: ["default"],
-        callback(field, _build, { Self, scope }) {
-          const { isPgFieldSimpleCollection, pgFieldResource, fieldName, isRootQuery } = scope as AnyScope;
-          if (isRootQuery || !isPgFieldSimpleCollection || !pgFieldResource) return field;
-          if (!listsOf.has(Self)) listsOf.set(Self, new Map());
-          listsOf.get(Self)!.set(fieldName, scope);
-          return field;
-        },
+      GraphQLObjectType_fields_field(field, _build, { Self, scope }) {
+        const { isPgFieldSimpleCollection, pgFieldResource, fieldName, isRootQuery } = scope as AnyScope;
+        if (isRootQuery || !isPgFieldSimpleCollection || !pgFieldResource) return field;
+        const lists = listsOf.get(Self) ?? new Map<string, AnyScope>();
+        listsOf.set(Self, lists.set(fieldName, scope));
+        return field;
       },
       GraphQLObjectType_fields: {
         after: ["PgRelationsPlugin", "PgCustomTypeFieldPlugin"],
         callback(fields, build, context) {
           const added: GraphQLFieldConfigMap<AnyType, AnyType> = {};
-          for (const [listName, listScope] of listsOf.get(context.Self) ?? []) {
-            const resource = listScope.pgFieldResource as AnyResource;
-            const table = build.pgTableResource(resource.codec as AnyType) as AnyResource | null;
-            if (typeof table?.extensions?.tags?.portfolio !== "string") continue;
-            const list = fields[listName]!;
-            const type = build.getOutputTypeByName(build.inflection.tableConnectionType(table.codec)) as AnyType;
-            if (!type) continue;
+          for (const [listName, connectionOf] of listsOf.get(context.Self) ?? []) {
+            const type = connectionType(build, connectionOf);
+            const list = fields[listName];
+            if (!type || !list) continue;
             const fieldName = build.inflection.connectionField(listName);
-            added[fieldName] = context.fieldWithHooks(
-              { fieldName, pgFieldResource: resource, isPgFieldConnection: true } as AnyType,
-              () => ({
-                description: list.description,
-                deprecationReason: list.deprecationReason,
-                type: build.graphql.isNonNullType(list.type) ? new build.graphql.GraphQLNonNull(type) : type,
-                plan($record: AnyStep, fieldArgs: AnyType, info: AnyType) {
-                  const $connection = connection((list.plan as AnyType)($record, fieldArgs, info)) as AnyStep;
-                  nullAsItsList($connection);
-                  return $connection;
-                },
-              }),
-            );
+            const { pgFieldResource } = connectionOf;
+            const scope: AnyScope = { fieldName, pgFieldResource, isPgFieldConnection: true, connectionOf };
+            added[fieldName] = context.fieldWithHooks(scope as AnyType, () => ({
+              description: list.description,
+              deprecationReason: list.deprecationReason,
+              type: build.graphql.isNonNullType(list.type) ? new build.graphql.GraphQLNonNull(type) : type,
+              plan($record: AnyStep, fieldArgs: FieldArgs, info: AnyType) {
+                const $list = (list.plan as AnyType)($record, fieldArgs, info);
+                const $connection: AnyStep = connection($list);
+                nullAsList($connection, $list);
+                setPage($connection, fieldArgs);
+                return $connection;
+              },
+            }));
           }
           return build.extend(fields, added, "NestedConnectionsPlugin");
         },

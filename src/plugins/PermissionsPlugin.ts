@@ -8,6 +8,7 @@ import { inhibitOnNull } from "postgraphile/grafast";
 import { pgClassExpression, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { isProjectList, rowsOfProject } from "../lists/projectList.ts";
+import { restrict } from "../lists/permissionKeys.ts";
 import type { AnyStep, AnyScope, AnyType } from "../schema/stackTypes.ts";
 
 declare global {
@@ -51,9 +52,10 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
       GraphQLObjectType_fields_field: {
         after: ["default"],
         callback(field, build, context) {
-          const { pgCodec, pgRelationDetails, pgFieldResource, isPgManyRelationListField } =
+          const { pgCodec, pgRelationDetails, pgFieldResource, isPgManyRelationListField, connectionOf } =
             context.scope as AnyScope;
-          if (!pgCodec) return field;
+          // A connection has the plan of its list.
+          if (!pgCodec || connectionOf) return field;
           if (isPgManyRelationListField && pgRelationDetails) {
             const relation =
               pgRelationDetails.registry.pgRelations[pgRelationDetails.codec.name]?.[
@@ -70,6 +72,7 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
                 const [local] = relation.localAttributes;
                 const $key = keyFor(pgCodec, $record, local, permission);
                 const $list = relation.remoteResource.find({ [remote]: $key });
+                restrict($list, $key);
                 if (isProjectList(context.scope))
                   rowsOfProject(build, pgFieldResource, $list, $key, fieldArgs);
                 return $list;
@@ -83,9 +86,12 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
             ...field,
             plan: ($given) => {
               const $record = afterMutation(build, pgCodec, $given);
-              const $list = table.find({ [by]: keyFor(pgCodec, $record, "id", permission) }) as AnyType;
+              const $key = keyFor(pgCodec, $record, "id", permission);
+              const $list = table.find({ [by]: $key }) as AnyType;
+              restrict($list, $key);
               const [key] = table.uniques.find((unique) => unique.isPrimary)!.attributes;
               $list.orderBy({ attribute: key, direction: "DESC" });
+              $list.setOrderIsUnique();
               return $list;
             },
           };
