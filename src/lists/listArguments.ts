@@ -73,16 +73,26 @@ const firstArgument = ({ build }: ListField) => ({
   },
 });
 
-/** `first` and `last` of connections that go both ways; NestedConnectionsPlugin applies them together. */
+/** The page of a connection that goes both ways; NestedConnectionsPlugin applies the sizes together. */
 function pageArguments({ build }: ListField) {
-  const type = build.graphql.GraphQLInt;
+  const size = build.graphql.GraphQLInt;
+  const cursor = build.getInputTypeByName(build.inflection.builtin("Cursor"));
   return {
     first: {
       description: `Maximum number of records, up to ${MAX_FIRST}. Default: 100, unless \`last\` is given.`,
-      type,
-      extensions: { size: 100 },
+      type: size,
     },
-    last: { description: `Maximum number of records from the end, up to ${MAX_FIRST}.`, type },
+    last: { description: `Maximum number of records from the end, up to ${MAX_FIRST}.`, type: size },
+    after: {
+      description: "Only the records after this cursor.",
+      type: cursor,
+      applyPlan: (_: unknown, $field: AnyStep, arg: FieldArgs) => $field.setAfter(arg.getRaw()),
+    },
+    before: {
+      description: "Only the records before this cursor.",
+      type: cursor,
+      applyPlan: (_: unknown, $field: AnyStep, arg: FieldArgs) => $field.setBefore(arg.getRaw()),
+    },
   };
 }
 
@@ -124,7 +134,9 @@ function orderByArgument({ build, resource, table, codec, select, isNested }: Li
 
 /** Whether the field has `sort`. */
 const hasSort = (build: GraphileBuild.Build, { parameters, extensions }: AnyResource, codec: PgCodec) =>
-  Boolean(parameters && extensions?.tags?.ordered === undefined && build.getTypeByName(sortTypeName(build, codec)));
+  Boolean(
+    parameters && extensions?.tags?.ordered === undefined && build.getTypeByName(sortTypeName(build, codec)),
+  );
 
 /** `sort` of functions; undefined if the function defines the order with the tag @ordered. */
 function sortArgument({ build, resource, table, codec, select }: ListField) {

@@ -5,20 +5,29 @@ import { defaultOrder, sorts, total, type OrderSpec } from "./orders.ts";
 
 export const MAX_FIRST = 1000;
 
-/** `first` of a list, or `last`: defaults if omitted, refused if negative or above the maximum. */
-export function pageSize(given: unknown, fallback: number, field: "first" | "last" = "first"): number {
-  if (given === null || given === undefined) return fallback;
-  const size = given as number;
-  if (size < 0) throw new CodedError("BAD_USER_INPUT", `${field} is zero or more.`, { field });
-  if (size > MAX_FIRST) {
-    throw new CodedError(
-      "LIMIT_EXCEEDED",
-      field === "first"
-        ? `first is ${MAX_FIRST} at most; take further records with offset or after.`
-        : `last is ${MAX_FIRST} at most; take further records with before.`,
-      { field, limit: MAX_FIRST },
-    );
-  }
+/** `first` of a list: defaults if omitted, refused if negative or above the maximum. */
+export function pageSize(first: unknown, fallback: number): number {
+  if (first === null || first === undefined) return fallback;
+  return checked(first as number, {
+    field: "first",
+    negative: "first is zero or more.",
+    excessive: `first is ${MAX_FIRST} at most; take further records with offset or after.`,
+  });
+}
+
+/** `last` of a connection. */
+function lastSize(last: number): number {
+  return checked(last, {
+    field: "last",
+    negative: "last is zero or more.",
+    excessive: `last is ${MAX_FIRST} at most; take further records with before.`,
+  });
+}
+
+function checked(size: number, refusals: { field: string; negative: string; excessive: string }): number {
+  const { field, negative, excessive } = refusals;
+  if (size < 0) throw new CodedError("BAD_USER_INPUT", negative, { field });
+  if (size > MAX_FIRST) throw new CodedError("LIMIT_EXCEEDED", excessive, { field, limit: MAX_FIRST });
   return size;
 }
 
@@ -44,6 +53,6 @@ export function pageSizes(first: unknown, last: unknown): { first: number | null
   const forwards = first !== null && first !== undefined;
   return {
     first: backwards && !forwards ? null : pageSize(first, 100),
-    last: backwards ? pageSize(last, 100, "last") : null,
+    last: backwards ? lastSize(last as number) : null,
   };
 }

@@ -423,7 +423,11 @@ export function projectSql(
   const parts = after ? follows(table.attributes, order, after).map((part) => [part]) : [[]];
   const branches = parts.flatMap((part) => [
     branch(sql`${id} <> all ${own}`, ...part),
-    branch(sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = any ${own}`, ...part),
+    branch(
+      sql`t.assignee_id = (select app_public.current_user_id())`,
+      sql`t.project_id = any ${own}`,
+      ...part,
+    ),
   ]);
   return sql`(${sql.join(branches, " union all ")})`;
 }

@@ -40,7 +40,10 @@ function pageOf(
   const [from, until] = backwards ? [given.before, given.after] : [given.after, given.before];
   const size = backwards ? last! : first;
   if (until != null || (from != null && !isUniform(order))) return undefined;
-  const reversed = order.map((spec): OrderSpec => ({ ...spec, direction: spec.direction === "asc" ? "desc" : "asc" }));
+  const reversed = order.map((spec): OrderSpec => ({
+    ...spec,
+    direction: spec.direction === "asc" ? "desc" : "asc",
+  }));
   return {
     order: backwards ? reversed : order,
     first: size + 1,
