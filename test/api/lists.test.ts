@@ -473,8 +473,11 @@ describe("connections of a record", () => {
     const shown: Record<string, number | null | undefined> = {};
     for (const [who, person] of Object.entries({ owen, max, olga, robot, anonymous }))
       for (const [typeName, field] of records) {
-        const read = async (selection: string) =>
-          (await person.ask(`{ it: ${field} { ${selection} } }`)).data?.it;
+        const read = async (selection: string) => {
+          const { data, errors = [] } = await person.ask(`{ it: ${field} { ${selection} } }`);
+          expect([who, typeName, errors.filter(({ path }) => path!.length > 1)]).toEqual([who, typeName, []]);
+          return data?.it;
+        };
         const [plain, total, whole] = [
           await read(lists(typeName)),
           await read(totals(typeName)),
