@@ -6,7 +6,6 @@ import { connection, lambda } from "postgraphile/grafast";
 import type { FieldArgs } from "postgraphile/grafast";
 import type { GraphQLFieldConfigMap, GraphQLObjectType } from "postgraphile/graphql";
 import { pageSizes } from "../lists/pageArguments.ts";
-import { permissionKey } from "../lists/permissionKeys.ts";
 import type { AnyResource } from "../schema/recordTables.ts";
 import type { AnyStep, AnyScope, AnyType } from "../schema/stackTypes.ts";
 
@@ -28,22 +27,7 @@ function connectionType(build: GraphileBuild.Build, { pgFieldResource }: AnyScop
   return build.getOutputTypeByName(build.inflection.tableConnectionType(table.codec));
 }
 
-const noPage = Object.freeze({ items: Object.freeze([]), hasNextPage: false, hasPreviousPage: false });
-
-/** Makes the connection of a list that is null without a permission null as well, also if it reads no page, only totals. */
-function nullAsList($connection: AnyStep, $list: AnyStep): void {
-  const $key = permissionKey($list);
-  if (!$key) return;
-  const key = $connection.addDependency($key);
-  const optimize = $connection.optimize.bind($connection);
-  $connection.optimize = () => {
-    const $optimized = optimize();
-    return $optimized === $connection
-      ? $connection
-      : lambda($connection.getDepOptions(key).step, () => noPage);
-  };
-}
-
+/** It makes the connection read its page, also for totals alone: so it is null where its list is null. */
 function setPage($connection: AnyStep, fieldArgs: FieldArgs): void {
   const $sizes = lambda([fieldArgs.getRaw("first"), fieldArgs.getRaw("last")], ([first, last]) =>
     pageSizes(first, last),
@@ -80,9 +64,7 @@ export const NestedConnectionsPlugin: GraphileConfig.Plugin = {
               deprecationReason: list.deprecationReason,
               type: build.graphql.isNonNullType(list.type) ? new build.graphql.GraphQLNonNull(type) : type,
               plan($record: AnyStep, fieldArgs: FieldArgs, info: AnyType) {
-                const $list = (list.plan as AnyType)($record, fieldArgs, info);
-                const $connection: AnyStep = connection($list);
-                nullAsList($connection, $list);
+                const $connection: AnyStep = connection((list.plan as AnyType)($record, fieldArgs, info));
                 setPage($connection, fieldArgs);
                 return $connection;
               },

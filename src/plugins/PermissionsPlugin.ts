@@ -8,7 +8,6 @@ import { inhibitOnNull } from "postgraphile/grafast";
 import { pgClassExpression, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { isProjectList, rowsOfProject } from "../lists/projectList.ts";
-import { restrict } from "../lists/permissionKeys.ts";
 import type { AnyStep, AnyScope, AnyType } from "../schema/stackTypes.ts";
 
 declare global {
@@ -72,7 +71,6 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
                 const [local] = relation.localAttributes;
                 const $key = keyFor(pgCodec, $record, local, permission);
                 const $list = relation.remoteResource.find({ [remote]: $key });
-                restrict($list, $key);
                 if (isProjectList(context.scope))
                   rowsOfProject(build, pgFieldResource, $list, $key, fieldArgs);
                 return $list;
@@ -86,9 +84,7 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
             ...field,
             plan: ($given) => {
               const $record = afterMutation(build, pgCodec, $given);
-              const $key = keyFor(pgCodec, $record, "id", permission);
-              const $list = table.find({ [by]: $key }) as AnyType;
-              restrict($list, $key);
+              const $list = table.find({ [by]: keyFor(pgCodec, $record, "id", permission) }) as AnyType;
               const [key] = table.uniques.find((unique) => unique.isPrimary)!.attributes;
               $list.orderBy({ attribute: key, direction: "DESC" });
               $list.setOrderIsUnique();
