@@ -28,6 +28,8 @@ interface ListField {
   isPortfolio: boolean;
   /** Whether the field defines its own scope, like a list on a project. */
   isOfProject: boolean;
+  /** Whether it is a connection of a record, and not of Query. */
+  isNested: boolean;
 }
 
 /** `filter`; undefined if there is nothing to filter by. */
@@ -71,6 +73,29 @@ const firstArgument = ({ build }: ListField) => ({
   },
 });
 
+/** The page of a connection that goes both ways; NestedConnectionsPlugin applies the sizes together. */
+function pageArguments({ build }: ListField) {
+  const size = build.graphql.GraphQLInt;
+  const cursor = build.getInputTypeByName(build.inflection.builtin("Cursor"));
+  return {
+    first: {
+      description: `Maximum number of records, up to ${MAX_FIRST}. Default: 100, unless \`last\` is given.`,
+      type: size,
+    },
+    last: { description: `Maximum number of records from the end, up to ${MAX_FIRST}.`, type: size },
+    after: {
+      description: "Only the records after this cursor.",
+      type: cursor,
+      applyPlan: (_: unknown, $field: AnyStep, arg: FieldArgs) => $field.setAfter(arg.getRaw()),
+    },
+    before: {
+      description: "Only the records before this cursor.",
+      type: cursor,
+      applyPlan: (_: unknown, $field: AnyStep, arg: FieldArgs) => $field.setBefore(arg.getRaw()),
+    },
+  };
+}
+
 /** `offset` of lists. */
 const offsetArgument = ({ build }: ListField) => ({
   description: "Number of records to skip.",
@@ -81,10 +106,13 @@ const offsetArgument = ({ build }: ListField) => ({
 });
 
 /** `orderBy`; undefined if the records have no order. */
-function orderByArgument({ build, resource, table, codec, select }: ListField) {
+function orderByArgument({ build, resource, table, codec, select, isNested }: ListField) {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const orderType = build.getTypeByName(orderTypeName(build, codec));
   if (!orderType || (table as AnyType).isVirtual) return undefined;
+  // A function orders its rows itself, but a cursor needs the columns of the order. PermissionsPlugin orders its own lists.
+  const isOrdered = resource.extensions?.tags?.by !== undefined || hasSort(build, resource, codec);
+  const hasDefault = !resource.parameters || (isNested && !isOrdered);
   return {
     description:
       "Sort orders, the first being the most significant. If omitted, the list has its default order.",
@@ -94,7 +122,7 @@ function orderByArgument({ build, resource, table, codec, select }: ListField) {
       applyOrder(
         select($field),
         lambda(arg.getRaw(), (orderBy) =>
-          (Array.isArray(orderBy) && orderBy.length > 0) || !resource.parameters
+          (Array.isArray(orderBy) && orderBy.length > 0) || hasDefault
             ? chosenOrder(table, orderBy, null)
             : null,
         ),
@@ -104,10 +132,16 @@ function orderByArgument({ build, resource, table, codec, select }: ListField) {
   };
 }
 
+/** Whether the field has `sort`. */
+const hasSort = (build: GraphileBuild.Build, { parameters, extensions }: AnyResource, codec: PgCodec) =>
+  Boolean(
+    parameters && extensions?.tags?.ordered === undefined && build.getTypeByName(sortTypeName(build, codec)),
+  );
+
 /** `sort` of functions; undefined if the function defines the order with the tag @ordered. */
 function sortArgument({ build, resource, table, codec, select }: ListField) {
+  if (!hasSort(build, resource, codec)) return undefined;
   const sortType = build.getTypeByName(sortTypeName(build, codec));
-  if (!sortType || !resource.parameters || resource.extensions?.tags?.ordered !== undefined) return undefined;
   const fallback = defaultSort(resource, table);
   return {
     description: "A named sort order. If `orderBy` is given too, `orderBy` takes precedence.",
@@ -139,7 +173,8 @@ export function listArguments(
   const table = tableOf(build, codec) ?? resource;
   const isPortfolio = isRoot && isConnection && typeof table.extensions?.tags?.portfolio === "string";
   const select = ($field: AnyStep) => (isConnection ? $field.getSubplan() : $field);
-  const field: ListField = { build, resource, table, codec, select, isPortfolio, isOfProject };
+  const isNested = isConnection && !isRoot;
+  const field: ListField = { build, resource, table, codec, select, isPortfolio, isOfProject, isNested };
 
   delete args.condition;
   const result: Record<string, unknown> = { ...args };
@@ -148,7 +183,10 @@ export function listArguments(
   const member = isPortfolio && connectionArgument(build, table);
   if (member) result[member.name] = { description: member.description, type: member.type() };
   result.first = firstArgument(field);
-  if (isConnection) {
+  if (isNested) {
+    Object.assign(result, pageArguments(field));
+    delete result.offset;
+  } else if (isConnection) {
     delete result.last;
     delete result.before;
     delete result.offset;

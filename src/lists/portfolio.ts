@@ -410,9 +410,9 @@ export function scope(
  * @param id the project
  */
 export function projectSql(
-  table: Pick<PortfolioTable, "source" | "permission" | "members">,
+  table: Pick<PortfolioTable, "source" | "permission" | "members" | "attributes">,
   id: SQL,
-  { filter, order, first, offset }: PortfolioRequest,
+  { filter, order, first, offset, after }: PortfolioRequest,
 ): SQL {
   const rows = sql.identifier("t");
   const own = sql`((select ${setOf("viewer_own_projects", table.permission)})::uuid[])`;
@@ -420,7 +420,16 @@ export function projectSql(
     const all = [sql`t.project_id = ${id}`, ...where, ...conditions(table.members, filter, rows, "record")];
     return sql`(select ${all.length > 1 + where.length ? plannedForValues : sql.blank} t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)})`;
   };
-  return sql`(${branch(sql`${id} <> all ${own}`)} union all ${branch(sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = any ${own}`)})`;
+  const parts = after ? follows(table.attributes, order, after).map((part) => [part]) : [[]];
+  const branches = parts.flatMap((part) => [
+    branch(sql`${id} <> all ${own}`, ...part),
+    branch(
+      sql`t.assignee_id = (select app_public.current_user_id())`,
+      sql`t.project_id = any ${own}`,
+      ...part,
+    ),
+  ]);
+  return sql`(${sql.join(branches, " union all ")})`;
 }
 
 /** Rows of a table, including the deleted ones that the viewer may see. */

@@ -1,10 +1,14 @@
 /** Project lists of which some viewers only see their own records: leads. */
 import { lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
+import { sql } from "postgraphile/pg-sql2";
 import { sourceName, tableName, type AnyResource } from "../schema/recordTables.ts";
 import { filterMembers } from "./filters.ts";
-import { chosenOrder, pageSize, skip } from "./pageArguments.ts";
-import { projectSql, withDeleted } from "./portfolio.ts";
+import { cursorValues } from "./cursors.ts";
+import { isUniform } from "./follows.ts";
+import type { OrderSpec } from "./orders.ts";
+import { chosenOrder, pageSize, pageSizes, skip } from "./pageArguments.ts";
+import { projectSql, withDeleted, type PortfolioRequest } from "./portfolio.ts";
 import type { AnyStep, AnyScope, AnyType, AnyInput } from "../schema/stackTypes.ts";
 import type { FieldArgs } from "postgraphile/grafast";
 
@@ -22,7 +26,33 @@ export function isProjectList(scope: AnyScope): boolean {
   );
 }
 
-/** Makes the list read the rows of each project along an index. */
+/** What a list or connection reads of each project; undefined if it reads all rows. */
+type Wanted = Omit<PortfolioRequest, "filter" | "order"> & { order?: OrderSpec[] };
+
+/** The page of a connection, and one row more, which tells whether there is a further page. */
+function pageOf(
+  resource: AnyResource,
+  order: OrderSpec[],
+  given: { first?: unknown; last?: unknown; after?: unknown; before?: unknown },
+): Wanted | undefined {
+  const { first, last } = pageSizes(given.first, given.last);
+  const backwards = first === null;
+  const [from, until] = backwards ? [given.before, given.after] : [given.after, given.before];
+  const size = backwards ? last! : first;
+  if (until != null || (from != null && !isUniform(order))) return undefined;
+  const reversed = order.map((spec): OrderSpec => ({
+    ...spec,
+    direction: spec.direction === "asc" ? "desc" : "asc",
+  }));
+  return {
+    order: backwards ? reversed : order,
+    first: size + 1,
+    offset: 0,
+    after: from == null ? null : cursorValues(from, order, resource.codec.attributes),
+  };
+}
+
+/** Makes the list, or the list of a connection, read the rows of each project along an index. */
 export function rowsOfProject(
   build: GraphileBuild.Build,
   resource: AnyResource,
@@ -34,21 +64,34 @@ export function rowsOfProject(
     name: tableName(resource),
     source: sourceName(resource),
     permission: resource.extensions!.tags!.portfolio as string,
+    attributes: resource.codec.attributes,
     members: filterMembers(build, resource.codec as PgCodec),
   };
   const id = $list.placeholder($projectId, TYPES.uuid);
+  const isConnection = "$after" in fieldArgs;
+  const names = isConnection
+    ? ["filter", "orderBy", "first", "last", "after", "before"]
+    : ["filter", "orderBy", "first", "offset"];
+  const allRows = (filter: AnyInput) =>
+    filter?.includeDeleted === true ? withDeleted(table) : sql.identifier(...table.source);
   $list.from = $list.deferredSQL(
-    lambda(
-      ["filter", "first", "offset", "orderBy"].map((name) => fieldArgs.getRaw(name)) as AnyType,
-      ([filter, first, offset, orderBy]: AnyInput) =>
-        filter?.includeDeleted === true
-          ? withDeleted(table)
-          : projectSql(table, id, {
-              filter,
-              order: chosenOrder(resource, orderBy, null),
-              first: pageSize(first, 100),
-              offset: skip(offset),
-            }),
-    ),
+    lambda(names.map((name) => fieldArgs.getRaw(name)) as AnyType, ([filter, orderBy, ...page]: AnyInput) => {
+      const order = chosenOrder(resource, orderBy, null);
+      const [first, second, after, before] = page;
+      const wanted = isConnection
+        ? pageOf(resource, order, { first, last: second, after, before })
+        : { first: pageSize(first, 100), offset: skip(second) };
+      if (!wanted || filter?.includeDeleted === true) return allRows(filter);
+      return projectSql(table, id, { filter, order, ...wanted });
+    }),
   );
+  if (!isConnection) return;
+  // Fields over all rows, such as the total count.
+  const everything = $list.deferredSQL(lambda(fieldArgs.getRaw("filter"), allRows));
+  const clone = $list.connectionClone.bind($list);
+  $list.connectionClone = (...mode: unknown[]) => {
+    const $clone = clone(...mode);
+    $clone.from = everything;
+    return $clone;
+  };
 }

@@ -8,6 +8,7 @@ import { listArguments } from "../lists/listArguments.ts";
 import { isProjectList } from "../lists/projectList.ts";
 import { portfolioField } from "../lists/portfolioField.ts";
 import { listCodecs, registerRanges, registerTypes } from "../lists/listTypes.ts";
+import type { AnyScope } from "../schema/stackTypes.ts";
 import { recordTables } from "../schema/recordTables.ts";
 
 declare global {
@@ -45,7 +46,7 @@ export const ListsPlugin: GraphileConfig.Plugin = {
             Boolean(isPgFieldConnection),
             { ...args },
             context.Self.name === "Query",
-            isProjectList(fieldScope),
+            isProjectList((fieldScope as AnyScope).connectionOf ?? fieldScope),
           );
         },
       },

@@ -51,9 +51,10 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
       GraphQLObjectType_fields_field: {
         after: ["default"],
         callback(field, build, context) {
-          const { pgCodec, pgRelationDetails, pgFieldResource, isPgManyRelationListField } =
+          const { pgCodec, pgRelationDetails, pgFieldResource, isPgManyRelationListField, connectionOf } =
             context.scope as AnyScope;
-          if (!pgCodec) return field;
+          // A connection has the plan of its list.
+          if (!pgCodec || connectionOf) return field;
           if (isPgManyRelationListField && pgRelationDetails) {
             const relation =
               pgRelationDetails.registry.pgRelations[pgRelationDetails.codec.name]?.[
@@ -86,6 +87,7 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
               const $list = table.find({ [by]: keyFor(pgCodec, $record, "id", permission) }) as AnyType;
               const [key] = table.uniques.find((unique) => unique.isPrimary)!.attributes;
               $list.orderBy({ attribute: key, direction: "DESC" });
+              $list.setOrderIsUnique();
               return $list;
             },
           };

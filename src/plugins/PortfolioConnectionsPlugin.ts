@@ -6,6 +6,7 @@
 import { ConstantStep, lambda } from "postgraphile/grafast";
 import { sql } from "postgraphile/pg-sql2";
 import { CodedError } from "../base/errors.ts";
+import { cursorValues } from "../lists/cursors.ts";
 import { connectionArgument } from "../lists/listArguments.ts";
 import { conditions, plannedForValues } from "../lists/filters.ts";
 import { portfolioRowsSql, portfolioSql, scope, within, withDeleted } from "../lists/portfolio.ts";
@@ -19,23 +20,6 @@ declare global {
     interface Plugins {
       PortfolioConnectionsPlugin: true;
     }
-  }
-}
-
-/**
- * Order values in a cursor; null for an invalid cursor, which the connection refuses.
- * @param nullable per column: if it is nullable, a null flag precedes its value.
- */
-function cursorValues(cursor: unknown, nullable: boolean[]): unknown[] | null {
-  if (typeof cursor !== "string") return null;
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(cursor, "base64").toString("utf8"));
-    const length = 1 + nullable.length + nullable.filter(Boolean).length;
-    if (!Array.isArray(parsed) || parsed.length !== length) return null;
-    let at = 0;
-    return nullable.map((isNullable) => parsed[(at += isNullable ? 2 : 1)] as unknown);
-  } catch {
-    return null;
   }
 }
 
@@ -109,10 +93,7 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
                   order,
                   first: pageSize(first, 100) + 1,
                   offset: 0,
-                  after: cursorValues(
-                    after,
-                    order.map(({ column, by }) => !by && !table.attributes[column]?.notNull),
-                  ),
+                  after: cursorValues(after, order, table.attributes),
                 });
               },
             );

@@ -44,6 +44,7 @@ import { JoinsPlugin } from "../plugins/JoinsPlugin.ts";
 import { ListsPlugin } from "../plugins/ListsPlugin.ts";
 import { NamingPlugin } from "../plugins/NamingPlugin.ts";
 import { NearestCityPlugin } from "../plugins/NearestCityPlugin.ts";
+import { NestedConnectionsPlugin } from "../plugins/NestedConnectionsPlugin.ts";
 import { OperationsPlugin } from "../plugins/OperationsPlugin.ts";
 import { OutputShapesPlugin } from "../plugins/OutputShapesPlugin.ts";
 import { PermissionsPlugin } from "../plugins/PermissionsPlugin.ts";
@@ -164,6 +165,7 @@ const plugins: GraphileConfig.Plugin[] = [
   MaskedTablesPlugin,
   JoinsPlugin,
   ListsPlugin,
+  NestedConnectionsPlugin,
   PortfolioConnectionsPlugin,
   RecordNodesPlugin,
   RecordByIdPlugin,

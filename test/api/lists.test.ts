@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { buildSchema, type GraphQLInputObjectType, isInputObjectType } from "graphql";
+import { buildSchema, type GraphQLInputObjectType, type GraphQLObjectType, isInputObjectType } from "graphql";
 import { createProject } from "../harness/portfolio.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
-import { startWorld, type World } from "../harness/world.ts";
+import { affiliate, programOf, startWorld, type World } from "../harness/world.ts";
 
 let world: World;
 let north: { id: string; slug: string };
@@ -362,6 +362,152 @@ describe("pages", () => {
   });
 });
 
+describe("connections of a record", () => {
+  const ofBulk = (args: string, fields: string) =>
+    `query${args.includes("$at") ? " ($at: Cursor)" : ""} { project(id: "bulk") { leadsConnection${args} { ${fields} } } }`;
+  const page = async (args: string, at: string | null) =>
+    (
+      await world.owen.get(
+        ofBulk(
+          args,
+          "nodes { id } totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor } ",
+        ),
+        { at },
+      )
+    ).project.leadsConnection;
+  const walk = async (order: string, backwards: boolean) => {
+    const seen: string[] = [];
+    let at: string | null = null;
+    for (let pages = 0; pages < 20; pages++) {
+      const place: string = backwards ? "last: 17, before: $at" : "first: 17, after: $at";
+      const { nodes, totalCount, pageInfo }: any = await page(`(${order} ${place})`, at);
+      const ids = nodes.map((lead: any) => lead.id);
+      if (backwards) seen.unshift(...ids);
+      else seen.push(...ids);
+      expect(totalCount).toBe(130);
+      at = backwards ? pageInfo.startCursor : pageInfo.endCursor;
+      if (!(backwards ? pageInfo.hasPreviousPage : pageInfo.hasNextPage)) return seen;
+    }
+    throw new Error("The pages have no end.");
+  };
+
+  test.each([
+    ["", false],
+    ["", true],
+    ["orderBy: [EMAIL_DESC],", false],
+    ["orderBy: [EMAIL_DESC],", true],
+    ["orderBy: [STATUS_ASC, EMAIL_DESC],", true],
+  ])("cursors walk through the list once (%s backwards: %s)", async (order, backwards) => {
+    const { project } = await world.owen.get(
+      `{ project(id: "bulk") { leads(${order} first: 1000) { id } } }`,
+    );
+    expect(await walk(order, backwards)).toEqual(project.leads.map((lead: any) => lead.id));
+  });
+
+  test("100 records without a size, filtered like the list; sizes are checked", async () => {
+    expect((await page("", null)).nodes).toHaveLength(100);
+    const hot = await page("(filter: { status: [HOT] }, last: 3)", null);
+    const { project } = await world.owen.get(
+      `{ project(id: "bulk") { leads(filter: { status: [HOT] }, first: 1000) { id } } }`,
+    );
+    expect(hot.totalCount).toBe(project.leads.length);
+    expect(hot.nodes).toEqual(project.leads.slice(-3));
+    const refusal = async (args: string) => await world.owen.refused(ofBulk(args, "totalCount nodes { id }"));
+    expect(await refusal("(last: -1)")).toMatchObject({ code: "BAD_USER_INPUT", field: "last" });
+    expect(await refusal("(last: 1001)")).toMatchObject({ code: "LIMIT_EXCEEDED", field: "last" });
+    expect(await refusal("(first: 1001)")).toMatchObject({ code: "LIMIT_EXCEEDED", field: "first" });
+    expect(await refusal('(before: "garbage", last: 1)')).toMatchObject({ code: "BAD_USER_INPUT" });
+  });
+
+  test("lists that a function or a permission restricts go both ways too", async () => {
+    const { project } = await world.owen.get(
+      `{ project(id: "${world.project.id}") { events(first: 1000) { id } } }`,
+    );
+    const all = project.events.map((event: any) => event.id);
+    const part = async (args: string) =>
+      (
+        await world.owen.get(
+          `{ project(id: "${world.project.id}") { eventsConnection(${args}) { nodes { id } totalCount pageInfo { startCursor endCursor } } } }`,
+        )
+      ).project.eventsConnection;
+    const head = await part("first: 3");
+    const next = await part(`first: 2, after: "${head.pageInfo.endCursor}"`);
+    const back = await part(`last: 2, before: "${next.pageInfo.startCursor}"`);
+    const tail = await part("last: 2");
+    expect(all.length).toBeGreaterThan(5);
+    expect(tail.totalCount).toBe(all.length);
+    const ids = ({ nodes }: any) => nodes.map(({ id }: any) => id);
+    expect([head, next, back, tail].map(ids)).toEqual([
+      all.slice(0, 3),
+      all.slice(3, 5),
+      all.slice(1, 3),
+      all.slice(-2),
+    ]);
+  });
+
+  test("each has what its list has, for whoever asks", async () => {
+    const { owen, max, olga, anonymous, harbour, summit, project } = world;
+    const schema = buildSchema(await readFile(join(import.meta.dirname, "../../schema.graphql"), "utf8"));
+    const pairs = (typeName: string) => {
+      const fields = (schema.getType(typeName) as GraphQLObjectType).getFields();
+      return Object.keys(fields).filter((name) => fields[`${name}Connection`]);
+    };
+    const sides = (typeName: string, side: (name: string) => string) => pairs(typeName).map(side).join(" ");
+    const lists = (typeName: string) => sides(typeName, (name) => `${name}(first: 1000) { id }`);
+    const totals = (typeName: string) =>
+      sides(typeName, (name) => `${name}: ${name}Connection { totalCount }`);
+    const nodes = (typeName: string) =>
+      sides(typeName, (name) => `${name}: ${name}Connection(first: 1000) { nodes { id } }`);
+    await owen.get(mutationOf("updateProject", "{ id }"), {
+      input: { id: project.id, visibility: "PUBLIC" },
+    });
+    await affiliate(world, project, summit, "SELLER");
+    const own = await leadId("Cy Øst");
+    await world.owner.query("update app_public.leads set assignee_id = $2 where id = $1", [own, olga.id]);
+    const robot = await programOf(world, owen, { scopes: ["project.read", "org.member"] });
+    const records: [typeName: string, field: string][] = [
+      ["Project", `project(id: "${project.id}")`],
+      ["Lead", `lead(id: "${await leadId("Di Roe")}")`],
+      ["Organization", `organization(id: "${harbour.id}")`],
+    ];
+    const shown: Record<string, number | null | undefined> = {};
+    for (const [who, person] of Object.entries({ owen, max, olga, robot, anonymous }))
+      for (const [typeName, field] of records) {
+        const read = async (selection: string) => {
+          const { data, errors = [] } = await person.ask(`{ it: ${field} { ${selection} } }`);
+          expect([who, typeName, errors.filter(({ path }) => path!.length > 1)]).toEqual([who, typeName, []]);
+          return data?.it;
+        };
+        const [plain, total, whole] = [
+          await read(lists(typeName)),
+          await read(totals(typeName)),
+          await read(nodes(typeName)),
+        ];
+        const of = (make: (list: any, name: string) => unknown) =>
+          plain && Object.fromEntries(pairs(typeName).map((name) => [name, make(plain[name], name)]));
+        expect([who, total]).toEqual([who, of((list) => list && { totalCount: list.length })]);
+        expect([who, whole]).toEqual([who, of((list) => list && { nodes: list })]);
+        shown[`${who} ${typeName}`] = plain && (plain.leads ?? plain.tasks)?.length;
+      }
+    // A seller has their own leads; without a permission a list is null, and without the record there is none.
+    const none = undefined;
+    expect(shown).toEqual({
+      ...{ "owen Project": 5, "owen Lead": 1, "owen Organization": 2 },
+      ...{ "max Project": 5, "max Lead": 1, "max Organization": 2 },
+      ...{ "olga Project": 1, "olga Lead": null, "olga Organization": none },
+      ...{ "robot Project": none, "robot Lead": null, "robot Organization": 0 },
+      ...{ "anonymous Project": none, "anonymous Lead": null, "anonymous Organization": none },
+    });
+    await owen.get(mutationOf("updateProject", "{ id }"), {
+      input: { id: project.id, visibility: "PRIVATE" },
+    });
+    await world.owner.query("update app_public.leads set assignee_id = null where id = $1", [own]);
+    await world.owner.query("delete from app_public.project_organizations where organization_id = $1", [
+      summit.id,
+    ]);
+  });
+});
+
 describe("orders", () => {
   const titles = async (query: string) => (await world.owen.get(query)).list.map((p: any) => p.title);
 
@@ -535,6 +681,17 @@ describe("SQL statements", () => {
     expect(list.at(-1).notes).toHaveLength(2);
     expect(fifty.count).toBe(one.count);
     expect(fifty.count).toBeLessThanOrEqual(query === rich ? 3 : 2);
+  });
+
+  test("connections of many records cost as many as those of one", async () => {
+    const query = (first: number) =>
+      `{ leads(first: ${first}, filter: { projectIds: ["bulk"] }) { id eventsConnection(first: 2) { totalCount nodes { name } }
+        tasksConnection(last: 2) { totalCount nodes { id } pageInfo { hasPreviousPage } } } }`;
+    await world.owen.get(query(1));
+    const one = await world.statements(() => world.owen.get(query(1)));
+    const fifty = await world.statements(() => world.owen.get(query(50)));
+    expect(fifty.result.leads).toHaveLength(50);
+    expect(fifty.count).toBe(one.count);
   });
 });
 

@@ -64,12 +64,16 @@ export function typeOfId(name: string, { schema, about }: Pick<Wanted, "schema" 
   return types[base] ?? types[last] ?? about;
 }
 
+/** Inputs that contain their own type, such as filters and steps, end here: optional fields are omitted, lists are empty. */
+const MOST_LEVELS = 8;
+const isDeep = (path: string) => path.split(".").length > MOST_LEVELS;
+
 /** A value of that type; undefined where an optional one is omitted. */
 export function valueOf(type: GraphQLInputType, path: string, wanted: Wanted): unknown {
   const { random } = wanted;
   const name = path.split(".").pop()!;
   if (!isNonNullType(type)) {
-    if (random(1000) >= 1000 * wanted.likelihood(path)) return undefined;
+    if (random(1000) >= 1000 * wanted.likelihood(path) || isDeep(path)) return undefined;
     return random(50) === 0 ? null : present(type, name, path, wanted);
   }
   return present(type.ofType, name, path, wanted);
@@ -78,7 +82,7 @@ export function valueOf(type: GraphQLInputType, path: string, wanted: Wanted): u
 function present(type: GraphQLInputType, name: string, path: string, wanted: Wanted): unknown {
   const { random } = wanted;
   if (isListType(type)) {
-    const amount = random(8) === 0 ? 0 : 1 + random(2);
+    const amount = random(8) === 0 || isDeep(path) ? 0 : 1 + random(2);
     const item = isNonNullType(type.ofType) ? type.ofType.ofType : type.ofType;
     return Array.from({ length: amount }, () => present(item, name, path, wanted));
   }

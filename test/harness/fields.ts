@@ -1,8 +1,10 @@
 /** What somebody sees of a record, field by field, as the served schema has them. */
+import { expect } from "@jest/globals";
 import {
   getNamedType,
   getNullableType,
   type GraphQLField,
+  type GraphQLNamedType,
   type GraphQLObjectType,
   type GraphQLSchema,
   isLeafType,
@@ -12,7 +14,10 @@ import {
 } from "graphql";
 import type { Person } from "./api.ts";
 
-/** All fields of a record, those that are records or lists by what there is of them; null where it is not seen. */
+/**
+ * All fields of a record, those that are records or lists by what there is of them; null where it is not seen. A connection has to have
+ * what its list has, and is left out.
+ */
 export async function everyField(
   schema: GraphQLSchema,
   person: Person,
@@ -31,12 +36,29 @@ export async function everyField(
     if (record === null) return null;
     Object.assign(result, record);
   }
+  for (const name of connectionsOf(type)) {
+    const list = result[name.slice(0, -"Connection".length)] as unknown[] | null;
+    expect([finder, name, result[name]]).toEqual([
+      finder,
+      name,
+      list && { nodes: list, totalCount: list.length < 100 ? list.length : expect.any(Number) },
+    ]);
+    delete result[name];
+  }
   return result;
 }
+
+/** The connections beside the lists of a type. */
+const connectionsOf = (type: GraphQLObjectType): string[] =>
+  Object.keys(type.getFields()).filter((name) => isConnection(getNamedType(type.getFields()[name]!.type)));
+
+const isConnection = (type: GraphQLNamedType): boolean =>
+  isObjectType(type) && "pageInfo" in type.getFields();
 
 function selection(field: GraphQLField<unknown, unknown>): string {
   const type = getNamedType(field.type);
   if (isLeafType(type)) return field.name;
+  if (isConnection(type)) return `${field.name} { nodes { kind: __typename } totalCount }`;
   // Values rather than records: all of them.
   if (isObjectType(type) && !type.getFields().id && !isListType(getNullableType(field.type)))
     return `${field.name} { ${Object.values(type.getFields()).map(selection).join(" ")} }`;

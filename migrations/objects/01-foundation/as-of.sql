@@ -1,0 +1,78 @@
+-- Records as they were at a time: the present row, with the changes of its later events undone. An event says of each
+-- changed column what it was before, so nothing is stored for this. A column that was added since has the value that it
+-- had before its first change; personal data that were erased are erased here as well.
+--
+-- Who may read which column is decided by the present row with the former value in it, as for events: a record that was
+-- assigned to somebody else, or was for sale, does not show more of itself for that.
+
+create function app_private.undone_changes(relation regclass, ids uuid[], at timestamptz)
+returns table (record_id uuid, former jsonb)
+language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  if undone_changes.at > clock_timestamp() then
+    perform app_hidden.fail('BAD_USER_INPUT', 'The time must not be in the future.', '{"field": "at"}');
+  elsif exists (select from unnest(undone_changes.ids) i (id) join app_public.events e on e.subject_id = i.id
+      and e.occurred_at > undone_changes.at and e.data = '{}') then
+    perform app_hidden.fail('BAD_USER_INPUT',
+      'Changes since that time are no longer kept; give a later time.', '{"field": "at"}');
+  end if;
+  -- PERF: for all records at once; the names of the columns are only looked up once.
+  return query
+    with names as materialized (
+      select a.attname, app_hidden.camel(a.attname) as key from pg_attribute a
+      where a.attrelid = undone_changes.relation and a.attnum > 0 and not a.attisdropped),
+    first_changes as (
+      select distinct on (e.subject_id, n.attname) e.subject_id, n.attname, c.value -> 0 as before
+      from unnest(undone_changes.ids) i (id)
+      join app_public.events e on e.subject_id = i.id and e.occurred_at > undone_changes.at
+      cross join lateral jsonb_each(e.changes) c
+      join names n on n.key = c.key
+      order by e.subject_id, n.attname, e.id)
+    select i.id, coalesce(f.former, '{}') from unnest(undone_changes.ids) i (id)
+    left join (select c.subject_id, jsonb_object_agg(c.attname, c.before) as former from first_changes c
+      group by c.subject_id) f on f.subject_id = i.id;
+end $$;
+comment on function app_private.undone_changes(regclass, uuid[], timestamptz) is
+  'The columns of rows of a table that have changed after a time, with the values that they had then. Fails if the '
+  'time is in the future, or if a later event has been emptied.';
+
+create function app_private.shown_as_of(present anyelement, former jsonb) returns jsonb
+language plpgsql stable as $$
+declare
+  masked constant text[] := app_hidden.masked_columns(pg_typeof(present)::text::regclass);
+  was constant jsonb := to_jsonb(jsonb_populate_record(present, former));
+  shown jsonb;
+begin
+  shown := to_jsonb(app_hidden.masked(jsonb_populate_record(present,
+    (select jsonb_object_agg(m, was -> m) from unnest(masked) m))));
+  return was || (select jsonb_object_agg(m, shown -> m) from unnest(masked) m);
+end $$;
+comment on function app_private.shown_as_of(anyelement, jsonb) is
+  'A row of a table with masked columns as it was, by its present state and former values, with what the viewer may '
+  'know of the masked columns.';
+
+create function app_private.describe_as_of(type_name text, table_name text) returns void
+language plpgsql volatile as $$
+declare
+  attribute record;
+begin
+  for attribute in
+    select t.attname, coalesce(d.text, case when c.attname is null then 'The id of the record.' end) as text,
+      case when t.attname in (regexp_replace(table_name, 's$', '_id'), 'project_id', 'status') then E'@notNull\n\n'
+        else '' end as tags
+    from pg_attribute t
+    left join pg_attribute e on e.attrelid = format('app_public.%I', table_name)::regclass and not e.attisdropped
+      and e.attname = 'effective_' || t.attname
+    left join pg_attribute c on c.attrelid = format('app_public.%I', table_name)::regclass and not c.attisdropped
+      and c.attname = coalesce(e.attname, t.attname)
+    left join lateral (select regexp_replace(col_description(c.attrelid, c.attnum), '(^|\n)@[^\n]*|^\s+', '', 'g')
+      as text) d on true
+    where t.attrelid = format('app_public.%I', type_name)::regclass and t.attnum > 0 and not t.attisdropped
+  loop
+    execute format('comment on column app_public.%I.%I is %L', type_name, attribute.attname,
+      attribute.tags || ltrim(attribute.text, E'\n'));
+  end loop;
+end $$;
+comment on function app_private.describe_as_of(text, text) is
+  'Gives the fields of a type of former rows the descriptions of the columns of their table.';

@@ -1,0 +1,60 @@
+-- Units as they were at a time: one, or the price list of a project.
+
+create function app_private.units_at(ids uuid[], at timestamptz) returns setof app_public.unit_as_of
+language sql stable as $$
+  select s.* from app_public.units u
+  join app_private.undone_changes('app_public.units', units_at.ids, units_at.at) c on c.record_id = u.id
+  cross join lateral (select app_private.shown_as_of(u, c.former) as value offset 0) was
+  -- The plan that it was built to then, as that was then.
+  left join (
+    app_public.floor_plans p join app_private.undone_changes('app_public.floor_plans', array(
+      select f.id from app_public.floor_plans f where f.project_id in (
+        select o.project_id from app_public.units o where o.id = any (units_at.ids))), units_at.at) d
+      on d.record_id = p.id
+    cross join lateral jsonb_populate_record(p, d.former) plan) on p.id = (was.value ->> 'floor_plan_id')::uuid
+  cross join lateral jsonb_populate_record(null::app_public.unit_as_of, was.value || jsonb_build_object(
+    'unit_id', u.id,
+    'bedrooms', coalesce((was.value ->> 'bedrooms')::int, plan.bedrooms),
+    'baths', coalesce((was.value ->> 'baths')::int, plan.baths),
+    'half_baths', coalesce((was.value ->> 'half_baths')::int, plan.half_baths),
+    'garage', coalesce((was.value ->> 'garage')::int, plan.garage),
+    'sqft', coalesce((was.value ->> 'sqft')::int, plan.sqft),
+    'hoa_fee', coalesce((was.value ->> 'hoa_fee')::numeric, plan.hoa_fee),
+    'orientation', coalesce(was.value ->> 'orientation', plan.orientation::text))) s
+  order by u.id
+$$;
+comment on function app_private.units_at(uuid[], timestamptz) is
+  'Units that the viewer sees as they were at a time at which they existed, with what the viewer may know of them.';
+
+create function app_public.unit_as_of(id uuid, at timestamptz) returns app_public.unit_as_of
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  -- Only of what the viewer may see: an error says whether changes since the time are kept.
+  select s.* from app_private.units_at(array(select u.id from app_public.units u where u.id = unit_as_of.id
+    and u.inserted_at <= unit_as_of.at and app_private.viewer_sees_subject('unit', u.id)), unit_as_of.at) s
+$$;
+comment on function app_public.unit_as_of is $$
+@arg id The unit, which the viewer sees now.
+@arg at A change counts from the begin of its transaction. Must not be in the future.
+
+A unit as it was at a time, rebuilt from its events; null if it did not exist yet, if the viewer does not see it now, or
+without the permission inventory.read. Fails with BAD_USER_INPUT if changes since that time are no longer kept (see
+`Organization.retention`).$$;
+
+create function app_public.units_as_of(project_id uuid, at timestamptz) returns setof app_public.unit_as_of
+language sql stable rows 100 security definer set search_path = pg_catalog, pg_temp as $$
+  select s.* from app_private.units_at(array(
+    select u.id from app_public.projects p join app_public.units u on u.project_id = p.id and u.deleted_at is null
+      and u.inserted_at <= units_as_of.at
+    where p.id = units_as_of.project_id and p.deleted_at is null
+      and app_hidden.project_can(p.id, p.organization_id, 'inventory.read')), units_as_of.at) s
+$$;
+comment on function app_public.units_as_of is $$
+@arg project_id The project whose price list is wanted.
+@arg at A change counts from the begin of its transaction. Must not be in the future.
+
+The units of a project as they were at a time, such as its former price list; none without the permission
+inventory.read. Without units that did not exist yet, and without those deleted since.$$;
+grant execute on function app_public.unit_as_of, app_public.units_as_of to plat_user;
+
+comment on type app_public.unit_as_of is
+  'A unit as it was at a time. Fields that the viewer may not read now are null.';

@@ -1,0 +1,24 @@
+-- Reservations as they were at a time.
+
+create function app_public.reservation_as_of(id uuid, at timestamptz) returns app_public.reservation_as_of
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  -- Only of what the viewer may see: an error says whether changes since the time are kept.
+  select s.* from app_private.undone_changes('app_public.reservations', array(
+    select r.id from app_public.reservations r where r.id = reservation_as_of.id
+      and r.inserted_at <= reservation_as_of.at and app_private.viewer_sees_subject('reservation', r.id)),
+    reservation_as_of.at) c
+  join app_public.reservations r on r.id = c.record_id
+  cross join lateral jsonb_populate_record(null::app_public.reservation_as_of,
+    app_private.shown_as_of(r, c.former) || jsonb_build_object('reservation_id', r.id)) s
+$$;
+grant execute on function app_public.reservation_as_of to plat_user;
+comment on function app_public.reservation_as_of is $$
+@arg id The reservation, which the viewer sees now.
+@arg at A change counts from the begin of its transaction. Must not be in the future.
+
+A reservation as it was at a time, rebuilt from its events; null if it did not exist yet, if the viewer does not see it
+now, or without the permission sale.read. Personal data that were erased since are null. Fails with BAD_USER_INPUT if
+changes since that time are no longer kept (see `Organization.retention`).$$;
+
+comment on type app_public.reservation_as_of is
+  'A reservation as it was at a time. Fields that the viewer may not read now are null.';
