@@ -40,6 +40,9 @@ const elsewhere = [
   "exportPlans",
   "projectContactMessage",
   "projectOrganization",
+  // asOf.test.ts
+  "unitAsOf",
+  "unitsAsOf",
   // unitHolds.test.ts
   "createUnitHold",
   "updateUnitHold",
