@@ -496,9 +496,9 @@ describe("events", () => {
     const {
       rows: [open],
     } = await world.owner.query(
-      "select (select count(*) from app_public.events where sequence is null)::int as unnumbered, (select count(*) from app_private.event_batches)::int as batches",
+      "select (select count(*) from app_public.events where sequence is null)::int as unnumbered, (select count(*) from app_private.pending_events)::int as pending, (select count(*) from app_private.event_batches)::int as batches",
     );
-    expect(open).toEqual({ unnumbered: 0, batches: 0 });
+    expect(open).toEqual({ unnumbered: 0, pending: 0, batches: 0 });
     // The feed is read in that order, after any point of it.
     const feed = async (after: string) =>
       (

@@ -293,7 +293,7 @@ test("a new kind of record is one row: escalations and exports", async () => {
   const event = (name: string, data: object, actor: string | null = null) =>
     sql(
       // Any record that the readers see stands for the new one.
-      `with e as (insert into app_public.events (stream_id, organization_id, name, subject_type, subject_id, actor_id, actor_type, channel, data)
+      `with e as (insert into app_private.pending_events (stream_id, organization_id, name, subject_type, subject_id, actor_id, actor_type, channel, data)
          values ($1, $1, $2, 'organization', $1, $3, 'SYSTEM', 'SYSTEM', $4) returning stream_id)
        insert into app_private.event_batches (stream_id) select stream_id from e`,
       [world.harbour.id, name, actor, data],

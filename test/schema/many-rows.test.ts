@@ -204,6 +204,8 @@ test("of many rows that a statement changes, each that changed has its event wit
   await client.query(
     "update app_public.units set title = title || case when number in ('R2', 'R3') then '' else ' anew' end where number like 'R%'",
   );
+  // Events become readable at commit, with their numbers.
+  await client.query("set constraints all immediate");
   const { rows } = await client.query(
     `select u.number, t.names, array(select e.changes -> 'title' from app_public.events e where e.subject_id = u.id
        and e.name = 'unit.updated' order by e.id) as changes
@@ -221,6 +223,18 @@ test("of many rows that a statement changes, each that changed has its event wit
     { number: "R2", names: " row 2 r 2 ", changes: [] },
     { number: "R20", names: " row 20 anew r 20 ", changes: [["Row 20", "Row 20 anew"]] },
   ]);
+});
+
+test("an event is written once, with its number, and nothing waits afterwards", async () => {
+  await insert();
+  await client.query("update app_public.units set title = 'V' where title = 'U'");
+  await client.query("set constraints all immediate");
+  const { rows } = await client.query(
+    `select n_tup_upd::int as updated, n_tup_ins > 1 as "areInserted",
+       (select count(*)::int from app_private.pending_events) as pending
+     from pg_stat_xact_user_tables where relid = 'app_public.events'::regclass`,
+  );
+  expect(rows).toEqual([{ updated: 0, areInserted: true, pending: 0 }]);
 });
 
 test("a numbered event is never numbered anew, and what it says never changes", async () => {

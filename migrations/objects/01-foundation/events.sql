@@ -1,6 +1,7 @@
 -- One stream of what happened: every change of a record writes an event in the same transaction. A statement writes
--- the events of all its rows at once; at commit each stream (an organization, or a user outside of one) numbers its
--- new events without gaps, so that the sequence follows the order of commits.
+-- the events of all its rows at once, to pending_events; at commit each stream (an organization, or a user outside of
+-- one) takes over and numbers its new events without gaps, so that the sequence follows the order of commits and each
+-- event is written to its table, and to the indexes of that, once.
 --
 -- Many rows at once: what each row of a statement costs. No rule changes here; those that can be are conditions of
 -- triggers or hold for all rows of a statement in one query.
@@ -53,6 +54,11 @@ The record of one change; never deleted. Personal data in it can be erased (see 
 comment on table app_private.event_counters is 'The last sequence number of each stream.';
 comment on table app_private.event_batches is
   'The streams that the running transactions wrote to; empty when nothing runs.';
+comment on table app_private.pending_events is
+  'Events of the running transactions, which become rows of events at commit. Unlogged: nothing here outlives its '
+  'transaction.';
+comment on column app_private.pending_events.changes is '@personal';
+comment on column app_private.pending_events.data is '@personal';
 comment on table app_private.event_names is
   'Names of changes beyond created, updated, status_changed and deleted: a column that changed (to a value; an empty '
   'one: to null) and what that is called.';
@@ -193,8 +199,8 @@ begin
         and e.column_name = any (column_names);
   end if;
   -- The rows in the order in which they were written, those that changed in the order of ids.
-  plain := format('insert into app_public.events (stream_id, organization_id, project_id, name, subject_type,
-    subject_id, actor_type, channel, request_id, caused_by_id, changes, data, sequence)
+  plain := format('insert into app_private.pending_events (stream_id, organization_id, project_id, name, subject_type,
+    subject_id, actor_type, channel, request_id, caused_by_id, changes, data)
       select %s, %s, %s, %L || ''.'' || %s, %L, n.id, _actor_type, _channel, _request_id, _caused_by, %s, %s',
     stream,
     case when of_type.other_party is not null then 'n.party_id' when table_name = 'organizations' then 'n.id'
@@ -218,20 +224,21 @@ begin
       insert into app_private.event_counters as c (stream_id, last_sequence) values (_streams[1], _amount)
         on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence,
           revision = c.revision + 1 returning last_sequence into _last;
-      %2$s, _last - _amount + row_number() over () from %3$s n;
+      %4$s, _last - _amount + row_number() over () from %3$s n;
       insert into app_private.event_batches (stream_id) values (_streams[1]) on conflict do nothing;
       return null;
     end if;
   end if;
-  with written as (%2$s, null from %3$s n returning stream_id)
+  with written as (%2$s from %3$s n returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing',
-    stream, plain, told)
-    when 'delete' then format('with written as (%s, null from %s n order by n.id returning stream_id)
+    stream, plain, told, replace(replace(plain, 'app_private.pending_events', 'app_public.events'), 'changes, data)',
+      'changes, data, sequence)'))
+    when 'delete' then format('with written as (%s from %s n order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing',
     plain, replace(told, 'new_rows', 'old_rows'))
     -- PERF: a full join, which is never a nested loop. The plan is kept from the first statement, which mostly changed
     -- one row, and would compare each row of a later one with each.
-    else format('with written as (%s, null from %s n full join old_rows o on o.id = n.id where case when n.id is null
+    else format('with written as (%s from %s n full join old_rows o on o.id = n.id where case when n.id is null
       then false else row(%s) is distinct from row(%s) end order by n.id returning stream_id)
   insert into app_private.event_batches (stream_id) select distinct stream_id from written on conflict do nothing%s',
     plain, told,
@@ -484,7 +491,7 @@ comment on function app_public.events_filter_after_sequence is
 comment on function app_public.events_filter_names is E'@filter names\n\nNames such as lead.created, lead.* or *.';
 
 create function app_private.number_events() returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   batch record;
   last_number bigint;
@@ -492,40 +499,35 @@ begin
   -- In the order of streams: two transactions that write to the same two organizations take the counters in the same
   -- order.
   for batch in
-    select e.stream_id, count(*) as amount from app_public.events e
-    where e.transaction_id = pg_current_xact_id()::text::bigint and e.sequence is null
-    group by e.stream_id order by e.stream_id
+    select p.stream_id, count(*) as amount from app_private.pending_events p
+    where p.transaction_id = pg_current_xact_id()::text::bigint
+    group by p.stream_id order by p.stream_id
   loop
     insert into app_private.event_counters as c (stream_id, last_sequence) values (batch.stream_id, batch.amount)
       on conflict (stream_id) do update set last_sequence = c.last_sequence + excluded.last_sequence,
         revision = c.revision + 1
       returning last_sequence into last_number;
-    -- PERF: most transactions write one.
-    if batch.amount = 1 then
-      update app_public.events e set sequence = last_number
-        where e.transaction_id = pg_current_xact_id()::text::bigint and e.sequence is null
-          and e.stream_id = batch.stream_id;
-      continue;
-    end if;
-    update app_public.events e set sequence = last_number - batch.amount + numbered.position
-    from (
-      select n.id, row_number() over (order by n.id) as position from app_public.events n
-      where n.transaction_id = pg_current_xact_id()::text::bigint and n.sequence is null
-        and n.stream_id = batch.stream_id
-    ) numbered
-    where e.id = numbered.id;
+    with taken as (
+      delete from app_private.pending_events p where p.transaction_id = pg_current_xact_id()::text::bigint
+        and p.stream_id = batch.stream_id returning p.*
+    )
+    insert into app_public.events (id, stream_id, organization_id, project_id, sequence, name, occurred_at,
+      subject_type, subject_id, actor_id, actor_type, channel, request_id, changes, data, caused_by_id, transaction_id,
+      workflow_depth)
+      select t.id, t.stream_id, t.organization_id, t.project_id,
+        last_number - batch.amount + row_number() over (order by t.id), t.name, t.occurred_at, t.subject_type,
+        t.subject_id, t.actor_id, t.actor_type, t.channel, t.request_id, t.changes, t.data, t.caused_by_id,
+        t.transaction_id, t.workflow_depth
+      from taken t order by t.id;
   end loop;
 end $$;
 comment on function app_private.number_events() is
   'Numbers what the transaction has written to the streams of events so far; they wait for its end.';
 
-create trigger _100_immutable before update of id, stream_id, organization_id, project_id, name, occurred_at,
+create trigger _100_immutable before update of id, stream_id, organization_id, project_id, sequence, name, occurred_at,
   subject_type, subject_id, actor_id,
     actor_type, channel, request_id, changes, data, caused_by_id, transaction_id on app_public.events
   for each row execute function app_private.tg_events__immutable();
-create trigger _110_numbered_once before update of sequence on app_public.events
-  for each row when (old.sequence is not null and new.sequence is distinct from old.sequence)
-    execute function app_private.tg_events__immutable();
 
 create function app_private.tg_events__wake() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -47,8 +47,8 @@ begin
         and ((%2$s), n.id) > ($1, $3) and (%2$s) <= $2
       order by 2, 1 limit $4
     ), written as (
-      insert into app_public.events (stream_id, organization_id, project_id, name, subject_type, subject_id, actor_type,
-        channel, changes, data)
+      insert into app_private.pending_events (stream_id, organization_id, project_id, name, subject_type, subject_id,
+        actor_type, channel, changes, data)
       select n.organization_id, n.organization_id, n.project_id, $5 || '.' || $6, $5, n.id, 'SYSTEM', 'SYSTEM', $7,
         (%5$s) || case when $7 ? 'status' then jsonb_build_object('status', $7 -> 'status' -> 1) else '{}' end
       from due join %1$s n on n.id = due.id order by due.at, due.id

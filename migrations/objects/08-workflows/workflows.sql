@@ -169,8 +169,8 @@ begin
     -- From now on: what happened before does not count, be it in the same transaction.
     present := coalesce((select c.last_sequence from app_private.event_counters c
       where c.stream_id = new.organization_id), 0)
-      + (select count(*) from app_public.events e where e.transaction_id = pg_current_xact_id()::text::bigint
-        and e.sequence is null and e.stream_id = new.organization_id);
+      + (select count(*) from app_private.pending_events e where e.transaction_id = pg_current_xact_id()::text::bigint
+        and e.stream_id = new.organization_id);
     insert into app_private.workflow_triggers as t (workflow_id, organization_id, from_sequence)
       values (new.id, new.organization_id, present)
       on conflict (workflow_id) do update set from_sequence = excluded.from_sequence, next_run_at = null, error = null;

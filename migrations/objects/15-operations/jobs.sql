@@ -125,8 +125,8 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   stream uuid := coalesce(organization_id, app_public.current_user_id());
 begin
-  insert into app_public.events (stream_id, organization_id, name, subject_type, subject_id, actor_type, channel,
-    request_id, data)
+  insert into app_private.pending_events (stream_id, organization_id, name, subject_type, subject_id, actor_type,
+    channel, request_id, data)
     values (stream, organization_id, 'job.' || note_job_change.name, 'job', uuidv7(),
       case when app_hidden.setting('token_id') is null then 'USER' else 'ACCESS_TOKEN' end,
       coalesce(app_hidden.setting('channel'), 'SYSTEM'), app_hidden.setting('request_id'),

@@ -57,6 +57,10 @@ comment on function app_private.is_erasing() is
 create function app_private.set_erasing(erasing boolean) returns void
 language plpgsql volatile as $$
 begin
+  -- What the transaction has written so far is erased too.
+  if erasing then
+    perform app_private.number_events();
+  end if;
   perform set_config('plat.erasing', case when erasing then 'on' else '' end, true);
   perform set_config('plat.service', case when erasing then 'on' else '' end, true);
   perform set_config('plat.clock', case when erasing then 'on' else '' end, true);
