@@ -42,13 +42,17 @@ export async function rollingRestart(options: Rolling): Promise<Map<string, numb
     });
   const services: Service[] = await Promise.all([api(0), api(1)]);
   const outcomes = new Map<string, number>();
-  const ready = [true, true];
+  // An answer counts for half of STOP_DELAY from when it was asked for: on a machine that stalls, an older one may be
+  // that of a process which has closed its listener since.
+  const readyUntil = [0, 0];
+  const isReady = (n: number) => performance.now() < readyUntil[n]!;
   const state = { on: true };
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
   let sent = 0;
-  const ask = () =>
-    new Promise<string>((settle) => {
-      const chosen = ready[sent % 2] ? sent % 2 : 1 - (sent % 2);
+  const ask = async () => {
+    await until(() => isReady(0) || isReady(1));
+    return new Promise<string>((settle) => {
+      const chosen = isReady(sent % 2) ? sent % 2 : 1 - (sent % 2);
       sent += 1;
       request(
         `${services[chosen]!.baseUrl}/graphql`,
@@ -58,12 +62,16 @@ export async function rollingRestart(options: Rolling): Promise<Map<string, numb
         .once("error", ({ message }) => settle(message))
         .end('{"query":"{ publicProjects { id } }"}');
     });
+  };
   const looking = services.map(async (_, n) => {
-    for (; state.on; await pause(options.askEveryMs))
-      ready[n] = await fetch(`http://127.0.0.1:${ports[n]}/readyz`).then(
+    for (; state.on; await pause(options.askEveryMs)) {
+      const asked = performance.now();
+      const isOk = await fetch(`http://127.0.0.1:${ports[n]}/readyz`).then(
         ({ status }) => status === 200,
         () => false,
       );
+      readyUntil[n] = isOk ? asked + options.stopDelay * 500 : 0;
+    }
   });
   const calling = Array.from({ length: options.callers }, async () => {
     while (state.on) {
@@ -88,7 +96,7 @@ export async function rollingRestart(options: Rolling): Promise<Map<string, numb
       if (code !== 0) outcomes.set(`exit ${code}`, 1);
       await more(share);
       services[n] = await api(n);
-      await until(() => ready[n]);
+      await until(() => isReady(n));
     }
   } finally {
     state.on = false;
