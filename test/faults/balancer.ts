@@ -42,17 +42,16 @@ export async function rollingRestart(options: Rolling): Promise<Map<string, numb
     });
   const services: Service[] = await Promise.all([api(0), api(1)]);
   const outcomes = new Map<string, number>();
-  // An answer counts for half of STOP_DELAY from when it was asked for: on a machine that stalls, an older one may be
-  // that of a process which has closed its listener since.
-  const readyUntil = [0, 0];
-  const isReady = (n: number) => performance.now() < readyUntil[n]!;
+  const ready = [true, true];
+  // A new process answers at the address of its probes before its own port is known here.
+  const isKnown = [true, true];
   const state = { on: true };
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
   let sent = 0;
-  const ask = async () => {
-    await until(() => isReady(0) || isReady(1));
-    return new Promise<string>((settle) => {
-      const chosen = isReady(sent % 2) ? sent % 2 : 1 - (sent % 2);
+  const ask = () =>
+    new Promise<string>((settle) => {
+      const first = sent % 2;
+      const chosen = ready[first] && isKnown[first] ? first : 1 - first;
       sent += 1;
       request(
         `${services[chosen]!.baseUrl}/graphql`,
@@ -62,16 +61,12 @@ export async function rollingRestart(options: Rolling): Promise<Map<string, numb
         .once("error", ({ message }) => settle(message))
         .end('{"query":"{ publicProjects { id } }"}');
     });
-  };
   const looking = services.map(async (_, n) => {
-    for (; state.on; await pause(options.askEveryMs)) {
-      const asked = performance.now();
-      const isOk = await fetch(`http://127.0.0.1:${ports[n]}/readyz`).then(
+    for (; state.on; await pause(options.askEveryMs))
+      ready[n] = await fetch(`http://127.0.0.1:${ports[n]}/readyz`).then(
         ({ status }) => status === 200,
         () => false,
       );
-      readyUntil[n] = isOk ? asked + options.stopDelay * 500 : 0;
-    }
   });
   const calling = Array.from({ length: options.callers }, async () => {
     while (state.on) {
@@ -94,9 +89,11 @@ export async function rollingRestart(options: Rolling): Promise<Map<string, numb
       await more(share);
       const { code } = await services[n]!.stop();
       if (code !== 0) outcomes.set(`exit ${code}`, 1);
+      isKnown[n] = false;
       await more(share);
       services[n] = await api(n);
-      await until(() => isReady(n));
+      isKnown[n] = true;
+      await until(() => ready[n]);
     }
   } finally {
     state.on = false;
