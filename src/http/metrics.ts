@@ -1,5 +1,5 @@
 import diagnostics from "node:diagnostics_channel";
-import type { RequestHandler } from "express";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { MetricValues } from "./apiProcesses.ts";
 import { type LiveNumbers, liveLags } from "../live/numbers.ts";
@@ -8,6 +8,7 @@ import type { Logger } from "../base/log.ts";
 import { type JobMetrics, jobMetrics } from "../monitoring/jobMetrics.ts";
 import { operationLabels } from "../monitoring/operationLabels.ts";
 import { type WorkNumber, workGauges } from "../monitoring/workGauges.ts";
+import { pathOf } from "./requestLog.ts";
 import { requestState, type RequestState } from "./requestState.ts";
 
 /** Statistics of a connection pool, as in node-postgres. */
@@ -45,8 +46,8 @@ export interface Metrics {
   readonly strayRejections: Counter;
   /** Sets the expiry of the current certificate (seconds since 1970); undefined if it could not be re-read. */
   readonly certificate: (expiresAt: number | undefined) => void;
-  /** Counts requests. */
-  readonly count: RequestHandler;
+  /** Counts a request that has ended. */
+  readonly count: (request: IncomingMessage, response: ServerResponse) => void;
   /** Metrics of background work. */
   readonly jobs: JobMetrics;
   /** Replaces the source of the values read at each scrape. */
@@ -112,7 +113,7 @@ export function createMetrics(): Metrics {
 const methods = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
 
 /** Request metrics. */
-function requestMetrics(registers: Registry[]): RequestHandler {
+function requestMetrics(registers: Registry[]): Metrics["count"] {
   const requests = new Counter({
     name: "plat_http_requests_total",
     help: "Requests by route, method and status",
@@ -133,19 +134,17 @@ function requestMetrics(registers: Registry[]): RequestHandler {
     registers,
   });
   const observeOperation = operationMetrics(registers);
-  return (request, response, next) => {
+  return (request, response) => {
     const state = requestState(request);
-    const route = routes.has(request.path) ? request.path : "other";
-    const method = methods.has(request.method) ? request.method : "other";
-    response.once("close", () => {
-      const seconds = Number(process.hrtime.bigint() - state.startedAt) / 1e9;
-      requests.inc({ route, method, status: String(response.statusCode) });
-      const isEndless = endless.has(route) || state.operationType === "subscription";
-      if (!isEndless || response.statusCode !== 200) durations.observe({ route }, seconds);
-      observeOperation(state, seconds);
-      for (const code of state.errorCodes) errors.inc({ code });
-    });
-    next();
+    const { path = pathOf(request) } = request as IncomingMessage & { path?: string };
+    const route = routes.has(path) ? path : "other";
+    const method = methods.has(request.method!) ? request.method! : "other";
+    const seconds = Number(process.hrtime.bigint() - state.startedAt) / 1e9;
+    requests.inc({ route, method, status: String(response.statusCode) });
+    const isEndless = endless.has(route) || state.operationType === "subscription";
+    if (!isEndless || response.statusCode !== 200) durations.observe({ route }, seconds);
+    observeOperation(state, seconds);
+    for (const code of state.errorCodes) errors.inc({ code });
   };
 }
 

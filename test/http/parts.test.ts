@@ -12,7 +12,7 @@ import { endInChunks } from "../../src/http/endInChunks.ts";
 import { turnOf } from "../../src/http/inTurn.ts";
 import { keepPace } from "../../src/http/pace.ts";
 import { idempotencyFacts } from "../../src/http/idempotencyFacts.ts";
-import { requestId } from "../../src/http/requestId.ts";
+import { beginner, requestId } from "../../src/http/requestId.ts";
 import { beginRequest, requestState, type RequestState } from "../../src/http/requestState.ts";
 import { uploadPlaces } from "../../src/http/uploadPlaces.ts";
 import { uploads } from "../../src/http/uploads.ts";
@@ -292,8 +292,9 @@ test("a notice without a body is empty, and one that is packed is refused", asyn
 });
 
 test("a request begins as that of nobody, of whose refused body nothing more is read", () => {
-  const request = { get: () => undefined } as never;
-  requestId({ child: () => ({}) } as never, new Map())(request, { setHeader() {} } as never, () => {});
+  const request = { headers: {}, path: "/graphql" } as never;
+  const begin = beginner({ child: () => ({}) } as never, new Map());
+  requestId(begin)(request, Object.assign(new EventEmitter(), { setHeader() {} }) as never, () => {});
   expect(requestState(request)).toMatchObject({
     schemaIsOpen: false,
     errorCodes: new Set(),
