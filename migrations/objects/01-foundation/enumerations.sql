@@ -29,7 +29,7 @@ select app_private.describe_enum('organization_role', 'Role of a member in an or
 
 select app_private.describe_enum('project_organization_role',
   'Role of an affiliated organization in a project, which determines what its members can see and do.', array[
-  ['OWNER', 'Owns the project.'],
+  ['OWNER', 'The developer, or another company that owns the project.'],
   ['SELLER', 'Sells units; sees only its own leads.'],
   ['BUILDER', 'Builds the homes; can change construction status and dates.'],
   ['AGENCY', 'Sells for the developer; sees only its own leads.'],

@@ -74,9 +74,9 @@ grant execute on function app_public.contact_organization to plat_user, plat_ano
 comment on function app_public.contact_organization is $$
 @arg organization_id The organization that receives the message.
 @arg name Name of the sender.
-@arg email Where the answer goes.
+@arg email Email address for the reply.
 @arg message The message, at most 20,000 characters.
-@arg phone Where to call back.
+@arg phone Phone number for the reply.
 
 Forwards a message by email to the organization: to its address for inquiries if the owner of the address has
 agreed through the link in a mail, otherwise to its owners.$$;
@@ -93,11 +93,11 @@ end $$;
 grant execute on function app_public.contact_service to plat_user, plat_anonymous;
 comment on function app_public.contact_service is $$
 @arg name Name of the sender.
-@arg email Where the answer goes.
+@arg email Email address for the reply.
 @arg message The message, at most 20,000 characters.
-@arg phone Where to call back.
+@arg phone Phone number for the reply.
 
-Sends a message to the operator of the service.$$;
+Sends a message by email to the operator of the service.$$;
 
 -- Who gets which mail; read by the tasks.
 create function app_private.owner_addresses(organization_id uuid) returns text[]

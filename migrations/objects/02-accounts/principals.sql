@@ -14,7 +14,7 @@ comment on type app_public.principal_token is
 comment on column app_public.principal_token.id is E'@notNull\n\nId of the access token, as listed for its user.';
 comment on column app_public.principal_token.name is E'@notNull\n\nName given by its user.';
 comment on column app_public.principal_token.prefix is E'@notNull\n\nFirst characters of the token, to recognize it.';
-comment on column app_public.principal_token.status is E'@notNull\n\nWhether it still works.';
+comment on column app_public.principal_token.status is E'@notNull\n\nWhether the token is still accepted.';
 
 comment on table app_private.principal_tables is
   'The tables whose rows act in somebody''s name: the columns of the user and of the organization, what people call a '
@@ -153,13 +153,12 @@ begin
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_principal_token');
     execute format('comment on function app_public.%I is %L', table_name || '_principal_token',
-      E'@withoutViewer It names the token of a row that the viewer has seen.\n\nThe access token that it was made, or '
-      'taken over, with: it does only what that token may do, and ends with it. Null where somebody did so who was '
-      'signed in.');
+      E'@withoutViewer It names the token of a row that the viewer has seen.\n\nThe access token with which it was '
+      'created or taken over; its permissions limit it, and its revocation ends it. Null if a signed-in user did so.');
     execute format('comment on column %s.principal_token_id is %L', relation,
-      E'@behavior -*\n\nThe access token that it was made, or taken over, with.');
+      E'@behavior -*\n\nThe access token with which it was created or taken over.');
     execute format('comment on constraint %I on %s is %L', table_name || '_principal_token_id_fkey', relation,
-      E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe access token that it was made with.');
+      E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe access token with which it was created.');
   end if;
 end $$;
 comment on function app_private.make_principal(text, text, text, text, text, text, regprocedure, regprocedure, text,

@@ -20,14 +20,17 @@ insert into app_private.sending_tiers (name, from_age, takes_payments, mails, me
   ('PAYMENTS', '0', true, 20000, 2000, 'Once it takes payments: the processor knows who it is.');
 
 comment on type app_public.sending_quota is
-  'How much an organization may send to people outside of it within 24 hours.';
+  'Limit on messages that an organization can send to external recipients within 24 hours.';
 comment on column app_public.sending_quota.channel is E'@notNull\n\nChannel to which the limit applies.';
 comment on column app_public.sending_quota.tier is
-  E'@notNull\n\nWhy it is as much: NEW, WEEK or MONTH by the age of the organization, PAYMENTS for one that takes '
-  'payments, OPERATOR where the operator of the service granted it.';
-comment on column app_public.sending_quota.per_day is E'@notNull\n\nThe most within 24 hours.';
-comment on column app_public.sending_quota.used is E'@notNull\n\nSent during the last 24 hours, counted by the hour.';
-comment on column app_public.sending_quota.frees_at is 'When there is room again; null while there is some.';
+  E'@notNull\n\n'
+  'Basis of the limit: NEW, WEEK or MONTH by the age of the organization, PAYMENTS if it accepts payments, '
+  'OPERATOR if the operator of the service granted it.';
+comment on column app_public.sending_quota.per_day is E'@notNull\n\nMaximum number of messages within 24 hours.';
+comment on column app_public.sending_quota.used is
+  E'@notNull\n\nNumber of messages sent during the last 24 hours, counted in whole hours.';
+comment on column app_public.sending_quota.frees_at is
+  'When the next message can be sent; null if one can be sent now.';
 
 create function app_private.sending_quota(organization_id uuid, channel text) returns app_public.sending_quota
 language sql stable as $$
@@ -249,8 +252,8 @@ begin
   return true;
 end $$;
 comment on function app_public.request_mail_consent is
-  E'@arg organization_id The organization that asks for consent.\n'
-  '@arg email The recipient, who has not confirmed yet.\n\n'
+  E'@arg organization_id Id of the organization that asks for consent.\n@arg email Email address of the '
+  'recipient.\n\n'
   'Asks the owner of an address by mail for consent to write to it or, for the organization''s own address for '
   'inquiries, to forward inquiries there; at most once a day. Workflows write only to leads, buyers, members and '
   'addresses that consented. Always returns true. Requires the role OWNER or ADMIN.';

@@ -38,7 +38,7 @@ select app_private.describe_enum('lead_assignment_mode', 'How new leads are assi
   ['PRIVATE', 'To the member who creates the lead; members see only their own leads.']
 ]);
 
-select app_private.describe_enum('projects_sort', 'An order of projects.', array[
+select app_private.describe_enum('projects_sort', 'Named sort order of projects.', array[
   ['SERVICE_INDEX', 'Highest service index first.'],
   ['UPDATED_AT', 'Last updated first.'],
   ['TITLE', 'By title, from A to Z.'],
@@ -113,8 +113,8 @@ select app_private.describe_enum('deposit_due_rule',
   ['ON_FIRM', 'When the purchase becomes firm.'],
   ['DAYS_AFTER_SIGNING', 'A number of days after the contract is signed.'],
   ['CONSTRUCTION_PHASE', 'When construction of the unit reaches a given phase.'],
-  ['FIXED_DATE', 'On a given date.'],
-  ['ON_CLOSING', 'At closing.']
+  ['FIXED_DATE', 'On the day in `dueDate`.'],
+  ['ON_CLOSING', 'When ownership is transferred to the buyer.']
 ]);
 
 select app_private.describe_enum('location_source', 'How the location of a visitor was determined.', array[

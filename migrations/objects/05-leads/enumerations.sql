@@ -64,7 +64,7 @@ select app_private.describe_enum('fallout_category',
   ['RESCISSION', 'The buyer rescinded within the rescission period.'],
   ['DEFAULT', 'The buyer failed to fulfil the contract.'],
   ['DUPLICATE', 'The same person or deal is recorded elsewhere.'],
-  ['OTHER', 'Any other reason.']
+  ['OTHER', 'A reason that is not listed here.']
 ]);
 
 select app_private.describe_enum('note_visibility', 'Who can read a note.', array[
@@ -106,7 +106,7 @@ select app_private.describe_enum('task_priority', 'Urgency of a task.', array[
 ]);
 
 select app_private.describe_enum('lead_row_outcome', 'Result for one row of a bulk operation.', array[
-  ['CREATED', 'A lead was created.'],
+  ['CREATED', 'No lead matched; a new one was created.'],
   ['UPDATED', 'An existing lead was changed.'],
   ['UNCHANGED',
     'The existing lead was left unchanged: it already matched the row, or the policy for duplicates says so.'],

@@ -130,7 +130,7 @@ begin
 end $$;
 comment on function app_public.create_lead is $$
 @arg agent The agent who introduced the lead.
-@arg onDuplicate What to do if the project has an open lead with this email address. Default: ERROR.
+@arg onDuplicate Action if the project already has an open lead with this email address. Default: ERROR.
 
 Creates a lead. A person whose lead was closed (LOST, UNQUALIFIED or CONVERTED) can register
 again; `person` links to the earlier records.

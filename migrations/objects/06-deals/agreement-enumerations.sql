@@ -45,7 +45,7 @@ select app_private.describe_enum('agreement_signer_status', 'Progress of one sig
   ['WAITING', 'Not invited yet: the agreement is a draft, or earlier signers have not signed.'],
   ['INVITED', 'Was sent the link to sign; has not opened it.'],
   ['VIEWED', 'Opened the agreement; has not signed.'],
-  ['SIGNED', 'Has signed.'],
+  ['SIGNED', 'Signed the current version of the document.'],
   ['DECLINED', 'Refused to sign.']
 ]);
 

@@ -167,7 +167,7 @@ language sql stable rows 1 as $$
   limit 1
 $$;
 comment on function app_public.reservations_fee_deposit is
-  'The fee as a deposit, which the buyer pays with createPaymentIntent; null if there is none.';
+  'Deposit for the reservation fee, which the buyer pays with `createPaymentIntent`; null without a fee.';
 grant execute on function app_public.reservations_fee_deposit to plat_user, plat_anonymous;
 
 create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean

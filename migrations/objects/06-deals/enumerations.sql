@@ -52,7 +52,7 @@ select app_private.describe_enum('financing_type', 'How a purchase is financed.'
   ['JUMBO', 'A loan above the conforming loan limit.'],
   ['CONSTRUCTION', 'A construction loan.'],
   ['PRIVATE', 'A loan from a private lender.'],
-  ['OTHER', 'Any other financing.'],
+  ['OTHER', 'A kind of financing that is not listed here.'],
   ['UNKNOWN', 'Not known yet.']
 ]);
 
@@ -178,7 +178,7 @@ select app_private.describe_enum('payment_method', 'How a deposit is paid.', arr
   ['CHEQUE', 'A personal, certified or bank cheque.'],
   ['CASH', 'Banknotes and coins.'],
   ['BANK_TRANSFER', 'Credit transfer between bank accounts.'],
-  ['OTHER', 'Any other method.']
+  ['OTHER', 'A method that is not listed here.']
 ]);
 
 select app_private.describe_enum('personalization_status',
@@ -194,7 +194,7 @@ select app_private.describe_enum('personalization_status',
 ]);
 
 select app_private.describe_enum('discount_base', 'Amount to which a percentage discount applies.', array[
-  ['SELECTIONS_TOTAL', 'The price of all options.'],
+  ['SELECTIONS_TOTAL', 'Total price of the selected options, before discounts and credits.'],
   ['PURCHASE_PRICE', 'The price of the home.'],
   ['CATEGORY', 'The price of the options of one category.']
 ]);

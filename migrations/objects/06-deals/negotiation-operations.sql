@@ -74,9 +74,9 @@ begin
 end $$;
 grant execute on function app_public.update_negotiation to plat_user, plat_anonymous;
 comment on function app_public.update_negotiation is
-  'Changes a negotiation, or calls it off: status CANCELLED with a cancellationReason, which withdraws the pending '
-  'offer. The other states follow the offers and are refused with INVALID_TRANSITION. Omitted fields stay '
-  'unchanged.';
+  'Updates a negotiation, or cancels it: the status CANCELLED requires a `cancellationReason` and withdraws the '
+  'pending offer. Any other status is refused with INVALID_TRANSITION, because it follows from the offers. Omitted '
+  'fields stay unchanged.';
 
 create function app_private.end_negotiations(unit_id uuid default null, reservation_id uuid default null,
   buyer_id uuid default null, lead_id uuid default null,

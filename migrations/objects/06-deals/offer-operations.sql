@@ -258,10 +258,9 @@ comment on function app_public.create_offer is
 comment on function app_public.withdraw_offer is
   'Withdraws a pending offer. Only the side that made the offer can do so. The negotiation becomes OPEN.';
 comment on function app_public.create_offer_response is
-  E'@arg offerId The offer, which is pending.\n'
-  '@arg action Whether the offer is accepted or rejected.\n'
-  '@arg comments Free text to the other side.\n'
-  '@arg falloutReasonId Why it is rejected: a fallout reason of the project that applies to negotiations.\n\n'
+  E'@arg offerId Id of the pending offer.\n@arg action Whether the offer is accepted or rejected.\n@arg comments '
+  'Comments for the other side.\n@arg falloutReasonId Id of a fallout reason of the project that applies to '
+  'negotiations; only with REJECT.\n\n'
   'Accepts or rejects a pending offer; this is final. Only the side that did not make the offer can respond. The '
   'team responds for the seller and can record a buyer''s offline response. ACCEPT sets the unit to PENDING and '
   'rejects all other pending offers on it.';

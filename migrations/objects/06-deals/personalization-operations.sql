@@ -260,7 +260,7 @@ begin
   return result;
 end $$;
 comment on function app_public.create_personalization is $$
-@arg selections The options to begin with.
+@arg selections Initially selected options.
 
 Creates a personalization: a choice of options for a unit. Buyers can create one for their own purchase.$$;
 
@@ -289,7 +289,7 @@ begin
   return result;
 end $$;
 comment on function app_public.update_personalization is
-  E'@arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.\n\n'
+  E'@arg selections Selected options; replaces the previous ones. Only in the status DRAFT or CHANGES_REQUESTED.\n\n'
   'Updates a personalization or its status. Buyers can select options, submit and cancel; all other changes are '
   'made by the sales team.';
 grant execute on function app_public.create_personalization, app_public.update_personalization to plat_user,

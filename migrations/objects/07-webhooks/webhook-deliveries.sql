@@ -23,14 +23,14 @@ comment on table app_public.webhook_deliveries is
   'The delivery of one event to a webhook, with the latest response of the receiver.';
 comment on column app_public.webhook_deliveries.webhook_id is E'@behavior -*\n\nThe webhook.';
 comment on column app_public.webhook_deliveries.organization_id is E'@behavior -*\n\nThe organization.';
-comment on column app_public.webhook_deliveries.event_id is E'@behavior -*\n\nThe event; null for a test.';
+comment on column app_public.webhook_deliveries.event_id is E'@behavior -*\n\nThe delivered event; null for a test.';
 comment on column app_public.webhook_deliveries.attempt is 'Number of attempts so far.';
 comment on column app_public.webhook_deliveries.status is 'Current status.';
 comment on column app_public.webhook_deliveries.response_status is
   'HTTP status of the last response; null if there was none.';
 comment on column app_public.webhook_deliveries.response_body is
   E'@personal\n\nBeginning of the last response body, or why there was no response.';
-comment on column app_public.webhook_deliveries.duration_ms is 'How long the last attempt took, in milliseconds.';
+comment on column app_public.webhook_deliveries.duration_ms is 'Duration of the last attempt in milliseconds.';
 comment on column app_public.webhook_deliveries.next_attempt_at is
   'When the next attempt is due; null if there is none.';
 comment on constraint webhook_deliveries_organization_id_fkey on app_public.webhook_deliveries is
@@ -38,7 +38,7 @@ comment on constraint webhook_deliveries_organization_id_fkey on app_public.webh
 comment on constraint webhook_deliveries_webhook_id_fkey on app_public.webhook_deliveries is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe webhook.';
 comment on constraint webhook_deliveries_event_id_fkey on app_public.webhook_deliveries is
-  E'@fieldName event\n@backwardBehavior -*\n\nThe event; null for a test.';
+  E'@fieldName event\n@backwardBehavior -*\n\nThe delivered event; null for a test.';
 
 -- The stream calls the workers.
 create function app_private.call_dispatchers(organization_id uuid) returns void
@@ -389,8 +389,8 @@ begin
   return result;
 end $$;
 comment on function app_public.send_test_webhook is
-  'Sends the event webhook.test to a webhook once, whatever its status. The delivery shows the result. Requires '
-  'the permission org.admin.';
+  'Sends the event webhook.test to a webhook once, regardless of its status. The delivery shows the result. '
+  'Requires the permission org.admin.';
 
 create function app_public.redeliver_events(id uuid, from_sequence text,
   to_sequence text default null) returns app_public.webhooks
@@ -426,10 +426,10 @@ begin
   return webhook;
 end $$;
 comment on function app_public.redeliver_events is
-  E'@arg from_sequence The sequence number of the first event.\n'
-  '@arg to_sequence The sequence number of the last event; omitted: the latest there is.\n\n'
-  'Redelivers the events of a range of sequence numbers to a webhook, as far as it subscribes to them. Events keep '
-  'their ids. Requires the permission org.admin.';
+  E'@arg from_sequence Sequence number of the first event.\n@arg to_sequence Sequence number of the last event. '
+  'Default: the latest event.\n\n'
+  'Redelivers events of a range of sequence numbers that the webhook subscribes to. Events keep their ids. '
+  'Requires the permission org.admin.';
 grant execute on function app_public.send_test_webhook, app_public.redeliver_events to plat_user, plat_anonymous;
 grant execute on function app_private.disabled_webhook, app_private.fan_out_webhooks,
   app_private.free_webhook_deliveries, app_private.refuse_webhook_secret, app_private.review_webhook,

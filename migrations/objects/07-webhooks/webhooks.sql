@@ -48,23 +48,25 @@ grant select on app_public.webhooks to plat_user, plat_anonymous;
 grant update (url, description, events, status), delete on app_public.webhooks to plat_user;
 
 comment on table app_public.webhooks is 'A URL that events of an organization are sent to.';
-comment on column app_public.webhooks.url is 'Where they are sent: https, a public address, port 443 or 8443.';
+comment on column app_public.webhooks.url is 'URL to send events to: https, publicly reachable, port 443 or 8443.';
 comment on column app_public.webhooks.description is 'Free-text description of the purpose.';
-comment on column app_public.webhooks.events is 'The events that are sent, such as lead.created, unit.* or *.';
+comment on column app_public.webhooks.events is
+  'Names or patterns of the events to send, such as lead.created, unit.* or *.';
 comment on column app_public.webhooks.status is 'Whether events are sent.';
 comment on column app_public.webhooks.secret is
-  E'@secret\n\nThe secret that signs: in the answer of createWebhook and rotateWebhookSecret, and null ever after.';
+  E'@secret\n\n'
+  'Signing secret. Only the responses of `createWebhook` and `rotateWebhookSecret` contain it; null otherwise.';
 comment on column app_public.webhooks.secret_prefix is 'First characters of the secret, to identify it.';
 comment on column app_public.webhooks.previous_secret_expires_at is
-  'Until when requests are also signed with the previous secret.';
+  'When requests stop being signed with the previous secret as well; null if there is none.';
 comment on column app_public.webhooks.disabled_reason is 'Reason why it is disabled.';
 comment on column app_public.webhooks.created_by_id is 'User who created it.';
 comment on column app_public.webhooks.principal_id is
   'The user on whose behalf events are sent; only events that this user may read are sent.';
 comment on constraint webhooks_principal_id_fkey on app_public.webhooks is
-  E'@fieldName principal\n@backwardBehavior -*\n\nThe user on whose behalf events are sent: who created it, changed '
-  'its URL or events, or enabled it last. Only what they may read is sent, and nothing once they may not administer '
-  'the organization any more.';
+  E'@fieldName principal\n@backwardBehavior -*\n\n'
+  'The user on whose behalf events are sent, who last created, changed or enabled the webhook. Only what that user '
+  'may read is sent, and nothing once they can no longer administer the organization.';
 comment on column app_public.webhooks.integration_id is
   E'@secret\n@behavior -*\n\nThe integration that it belongs to, which is what people see of it.';
 comment on constraint webhooks_secret_is_not_kept on app_public.webhooks is 'Secrets must not be stored.';
@@ -247,11 +249,10 @@ begin
   return result;
 end $$;
 comment on function app_public.create_webhook is
-  E'@arg organization_id The organization whose events are sent.\n'
-  '@arg url URL to send events to: https, publicly reachable, port 443 or 8443.\n'
-  '@arg events Names of the events to send, such as lead.created, unit.* or *.\n'
-  '@arg description Free-text description of the purpose.\n\n'
-  'Creates a webhook: events of an organization are sent to a URL from now on. Only this response contains '
+  E'@arg organization_id Id of the organization whose events are sent.\n@arg url URL to send events to: https, '
+  'publicly reachable, port 443 or 8443.\n@arg events Names of the events to send, such as lead.created, unit.* or '
+  '*.\n@arg description Free-text description of the purpose.\n\n'
+  'Creates a webhook, which sends events of an organization to a URL from now on. Only this response contains '
   '`secret`, with which requests are signed. Requires org.admin, and either audit.read or permission to read all '
   'records that the events are about.';
 
@@ -327,7 +328,7 @@ create trigger _700_follow after update on app_public.webhooks for each row
     from new.deleted_at) execute function app_private.tg_webhooks__follow();
 
 comment on function app_public.webhooks_deliveries is
-  E'@arg status Only those that this became of.\n\nDeliveries, latest first; kept for 30 days.';
+  E'@arg status Only deliveries with this outcome.\n\nDeliveries, latest first; kept for 30 days.';
 
 create trigger _700_of_integration after update on app_private.webhook_health for each row
   when (new.integration_id is not null and new.last_delivery_at is distinct from old.last_delivery_at)

@@ -93,7 +93,7 @@ select app_private.describe_enum('escalation_kind', 'Reason for an escalation ti
   ['INVENTORY_CONFLICT', 'Two parties claim the same unit.'],
   ['NO_RESPONSE', 'A person has not been answered in time, or has not answered.'],
   ['INTEGRATION_FAILURE', 'A connected application failed.'],
-  ['OTHER', 'Any other reason.']
+  ['OTHER', 'A reason that is not listed here.']
 ]);
 
 select app_private.describe_enum('escalation_action', 'Decision that resolves an escalation ticket.', array[

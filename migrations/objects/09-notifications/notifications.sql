@@ -9,13 +9,13 @@
 -- notify nobody.
 
 comment on column app_public.notification_settings.team_message is
-  E'@notNull\n\nA workflow has something to tell the team.';
+  E'@notNull\n\nWhether to notify the member of messages that workflows send to the team.';
 comment on column app_public.notification_settings.lead_note is
   E'@notNull\n\n'
   'Whether to notify the member of notes that a workflow or a connected application adds to their leads. Notes '
   'entered by users cause no notification.';
 comment on column app_public.notification_settings.agreement is
-  E'@notNull\n\nAn agreement was signed by all, declined, or not signed in time.';
+  E'@notNull\n\nWhether to notify the member when an agreement is signed by everyone, declined, or expires.';
 comment on table app_private.notification_kinds is
   'The members of NotificationSettings, as columns of the type: how long a mail waits for further items, what the kind '
   'is called ("mails about …"), and the heading of a mail with several. Of two kinds with the same event, a reader '

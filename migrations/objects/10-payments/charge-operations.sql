@@ -450,9 +450,9 @@ comment on function app_public.create_processor_charge is $$
 @deprecated Use `createPaymentIntent`. Removed after 2028-01-01.
 @arg amount Amount in the currency of the payment.
 @arg card_id A card of the viewer. Default: the viewer's default card.
-@arg reservation_id The reservation to pay for; null if the payment is for a deposit or for neither.
-@arg deposit_id The deposit that is paid.
-@arg organization_id The organization that is paid, if the payment is for neither.
+@arg reservation_id Id of the reservation to pay for; null if the payment is for a deposit or for neither.
+@arg deposit_id Id of the deposit to pay.
+@arg organization_id Id of the organization that is paid, if the payment is neither for a deposit nor for a reservation.
 @arg currency Currency of the project. Can be omitted if there is only one.
 @arg description Text shown to the payer.
 

@@ -12,9 +12,9 @@ select app_private.describe_enum('card_brand', 'Card network.', array[
 ]);
 
 select app_private.describe_enum('card_funding', 'Source of the funds of a card.', array[
-  ['CREDIT', 'A credit card.'],
-  ['DEBIT', 'A debit card of a bank account.'],
-  ['PREPAID', 'A prepaid card.'],
+  ['CREDIT', 'A credit line.'],
+  ['DEBIT', 'A bank account.'],
+  ['PREPAID', 'A prepaid balance.'],
   ['UNKNOWN', 'Not reported by the processor.']
 ]);
 
@@ -80,10 +80,10 @@ select app_private.describe_enum('refund_status', 'Progress of a refund at the p
 
 select app_private.describe_enum('refund_reason', 'Why a charge is refunded.', array[
   ['REQUESTED_BY_CUSTOMER', 'The payer asked for the refund.'],
-  ['RESERVATION_REFUNDED', 'The reservation was refunded.'],
+  ['RESERVATION_REFUNDED', 'The reservation was reversed.'],
   ['DUPLICATE', 'Paid twice, or more than was due.'],
   ['FRAUDULENT', 'The card was used without the consent of its holder.'],
-  ['OTHER', 'Any other reason.']
+  ['OTHER', 'A reason that is not listed here.']
 ]);
 
 select app_private.describe_enum('cancellation_effect_kind',

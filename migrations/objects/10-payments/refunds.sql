@@ -11,21 +11,20 @@ comment on column app_public.processor_refunds.status is 'Current status.';
 comment on column app_public.processor_refunds.reason is 'Reason, as free text.';
 comment on column app_public.processor_refunds.note is E'@personal contract\n@masked\n\nInternal notes for the team.';
 comment on column app_public.processor_refunds.processor_id is
-  E'@impersonal\n\nId of the record at the payment processor.';
-comment on column app_public.processor_refunds.failure_message is E'@impersonal\n\nWhy the refund failed.';
+  E'@impersonal\n\nId that the payment processor assigned.';
+comment on column app_public.processor_refunds.failure_message is
+  E'@impersonal\n\nReason for the failure, from the processor; null unless the status is FAILED.';
 comment on column app_public.processor_refunds.created_by_id is
   E'@inert A refund is asked for once.\n\n'
   'User who made the refund; null if the service made it, or it was made at the processor.';
 comment on column app_public.processor_refunds.attempt_key is
   E'@impersonal\n@behavior -*\n\nUnder which idempotency key it was asked for.';
 comment on constraint processor_refunds_charge_id_fkey on app_public.processor_refunds is
-  E'@fieldName charge\n'
-  '@notNull\n'
-  '@foreignFieldName refunds\n'
-  '@backwardDescription Money returned to the payer.\n\n'
-  'The charge that is refunded.';
+  E'@fieldName charge\n@notNull\n@foreignFieldName refunds\n@backwardDescription Refunds of the charge, in '
+  'order.\n\n'
+  'The refunded charge.';
 comment on constraint processor_refunds_created_by_id_fkey on app_public.processor_refunds is
-  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it back.';
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nUser who made the refund.';
 
 create trigger _100_keep before delete on app_public.processor_refunds for each row
   execute function app_private.tg_processor_charges__keep();
@@ -226,10 +225,9 @@ language sql volatile as $$
   select c.* from app_hidden.masked_processor_charges c where c.id = made::uuid
 $$;
 comment on function app_public.refund_processor_charge is
-  E'@arg charge_id A paid charge, of which something is left to refund.\n'
-  '@arg amount Amount in the currency of the charge. Default: the whole refundable amount.\n'
-  '@arg reason Reason of the refund. Default: REQUESTED_BY_CUSTOMER.\n'
-  '@arg note Internal notes for the team.\n\n'
+  E'@arg charge_id Id of a paid charge that is not fully refunded.\n@arg amount Amount in the currency of the '
+  'charge. Default: the whole refundable amount.\n@arg reason Reason of the refund. Default: '
+  'REQUESTED_BY_CUSTOMER.\n@arg note Internal notes for the team.\n\n'
   'Refunds all or part of a charge to the card that was charged. The total of all refunds cannot exceed the '
   'charge. Requires the permission finance.write.';
 

@@ -118,7 +118,7 @@ begin
 end $$;
 grant execute on function app_public.export_organization to plat_user, plat_anonymous;
 comment on function app_public.export_organization is $$
-@arg organization_id The organization whose data the archive contains.
+@arg organization_id Id of the organization; the viewer must be an owner.
 @arg files Whether the archive includes the contents of files. Default: true.
 
 Exports all data of an organization to one archive (ZIP): a JSON Lines file per record type, as the viewer may see

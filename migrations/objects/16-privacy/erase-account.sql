@@ -155,8 +155,8 @@ grant execute on function app_public.erase_account to plat_user, plat_anonymous;
 comment on function app_public.erase_account is $$
 @eachTime
 @arg password Current password, to confirm the request.
-@arg second_factor_code A code of the authenticator app, or a recovery code; for accounts that have a second factor.
-@arg dry_run Only reports what would be removed and retained; nothing is changed.
+@arg second_factor_code Current code of the authenticator app, or an unused recovery code; required if the account has a second factor.
+@arg dry_run If true, returns what would be removed and retained, and changes nothing.
 
 Permanently erases the viewer's own account: all sessions end, memberships are removed, and the address cannot sign
 in until it is registered again. The last owner of an organization must hand it over first. Records that

@@ -18,12 +18,13 @@ comment on type app_public.retention_settings is 'Retention settings of an organ
 comment on column app_public.retention_settings.contract_years is
   E'@notNull\n\nNumber of years for which contracts and payments are retained when a person is erased.';
 comment on column app_public.retention_settings.execution_days is
-  E'@notNull\n\nAfter how many days executions of workflows that are over are deleted, with their step runs.';
+  E'@notNull\n\nNumber of days after which ended workflow executions are deleted, with their step runs.';
 comment on column app_public.retention_settings.message_days is
-  E'@notNull\n\nAfter how many days the text messages of workflows are deleted.';
+  E'@notNull\n\nNumber of days after which text messages of workflows are deleted.';
 comment on column app_public.retention_settings.event_days is
   E'@notNull\n\n'
-  'Number of days after which events are emptied: they keep sequence, name, time and record, and `erasedAt` is set.';
+  'Number of days after which the content of events is erased; they keep `sequence`, `name`, time and subject, and '
+  '`erasedAt` is set.';
 
 create function app_public.organizations_retention(o app_public.organizations) returns app_public.retention_settings
 language sql stable as $$
@@ -55,11 +56,11 @@ begin
 end $$;
 grant execute on function app_public.update_organization_retention to plat_user, plat_anonymous;
 comment on function app_public.update_organization_retention is $$
-@arg organization_id The organization whose records the retention applies to.
+@arg organization_id Id of the organization, in which the viewer needs privacy.erase.
 @arg contract_years Number of years for which contracts and payments are retained when a person is erased: 1 to 30.
-@arg execution_days After how many days executions that are over are deleted: 30 or more.
-@arg message_days After how many days text messages are deleted: 30 or more.
-@arg event_days After how many days events are emptied: 365 or more.
+@arg execution_days Number of days after which ended workflow executions are deleted: at least 30.
+@arg message_days Number of days after which text messages are deleted: at least 30.
+@arg event_days Number of days after which the content of events is erased: at least 365.
 
 Sets the retention of finished records of an organization; omitted settings stay unchanged. Requires the permission
 privacy.erase.$$;
