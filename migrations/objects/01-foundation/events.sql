@@ -216,8 +216,8 @@ begin
     app_private.column_json(relation, 'n', column_names));
   return case operation
     when 'insert' then format('
-  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
-  -- which is half the work; the stream waits for the end of the transaction either way.
+  -- PERF: if thousands of rows are written at the end of a transaction, they are numbered as they are written, which
+  -- halves the work; the stream waits for the commit in either case.
   if app_hidden.setting(''numbers_at_once'') = ''on'' then
     _streams := array(select distinct %1$s from %3$s n limit 2);
     if cardinality(_streams) = 1 then
@@ -286,7 +286,7 @@ declare
   _amount bigint;
   _last bigint;
 begin
-  -- What is erased is not told.
+  -- Erased values are not included.
   if app_private.is_erasing() then
     %s;
     return null;
@@ -308,8 +308,8 @@ comment on function app_private.record_events(regclass, text) is
   'Lets a table join the stream of events, or brings its triggers up to the columns, @secret comments and event names '
   'that it has now.';
 
--- Masks. An event holds the whole record; whoever reads it gets of a masked column what the function of that column
--- gives them of the record with the value of the event in it. So there is one rule for the field and for its history.
+-- Masks. An event contains the whole record. For a masked column, readers get the result of its function for the
+-- record with the value of the event. So there is one rule for the field and for its history.
 create function app_private.mask_event(relation regclass) returns text[]
 language plpgsql volatile as $$
 declare

@@ -21,7 +21,7 @@ comment on column app_private.stored_files.check_at is
 comment on table app_private.file_tables is 'The tables whose rows keep contents from being swept.';
 
 comment on column app_private.stored_files.organization_id is 'The organization whose quota it counts for.';
-comment on column app_private.stored_files.stored_by_id is 'Whoever sent it first; it counts for their quota too.';
+comment on column app_private.stored_files.stored_by_id is 'The first sender, whose quota it counts towards.';
 comment on column app_private.stored_files.pending is
   'Requests that have sent it and are not answered yet: as long as there are any, it stays.';
 comment on table app_private.storage_used is
@@ -66,7 +66,7 @@ begin
   end if;
 end $$;
 comment on function app_private.require_storage(uuid, uuid, bigint, bigint) is
-  'Refuses so many bytes where the organization, or the user who sends them, would have more than the quota.';
+  'Refuses an upload that would exceed the quota of the organization, or of the user who sends it.';
 
 create function app_private.refuse_storage(quota bigint) returns void
 language plpgsql stable as $$
@@ -178,7 +178,7 @@ begin
   return result;
 end $$;
 comment on function app_hidden.file_is_public is
-  'Whether whoever calls it sees the record with that content; the API asks as a visitor without a token.';
+  'Whether the viewer can see the record with that content; the API calls it as a visitor without a token.';
 
 create function app_private.tg__let_go_of_file() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -190,7 +190,7 @@ begin
   return null;
 end $$;
 comment on function app_private.tg__let_go_of_file() is
-  'Has the sweep look at a content a week after a row has let go of it.';
+  'Schedules the sweep of a content a week after a row stopped referring to it.';
 
 create function app_private.forget_files(checksums text[]) returns setof text
 language plpgsql volatile as $$
@@ -226,7 +226,7 @@ begin
     select gone.checksum from gone;
 end $$;
 comment on function app_private.forget_files(text[]) is
-  'Forgets those of the contents, which whoever calls it has locked, that no row has, and tells which.';
+  'Removes those of the given contents, locked by the caller, that no row refers to, and returns them.';
 
 create function app_private.sweep_files(batch int) returns setof text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -236,8 +236,8 @@ begin
       update skip locked));
 end $$;
 comment on function app_private.sweep_files is
-  'Forgets contents that are due and that no row has, and tells which; whoever calls it deletes them from the store '
-  'before the transaction ends.';
+  'Removes due contents that no row refers to, and returns them; the caller deletes them from the store before the '
+  'transaction commits.';
 
 create function app_private.release_files(checksums text[]) returns setof text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

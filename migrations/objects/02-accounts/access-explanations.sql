@@ -95,7 +95,7 @@ begin
   return result;
 end $$;
 comment on function app_private.explain_viewer(regclass, uuid, uuid, uuid, text[]) is
-  'Why the viewer sees a record or does not, and what they may do with it.';
+  'Explanation of why the viewer can or cannot see a record, and what they can do with it.';
 
 create function app_private.is_told(relation regclass, id uuid, column_name name) returns boolean
 language plpgsql stable as $$
@@ -108,7 +108,7 @@ begin
   return result;
 end $$;
 comment on function app_private.is_told(regclass, uuid, name) is
-  'Whether the viewer, who sees the record, is told a value of its column.';
+  'Whether the viewer, who can see the record, can read the value of its column.';
 
 create function app_private.known_person(user_id uuid, organization_id uuid, roles text[]) returns boolean
 language sql stable as $$
@@ -182,5 +182,5 @@ comment on function app_public.explain_access is $$
 @arg id Id of the record; the viewer must see it, too.
 @arg field Name of a field of the record, such as price, to check whether the person can read its value.
 
-Explains why a person sees a record or does not, and what they may do with it. The policies are evaluated as that
+Explains why a person can or cannot see a record, and what they can do with it. The policies are evaluated as that
 person, signed in without an access token. Requires the role OWNER or ADMIN.$$;

@@ -144,8 +144,8 @@ declare
   wrong text;
   ended text;
 begin
-  -- With whoever revokes one at the same moment it takes turns; and two at once must not both be the last one within
-  -- the limit.
+  -- Serialized with concurrent revocations, and so that two concurrent calls cannot both be the last one within the
+  -- limit.
   perform from app_public.users u where u.id = viewer_id for no key update;
   select * into own from app_public.access_tokens t where t.id = app_hidden.setting('token_id')::uuid;
   ended := app_private.token_ended(own.id);

@@ -106,7 +106,7 @@ begin
         'Another account has taken this address in the meantime; nothing was changed.',
         '{"field": "token"}');
     end;
-    -- What was sent to the former address opens nothing any more.
+    -- Codes sent to the former address become invalid.
     delete from app_private.email_changes c where c.user_id = viewer;
     delete from app_private.email_change_stops s where s.user_id = viewer;
     delete from app_private.user_otps o where o.user_id = viewer;
@@ -229,8 +229,8 @@ begin
   return true;
 end $$;
 comment on function app_private.stop_email_change(text) is
-  'Stops a change of address for the owner of the present one, and ends the sessions of the account: whoever asked for '
-  'the change knows its password. Whether there was one.';
+  'Stops a change of address at the request of the owner of the current one, and ends the sessions of the account, '
+  'because the person who requested the change knows the password. Whether there was one.';
 grant execute on function app_private.email_change_to_stop, app_private.stop_email_change to plat_authenticator;
 
 create function app_private.has_address(user_id uuid, email text) returns boolean

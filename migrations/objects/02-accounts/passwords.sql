@@ -132,7 +132,8 @@ begin
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
   perform set_config('plat.session_id', '', true);
-  -- The answer is read as this user; and whoever reads the mail alone does not lock out whoever has the factor.
+  -- The response is read as this user; and access to the mailbox alone does not lock out the owner of the
+  -- second factor.
   perform app_private.require_second_factor(account, second_factor_code);
   perform app_private.set_password(account, password);
   perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');

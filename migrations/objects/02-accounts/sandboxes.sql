@@ -79,7 +79,8 @@ begin
   perform app_private.set_erasing(false);
 end $$;
 comment on function app_private.age_organization(uuid, int, int) is
-  'Moves all times of an organization into the past by so many seconds, and its dates by so many days, without events.';
+  'Moves all times of an organization into the past by a number of seconds, and its dates by a number of days, '
+  'without events.';
 
 create function app_private.advance_jobs(organization_id uuid, seconds int) returns void
 language plpgsql volatile as $$
@@ -89,7 +90,7 @@ begin
     where j.run_at > now() and j.locked_at is null and j.payload #>> '{context,organizationId}' = organization_id::text;
 end $$;
 comment on function app_private.advance_jobs(uuid, int) is
-  'Has the jobs of an organization that wait for a time run so many seconds earlier.';
+  'Moves scheduled jobs of an organization forward by a number of seconds.';
 
 create function app_public.advance_sandbox_clock(organization_id uuid, seconds int) returns app_public.organizations
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -33,8 +33,8 @@ comment on type app_public.recovery_codes is
   'Recovery codes for a lost authenticator app; shown only once, to be stored separately.';
 comment on column app_public.recovery_codes.codes is E'@notNull\n\nTen codes; each works once.';
 
--- Tries. Whoever guesses codes knows the password: the limits are of the account, and apart for each way in, so that
--- the owner of the mailbox gets in by a new password.
+-- Tries. Somebody who guesses codes knows the password, so the limits are per account; and separate for each way to
+-- sign in, so that the owner of the mailbox can still set a new password.
 create function app_private.second_factor_limits(user_id uuid, way text) returns table (key text, most int,
   within interval)
 language sql stable as $$
@@ -114,8 +114,8 @@ begin
 end $$;
 comment on function app_private.record_second_factor(text, text, text) is
   E'@step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.\n\n'
-  'Counts a wrong code, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile. The '
-  'user is told of the third.';
+  'Counts a wrong code, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile. '
+  'The third one is reported to the user by mail.';
 grant execute on function app_private.begin_second_factor, app_private.record_second_factor to plat_authenticator;
 
 create function app_private.use_second_factor(user_id uuid, proof text, is_new boolean default false) returns boolean

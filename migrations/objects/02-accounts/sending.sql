@@ -84,7 +84,7 @@ language sql volatile as $$
       from app_private.sending_counts l where l.organization_id = $1 and l.channel = $2 and l.amount >= $3
       order by l.hour desc limit 1)
 $$;
-comment on function app_private.return_sending(uuid, text, int) is 'Takes back what was counted and not sent.';
+comment on function app_private.return_sending(uuid, text, int) is 'Uncounts messages that were not sent.';
 
 create function app_public.organizations_sending_quotas(o app_public.organizations) returns app_public.sending_quota[]
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -112,7 +112,7 @@ begin
   return viewer;
 end $$;
 comment on function app_hidden.require_confirmed_address() is
-  'The viewer; refuses whoever has not confirmed the address of the account.';
+  'The viewer; refuses accounts whose email address is not verified.';
 
 create function app_private.owner_is_confirmed(organization_id uuid) returns boolean
 language sql stable as $$
@@ -124,7 +124,7 @@ comment on function app_private.owner_is_confirmed(uuid) is
   'Whether an owner has confirmed the address of the account: without one, the organization sends nothing to people '
   'outside of it.';
 
--- Mail. It is counted before it goes to the mail server, and taken back where that does not take it.
+-- Mail. It is counted before it is sent, and uncounted if the mail server refuses it.
 create function app_private.mail_limits(organization_id uuid, recipient text)
 returns table (key text, most int, within interval, is_outside boolean)
 language sql stable as $$
@@ -182,7 +182,7 @@ begin
     where exists (select from app_private.mail_limits($1, $2) l where l.is_outside);
 end $$;
 comment on function app_private.return_mail(uuid, text) is
-  'Takes back the count of a mail that the mail server did not take.';
+  'Uncounts a mail that the mail server refused.';
 
 create function app_private.admit_invitation(organization_id uuid, recipient text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

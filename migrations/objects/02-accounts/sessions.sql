@@ -80,8 +80,8 @@ begin
   update app_private.sessions s set ended_at = now() where s.id = any (array(
     select o.id from app_private.sessions o where o.user_id = open_session.user_id and o.ended_at is null
       and o.expires_at > now() order by coalesce(o.last_used_at, o.created_at) desc, o.id desc offset most - 1));
-  -- Nor does whoever signs in again and again leave more behind. Those that were taken up stay: their tokens do not say
-  -- that they had a row.
+  -- Nor does repeated signing in accumulate rows. Those that were taken up stay: their tokens do not say that they had
+  -- a row.
   delete from app_private.sessions s where s.id = any (array(
     select o.id from app_private.sessions o where o.user_id = open_session.user_id and o.ended_at is not null
       and not o.is_adopted order by o.ended_at desc, o.id desc offset most));
@@ -103,7 +103,7 @@ begin
   -- And tokens whose sessions have no rows, because they were given out before sessions had any.
   update app_private.user_passwords p set session_epoch = p.session_epoch + 1 where p.user_id = end_sessions.user_id;
 end $$;
-comment on function app_private.end_sessions(uuid, uuid) is 'Ends the sessions of a user, but for one that may go on.';
+comment on function app_private.end_sessions(uuid, uuid) is 'Ends the sessions of a user, except one that is kept.';
 
 -- Each request.
 create function app_private.authenticate_session(user_id uuid, session_epoch int, session_id uuid default null,

@@ -63,9 +63,9 @@ begin
 end $$;
 comment on function app_private.account_named(text) is 'The user with this user name or email address, or null.';
 
--- Whoever guesses locks themselves out, not the owner of the account: five wrong attempts count for an account and the
--- network that they came from. What comes from elsewhere has a slower limit of its own, which does not hold for
--- networks from which the account has signed in during the last 90 days.
+-- Guessing locks out the attacker, not the owner of the account: five failed attempts count per account and network.
+-- What comes from elsewhere has a slower limit of its own, which does not hold for networks from which the account has
+-- signed in during the last 90 days.
 create function app_private.proof_limits(user_id uuid, name text, ip text)
 returns table (key text, most int, within interval)
 language sql stable as $$
@@ -166,7 +166,7 @@ comment on function app_private.forgive_tries(uuid) is
   'After the right password: the wrong ones from the same network count no longer, and the network is known.';
 
 -- New accounts: a refusal costs a look, the hash comes after it, and what was hashed counts, also where it made no
--- account. What all of them together may do goes by turns: whoever has made one leaves half of it to who has not.
+-- account. The common limit is shared: those who have created one leave half of it to those who have not.
 create function app_private.area_of(ip text) returns text
 language sql immutable strict parallel safe as $$
   select network(set_masklen(n, case family(n) when 4 then 24 else 48 end))::text
@@ -224,8 +224,8 @@ create policy self on app_hidden.duplicate_accounts for select to plat_user, pla
   using (user_id = (select app_public.current_user_id()));
 grant select on app_hidden.duplicate_accounts to plat_user, plat_anonymous;
 comment on table app_hidden.duplicate_accounts is
-  'What createAccount answered for an address that has an account: a user without identity and password, whom nobody '
-  'can sign in as. It goes after an hour; the owner of the address is told by mail.';
+  'What createAccount answered for an address that has an account: a user without identity and password, whom '
+  'nobody can sign in as. It is deleted after an hour; the owner of the address is notified by mail.';
 
 create function app_public.create_account(email app_public.email_address, password app_public.new_password,
   first_name text default null,

@@ -1,8 +1,9 @@
 -- People. What colleagues see of each other is in users; email and user name are in a separate table with its own
 -- policy; no role of the API can read passwords.
 
--- Anonymous too: whoever has just made an account is known for the rest of that statement.
--- People know each other by a deal too: the team the account of its buyer, the buyer who serves the deal.
+-- For anonymous viewers too: after creating an account, the viewer is that user for the rest of the
+-- statement. People know each other by a deal too: the team the account of its buyer, the buyer who
+-- serves the deal.
 create policy self_and_colleagues on app_public.users for select to plat_user
   using (deleted_at is null and (id = (select app_public.current_user_id())
     or id = any (array(select app_hidden.colleague_ids()))
@@ -56,7 +57,7 @@ comment on constraint user_identities_username_format on app_hidden.duplicate_ac
   'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.';
 comment on index app_hidden.user_identities_username is 'This user name is taken; choose another.';
 comment on column app_private.user_passwords.password_hash is
-  E'@impersonal\n@impersonal\n\nNothing can be told of the password by it.';
+  E'@impersonal\n@impersonal\n\nIt reveals nothing about the password.';
 comment on table app_private.user_passwords is
   'argon2id hashes; a higher session_epoch ends every login token issued before.';
 
@@ -135,7 +136,7 @@ language plpgsql stable security definer set search_path = pg_catalog, pg_temp a
 declare
   project uuid := app_hidden.record_id('projects', users_permissions.project_id, 'projectId');
 begin
-  -- What somebody else may do is not told.
+  -- Permissions of other people are not revealed.
   if u.id is distinct from app_public.current_user_id() then
     return '{}';
   end if;

@@ -18,7 +18,8 @@ select app_private.make_record('project_organization_invites', 'affiliation_invi
 grant select on app_public.project_organization_invites to plat_user, plat_anonymous;
 
 comment on table app_public.project_organization_invites is 'An invitation of an organization to a project.';
-comment on column app_public.project_organization_invites.owner_id is 'The organization that owns the project.';
+comment on column app_public.project_organization_invites.owner_id is
+  'Id of the organization that owns the project; visible before the invitation is accepted.';
 comment on column app_public.project_organization_invites.email is
   E'@personal\n\nEmail address that the invitation was sent to; null if it names an organization.';
 comment on column app_public.project_organization_invites.role is
@@ -261,7 +262,7 @@ begin
   return invite;
 end $$;
 comment on function app_private.require_project_invite(uuid) is
-  'The pending invitation, locked, for whoever invites; refuses others.';
+  'The pending invitation, locked; refuses viewers other than the inviting side.';
 
 create function app_public.resend_project_organization_invite(id uuid) returns app_public.project_organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -297,8 +298,8 @@ Revokes a pending invitation to a project. Requires project.manage in the organi
 grant execute on function app_public.resend_project_organization_invite,
   app_public.revoke_project_organization_invite to plat_user, plat_anonymous;
 
--- Answering. By its id, whoever administers the invited organization; by the token of the mail, whoever has its
--- address.
+-- Answering. By id, for administrators of the invited organization; by the token of the mail, for the owner of
+-- its address.
 create function app_private.answer_project_invite(id uuid, token text) returns
   app_public.project_organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -479,7 +480,7 @@ comment on function app_private.administrator_addresses(uuid) is
   'The addresses of those who administer an organization.';
 grant execute on function app_private.issue_project_invite_token, app_private.mark_project_invite_sent to plat_worker;
 
--- What becomes of it, by mail to the other side.
+-- Notifies the other side of the outcome by mail.
 create function app_private.tell_affiliation(what text, project_id uuid, organization_id uuid, role text,
   user_id uuid default null, email text default null) returns void
 language sql volatile as $$
@@ -487,8 +488,9 @@ language sql volatile as $$
     'organizationId', organization_id, 'role', role, 'userId', user_id, 'email', email))
 $$;
 comment on function app_private.tell_affiliation(text, uuid, uuid, text, uuid, text) is
-  'Has the other side told: what is ACCEPTED or DECLINED (to the user who invited, where they still manage the '
-  'project, else the owners), CHANGED or ENDED (to the owners of the organization), or LEFT (to those of the project).';
+  'Notifies the other side: what is ACCEPTED or DECLINED (to the user who invited, where they still manage the '
+  'project, else the owners), CHANGED or ENDED (to the owners of the organization), or LEFT (to those of the '
+  'project).';
 
 create function app_private.affiliation_notice(what text, project_id uuid, organization_id uuid, user_id uuid)
 returns table (recipients text[], project text, owner text, organization text)
@@ -507,7 +509,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where p.id = $2
 $$;
 comment on function app_private.affiliation_notice(text, uuid, uuid, uuid) is
-  'Who is told what became of an affiliation, and what they are told it is called.';
+  'Recipients of a notice about an affiliation, with the names that they may see.';
 grant execute on function app_private.affiliation_notice to plat_worker;
 
 create function app_private.tg_project_organizations__tell() returns trigger

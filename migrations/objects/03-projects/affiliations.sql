@@ -44,8 +44,8 @@ comment on constraint project_organizations_organization_id_fkey on app_public.p
 comment on constraint project_organizations_one_owner on app_public.project_organizations is
   'A project has only one owner; use another role.';
 comment on table app_private.former_affiliates is
-  'Users of other organizations who worked on deals of an organization: it goes on reading their names after their '
-  'part in its projects has ended.';
+  'Users of other organizations who worked on deals of an organization; their names stay visible to it after their '
+  'affiliation has ended.';
 
 -- What a role may be cut down to.
 create function app_private.check_affiliate_permissions(role text, permissions text[]) returns text[]
@@ -107,8 +107,8 @@ begin
   end if;
 end $$;
 comment on function app_private.require_affiliate_role(uuid, text, text[]) is
-  'Refuses a viewer who would give an organization a permission that they do not have, be it because of the token in '
-  'use.';
+  'Refuses viewers who would grant an organization a permission that they do not have themselves, or that their '
+  'token lacks.';
 
 create function app_private.tg_project_organizations__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -399,7 +399,7 @@ begin
       where p.id = affiliation.project_id and p.archived_at is not null) then
     return row(0, 0, 0, 0, 0, 0, 0, 0, 0);
   end if;
-  -- Those who go on, by another organization of theirs, keep their deals.
+  -- Users who keep access through another organization keep their deals.
   losing := array(select m.user_id from app_public.organization_user_connections m
     where m.organization_id = affiliation.organization_id
       and not exists (select from app_public.organization_user_connections o where o.user_id = m.user_id
@@ -418,8 +418,8 @@ begin
   return app_private.hand_over_deals(affiliation.project_id, losing, assignee_id);
 end $$;
 comment on function app_private.hand_over_affiliation(uuid, text, text[], boolean, uuid) is
-  'Hands over what is open with those who work on no deals of the project any more once the affiliation has ended, or '
-  'has the role and permissions given; to a user, or to nobody. For those who may end or change it.';
+  'Hands over open records of users who lose access to deals of the project when the affiliation ends or gets the '
+  'given role and permissions; to a user, or unassigned. For those who may end or change it.';
 grant execute on function app_private.hand_over_affiliation to plat_user;
 
 create function app_public.update_project_organization(input jsonb, hand_over boolean default false,

@@ -340,8 +340,8 @@ begin
   return true;
 end $$;
 comment on function app_private.place_project(uuid, boolean) is
-  'Says which city a project is in, by its address. False, and nothing said, where somebody else is adding that city '
-  'and is not to be waited for.';
+  'Says which city a project is in, by its address. Returns false if another transaction is adding that city; does '
+  'not wait for it.';
 
 create function app_private.tg_projects__city() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

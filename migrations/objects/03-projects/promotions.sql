@@ -7,7 +7,7 @@
 select app_private.make_public_table('promotions', 'promotion', 'marketing.manage', 'promotions',
   'Promotions, latest first; users outside the team see public ones that are neither DRAFT nor PAUSED.',
   shown => 'public and status in (''ACTIVE'', ''ENDED'')',
-  -- Its events name what it is for, be it released or not.
+  -- Its events name the claimant, even after its release.
   event_permission => 'marketing.read');
 
 grant insert (project_id, title, description, code, kind, amount, percent, max_amount, status, starts_at, ends_at,

@@ -34,8 +34,7 @@ begin
   return new;
 end $$;
 comment on function app_private.tg__column_permissions() is
-  'Lets whoever lacks the permission of the argument change only the columns that app_hidden.column_permissions '
-  'allows.';
+  'Restricts viewers without the permission of the argument to the columns that app_hidden.column_permissions allows.';
 
 create policy team_and_public on app_public.floor_plans for select to plat_user
   using (deleted_at is null and (

@@ -254,7 +254,7 @@ begin
     perform app_hidden.fail('FORBIDDEN', format('This requires the permission %s in the project.', wanted),
       jsonb_build_object('permission', wanted));
   end if;
-  -- What becomes of a price in per cent tells it.
+  -- A price that results from a percentage would reveal it.
   if price_delta_percent is not null
     and not app_hidden.project_can(project.id, project.organization_id, 'inventory.read') then
     perform app_hidden.fail('FORBIDDEN', 'A change by percentage requires the permission inventory.read in the '

@@ -152,8 +152,8 @@ insert into app_private.event_names (subject, column_name, value, name) values (
 create trigger _040_columns before update on app_public.units for each row
   execute function app_private.tg__column_permissions('inventory.manage');
 
--- Units. A row that somebody creates is completed when it is inserted. A function of the service that inserts many
--- completes them itself, from one query; whoever it was, what was inserted is checked, all rows at once.
+-- Units. A row that somebody creates is completed when it is inserted. Functions of the service that insert many
+-- rows complete them in one query; inserted rows are checked together in any case.
 create function app_private.tg_units__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

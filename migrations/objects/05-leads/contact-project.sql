@@ -138,7 +138,8 @@ begin
   perform app_hidden.to_e164(agent.phone, country, 'agent.phone');
 end $$;
 comment on function app_private.check_agent(uuid, app_public.agent_input, text) is
-  'Refuses an agent that cannot be, whatever is known already: neither leads nor agents are told by a refusal.';
+  'Refuses an invalid agent in the same way whether or not records exist, so that a refusal reveals neither leads '
+  'nor agents.';
 
 create function app_private.take_project_message(project_id uuid, input jsonb,
   agent app_public.agent_input) returns app_public.project_contact_messages
@@ -197,7 +198,8 @@ begin
   end loop;
   if not was_created then
     begin
-      -- For strangers the same is done and taken back: neither a refusal nor the time tells that the lead was known.
+      -- For visitors the same work is done and rolled back, so that neither a refusal nor the time reveals whether
+      -- the lead existed.
       if not is_team then
         perform app_hidden.create_record(null::app_public.leads,
           fields || jsonb_build_object('email', gen_random_uuid() || '@invalid.example'));
@@ -268,7 +270,7 @@ begin
   return message;
 end $$;
 comment on function app_private.accept_message(uuid) is
-  'merge_message for whoever may write the lead; done again, it changes nothing.';
+  'merge_message for viewers who may update the lead; idempotent.';
 grant execute on function app_public.accept_contact_message to plat_user, plat_anonymous;
 grant execute on function app_private.accept_message to plat_user;
 

@@ -76,7 +76,7 @@ begin
   if members is null or amount < 1 then
     return '{}';
   end if;
-  -- Whoever hands out many at a time does so after the other; single leads go on meanwhile and may repeat a turn.
+  -- Bulk assignments wait for each other; single leads do not, and may repeat a turn.
   perform pg_advisory_xact_lock(hashtextextended('plat.turns ' || project_id, 0));
   select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
   before := (select count(*) from unnest(members) m where m <= latest.user_id);
@@ -85,7 +85,7 @@ begin
   return array(select members[(before + place - 1) % cardinality(members) + 1] from generate_series(1, amount) place);
 end $$;
 comment on function app_private.next_turns(uuid, int) is
-  'Whose turns it is to get so many leads of the project, in their order; and they were theirs then.';
+  'Takes the next members for a number of leads from the round robin of the project, in order.';
 
 create function app_private.find_row_agents(organization_id uuid, country text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -468,7 +468,7 @@ begin
     order by i.row limit most);
 end $$;
 comment on function app_private.lead_row_results(int) is
-  'What became of the rows of the import, in their order, so many at most.';
+  'Results of the rows of the import, in order, up to a limit.';
 
 create function app_private.own_leads_only(project app_public.projects) returns boolean
 language sql stable as $$

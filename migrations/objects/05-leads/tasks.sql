@@ -99,8 +99,8 @@ begin
       'A task can only be assigned to a member of the organization, or of one that takes part in the project.',
       '{"field": "assigneeId"}');
   end if;
-  -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says. Whoever may
-  -- not make it is refused for that.
+  -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says. Viewers who
+  -- may not create it are refused.
   if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
     and not coalesce(app_hidden.is_service(), false) then
     new.assignee_id := app_public.current_user_id();
@@ -180,7 +180,8 @@ begin
       join app_public.tasks t on t.buyer_id = b and t.deleted_at is null;
 end $$;
 comment on function app_hidden.viewer_tasks_of_deals() is
-  'Tasks about the leads and purchases assigned to the viewer, where they see their own only; whoever does them.';
+  'Tasks about leads and purchases assigned to the viewer, if they see only their own, regardless of the assignee '
+  'of the task.';
 
 create function app_public.tasks_allowed_transitions(t app_public.tasks) returns app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('task', to_jsonb(t)) $$;

@@ -135,7 +135,7 @@ begin
   return result;
 end $$;
 comment on function app_private.write_leads(uuid, text, jsonb[], text, boolean) is
-  'upsertLeads for whoever was seen to see the project.';
+  'upsertLeads for a viewer who was checked to see the project.';
 grant execute on function app_private.write_leads to plat_user;
 
 create function app_public.upsert_leads(project_id uuid, system app_public.system_name,

@@ -234,7 +234,7 @@ begin
   end if;
   is_new_address := new.email <> old.email;
   if row(new.name, new.email, new.phone) is distinct from row(old.name, old.email, old.phone) then
-    -- What the former address or number got opens nothing any more.
+    -- Links and codes sent to the former address or number become invalid.
     delete from app_private.agreement_codes c where c.signer_id = new.id;
     perform app_private.note_trail(agreement.id, 'CHANGED', signer => new);
   end if;

@@ -102,7 +102,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     from app_public.agreements a where a.id = note_trail.agreement_id
 $$;
 comment on function app_private.note_trail is
-  'Adds an entry to the trail of an agreement, by whoever acts in this transaction.';
+  'Adds an entry to the audit trail of an agreement, with the actor of this transaction.';
 
 create trigger _950_changes after insert or update or delete on app_public.agreement_trail_entries
   for each row execute function app_private.tg__count_change('organization_id');

@@ -83,8 +83,8 @@ begin
       else format('buyer_id = any (array(select app_hidden.viewer_assigned_buyers(%L)))', buyer_permission) end));
 end $$;
 comment on function app_private.deal_child_condition(text, text, text, boolean) is
-  'The condition of a policy: whoever has the permission where the lead or the purchase is, be it for the deals '
-  'assigned to them only.';
+  'Condition of a policy: the viewer has the permission in the project of the lead or purchase, or has it for '
+  'assigned deals and is the assignee.';
 
 create function app_private.make_deal_child(
   table_name text, subject text, list_name text, list_description text, list_order text default 'id desc',

@@ -136,8 +136,7 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_reservations__deposits() is
-  'Hands the deposits of reservations that were converted to the purchase, and takes back what is not paid of those '
-  'that ended.';
+  'Moves deposits of converted reservations to the purchase, and cancels unpaid deposits of reservations that ended.';
 create trigger _390_deposits after update on app_public.reservations
   referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_reservations__deposits();

@@ -26,7 +26,7 @@ select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The depos
 create or replace trigger _010_deal before insert on app_public.deposits for each row
   execute function app_private.tg__deal_child('reservation');
 
--- Whoever reserved sees what there is to pay; whoever sells own leads only, what is to pay for own reservations without
+-- The user who reserved sees what is to be paid; sellers with own leads only see it for their own reservations without
 -- a lead.
 create policy own_reservations on app_public.deposits for select to plat_user
   using (deleted_at is null and (reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
@@ -99,7 +99,7 @@ comment on column app_public.deposits.percent is 'Percentage of `percentBase`. S
 comment on column app_public.deposits.percent_base is
   'Amount that the percentage is calculated from. Default: PURCHASE_PRICE. Null with a fixed amount.';
 comment on column app_public.deposits.amount_fixed is
-  E'@behavior -*\n\nWhat is due since it was asked for or paid, whatever becomes of the price.';
+  E'@behavior -*\n\nAmount due, fixed when payment was requested or made.';
 comment on column app_public.deposits.amount_paid is 'Total amount received.';
 comment on column app_public.deposits.amount_refunded is 'Amount refunded so far, including refunds of its charges.';
 comment on column app_public.deposits.amount_to_return is
@@ -165,7 +165,7 @@ language sql stable as $$
     app_hidden.round_money(coalesce(app_private.deposit_price(d), 0) * d.percent / 100, d.currency))
 $$;
 comment on function app_private.deposit_due(app_public.deposits) is
-  'What is to be paid of a deposit, whoever asks.';
+  'Amount due of a deposit, regardless of the viewer.';
 
 create function app_private.assignee_of_deposit(d app_public.deposits) returns uuid
 language sql stable as $$
@@ -336,7 +336,7 @@ begin
     new.amount_refunded := new.amount_paid;
   end if;
   if new.status <> old.status then
-    -- What is asked for, or paid, does not change with the price any more.
+    -- Once payment was requested or made, the amount no longer follows the price.
     if new.percent is not null and old.status = 'SCHEDULED' and new.status not in ('WAIVED', 'CANCELLED') then
       new.amount_fixed := due;
     end if;

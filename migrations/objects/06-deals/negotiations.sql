@@ -18,7 +18,8 @@ select app_private.make_deal_table('negotiations', 'sale.read', 'sale.write', 'n
 select app_private.make_project_record('negotiations', 'negotiation', 'sale.write',
   event_permission => 'sale.strategy');
 
--- Accepted, rejected and expired are what becomes of the offers; a withdrawn one leaves it open.
+-- ACCEPTED, REJECTED and EXPIRED follow from the offers; a withdrawn offer leaves the negotiation
+-- OPEN.
 select app_private.make_state_machine('negotiations', 'negotiation',
   steps => array[
     ['OPEN', 'ACTIVE', 'service'], ['REJECTED', 'ACTIVE', 'service'], ['EXPIRED', 'ACTIVE', 'service'],

@@ -55,7 +55,7 @@ begin
   end if;
   perform set_config('plat.clock', '', true);
 end $$;
-comment on function app_private.expire_offer(uuid) is 'Lets an offer expire whose time is over.';
+comment on function app_private.expire_offer(uuid) is 'Expires an offer whose deadline has passed.';
 
 create function app_private.accept_offer(offer app_public.offers, negotiation app_public.negotiations) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -132,7 +132,7 @@ begin
   end if;
 end $$;
 comment on function app_private.begin_deal(uuid, text) is
-  'For which side the viewer may act in a negotiation; refuses whoever does not see it.';
+  'The side for which the viewer may act in a negotiation; refuses viewers who cannot see it.';
 
 create function app_private.require_side(side text, sells boolean, buys boolean, message text) returns void
 language plpgsql stable as $$

@@ -290,6 +290,6 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_offers__deposits() is
-  'Gives the deposits of whoever bought to the offer that was accepted.';
+  'Links the buyer''s deposits to the accepted offer.';
 create trigger _500_deposits after update of status on app_public.offers for each row
   when (new.status = 'ACCEPTED' and old.status <> 'ACCEPTED') execute function app_private.tg_offers__deposits();

@@ -233,7 +233,7 @@ end $$;
 create trigger _200_prepare before insert or update on app_public.reservations for each row
   execute function app_private.tg_reservations__prepare();
 
--- Named in an update, the hours count from now, also when they are as many as before.
+-- In an update, the hours count from now, even if their number is unchanged.
 create function app_private.tg_reservations__extend() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

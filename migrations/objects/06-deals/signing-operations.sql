@@ -14,7 +14,8 @@ declare
   described record;
 begin
   for described in select * from (values
-    ('agreement_id', E'@notNull\n\nThe agreement to be signed.'), ('signer_id', E'@notNull\n\nId of the signer that the link belongs to.'),
+    ('agreement_id', E'@notNull\n\nId of the agreement, which signers without an account cannot query.'),
+    ('signer_id', E'@notNull\n\nId of the signer that the link belongs to.'),
     ('title', E'@notNull\n\nDisplay title.'), ('type', E'@notNull\n\nKind of the agreement.'),
     ('status', E'@notNull\n\nProgress of all signers together, from dispatch to countersignature.'),
     ('organization_name', E'@notNull\n\nName of the organization that requests the signature.'),
@@ -52,7 +53,7 @@ language sql stable as $$
     'record', null, 'expires', true, 'attachment', true) end
 $$;
 comment on function app_private.signing_address(app_public.agreement_files) is
-  'The address of a file for whoever signs, also without an account: it always expires.';
+  'Download URL of a file for a signer, who may have no account; always expires.';
 
 create function app_private.signing_request(signer_id uuid) returns app_public.signing_request
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -99,8 +100,8 @@ begin
   result.signed_at := signer.signed_at;
   return result;
 end $$;
-comment on function app_private.signing_request(uuid) is 'What a signer is asked to sign; whoever calls has looked who '
-  'asks.';
+comment on function app_private.signing_request(uuid) is
+  'The signing request of a signer; the caller has authenticated the signer.';
 
 create function app_public.signing_request(signer_id uuid default null, token text default null)
 returns app_public.signing_request
@@ -202,8 +203,8 @@ end $$;
 grant execute on function app_hidden.try_signing_code(uuid, text, text) to plat_user, plat_anonymous;
 comment on function app_hidden.try_signing_code(uuid, text, text) is
   E'@withoutViewer For signers without an account: the token of their mail says who they are.\n\n'
-  'Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as '
-  '{triesLeft}, or {retryAfterSeconds} after too many. Raises nothing of its own, so that the try is kept.';
+  'Exchanges a correct code for {proof}, which is valid for a minute. A wrong one counts, and returns {triesLeft}, '
+  'or {retryAfterSeconds} after too many. Raises nothing of its own, so that the try is kept.';
 
 create function app_private.take_proof(turn app_private.turn, proof text) returns app_private.agreement_codes
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

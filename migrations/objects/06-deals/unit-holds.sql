@@ -41,7 +41,7 @@ comment on column app_public.unit_holds.lead_id is
   E'@filter\n\nId of the lead that the unit is held for; null if it is held for nobody in particular.';
 comment on column app_public.unit_holds.user_id is E'@filter userIds\n\nUser who created the hold.';
 comment on column app_public.unit_holds.holder_organization_id is
-  E'@behavior -*\n\nThe organization that whoever holds it sells for.';
+  E'@behavior -*\n\nThe organization that the holder sells for.';
 comment on column app_public.unit_holds.assignee_id is
   'Responsible member: the assignee of the lead, otherwise the holder.';
 comment on column app_public.unit_holds.status is E'@filter\n\nCurrent status.';
@@ -78,7 +78,7 @@ comment on constraint unit_holds_lead_id_fkey on app_public.unit_holds is
 comment on constraint unit_holds_user_id_fkey on app_public.unit_holds is
   E'@fieldName user\n@backwardBehavior -*\n\nUser who created the hold.';
 comment on constraint unit_holds_holder_organization_id_fkey on app_public.unit_holds is
-  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe organization that whoever holds it sells for.';
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe organization that the holder sells for.';
 comment on constraint unit_holds_assignee_id_fkey on app_public.unit_holds is
   E'@fieldName assignee\n@backwardBehavior -*\n\nThe responsible member.';
 
@@ -129,7 +129,7 @@ begin
   return new;
 end $$;
 comment on function app_private.tg_unit_holds__prepare() is
-  'The lead that a hold is for is of the same project; whoever works on the lead works on the hold.';
+  'The lead of a hold belongs to the same project; the assignee of the lead is responsible for the hold.';
 create trigger _200_prepare before insert or update of lead_id on app_public.unit_holds for each row
   execute function app_private.tg_unit_holds__prepare();
 
@@ -255,7 +255,7 @@ comment on function app_private.tg_unit_holds__take() is 'Claims the unit or lot
 create trigger _400_take before insert on app_public.unit_holds for each row
   execute function app_private.tg_unit_holds__take();
 
--- Named in an update, the hours count from now, also when they are as many as before.
+-- In an update, the hours count from now, even if their number is unchanged.
 create function app_private.tg_unit_holds__extend() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -290,7 +290,7 @@ begin
     else 'RELEASED' end);
   return null;
 end $$;
-comment on function app_private.tg_claims__hold() is 'A claim that is released ends its hold, whoever released it.';
+comment on function app_private.tg_claims__hold() is 'Releasing a claim ends its hold, regardless of who released it.';
 create trigger _510_hold after update of released_at on app_hidden.claims for each row
   when (old.released_at is null and new.released_at is not null and new.subject_type = 'unit_hold')
   execute function app_private.tg_claims__hold();

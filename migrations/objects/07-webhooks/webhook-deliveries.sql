@@ -7,8 +7,8 @@
 -- disabled or deleted.
 
 comment on table app_private.webhook_queue is
-  'The deliveries that are not over. While a worker sends one it is leased to its connection (holder), and due again, '
-  'to any worker, when that is gone or the lease is over.';
+  'The deliveries that are not over. While a worker sends a delivery, it is leased to the worker''s connection '
+  '(holder). If the connection or the lease ends, it is due again for any worker.';
 comment on table app_private.webhook_redeliveries is
   'Ranges of the stream that are to be sent once more, and how far that has come.';
 
@@ -97,7 +97,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where w.id = disabled_webhook.id and w.integration_id is null and w.status = 'DISABLED' and w.deleted_at is null
 $$;
 comment on function app_private.disabled_webhook(uuid) is
-  'What the owners are told of a webhook that the service disabled; none where it is not disabled any more.';
+  'Notice to the owners about a webhook that the service disabled; none if it was enabled since.';
 
 -- Fanning out.
 create function app_private.make_deliveries(webhook app_public.webhooks, after_sequence bigint,
@@ -236,7 +236,7 @@ begin
   end if;
 end $$;
 comment on function app_private.disable_webhook(uuid, text) is
-  'Disables a webhook for the reason, and has the owners told.';
+  'Disables a webhook for the given reason, and notifies the owners.';
 
 create function app_private.record_webhook_delivery(delivery_id uuid, attempt int, response_status int,
   response_body text, duration_ms int, retry_after int)

@@ -22,8 +22,8 @@ comment on table app_private.webhook_secrets is
 comment on table app_private.webhook_progress is
   'How far each webhook has come in the stream of its organization, and the mapping of its integration.';
 comment on table app_private.webhook_health is
-  'What became of the attempts of each webhook: apart from the record, so that a delivery is no change of it, and from '
-  'its place in the stream, so that nobody who notes an attempt waits for whoever moves that.';
+  'Results of the attempts of each webhook. Separate from the webhook, so that a delivery does not change it, and '
+  'from its position in the stream, so that recording an attempt does not wait for the dispatcher.';
 
 create policy admins on app_public.webhooks for select to plat_user
   using (deleted_at is null and integration_id is null
@@ -81,8 +81,8 @@ comment on constraint webhooks_created_by_id_fkey on app_public.webhooks is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nUser who created it.';
 comment on constraint webhooks_integration_id_fkey on app_public.webhooks is E'@behavior -*\n\nThe integration.';
 
--- Whose they are. What is sent is what the principal may read: of an event, whoever may read the audit trail, or all
--- records of its kind.
+-- Whose they are. Only events that the principal may read are sent: those with permission to read the audit trail,
+-- or all records of the event's type.
 create function app_private.readable_subjects(organization_id uuid) returns text[]
 language sql stable as $$
   select case when not app_hidden.organization_can(readable_subjects.organization_id, 'audit.read') then array(
@@ -211,7 +211,7 @@ begin
   return webhook;
 end $$;
 comment on function app_private.require_webhook(uuid) is
-  'The webhook, locked; refuses whoever does not administer its organization.';
+  'The webhook, locked; refuses viewers who do not administer its organization.';
 
 create function app_public.create_webhook(organization_id uuid, url app_public.webhook_url, events text[],
   secret app_public.fresh_secret, description text default null)

@@ -7,7 +7,8 @@
 --
 -- An action is a row of app_hidden.ticket_actions: a module adds a function and a row.
 
--- A ticket about a lead or purchase is seen by those who see that. Whoever sees all of them is not asked about each.
+-- A ticket about a lead or purchase is seen by those who see that. Viewers who can see all of them are not checked
+-- for each.
 create policy seers on app_public.escalation_tickets for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[]) and (
     (organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])
@@ -133,8 +134,8 @@ comment on table app_hidden.ticket_actions is
   'the ticket that returns whether it is done, null for nothing to do; `permission` is needed beside workflow.run.';
 comment on column app_hidden.ticket_actions.perform is
   'Such as app_private.reassign_by_ticket: takes the row of escalation_tickets, in which note, resolved_by_id and '
-  'input are those of the resolution. What it raises makes the ticket FAILED, with nothing done; false says that it '
-  'goes on elsewhere, which ends with app_private.end_resolution(ticket id, error).';
+  'input are those of the resolution. An exception makes the ticket FAILED and undoes all changes. False means '
+  'that it continues in the background, which ends with app_private.end_resolution(ticket id, error).';
 
 insert into app_hidden.ticket_actions (action, permission, perform) values
   -- What was decided is in the ticket and its event; a module that acts on it adds a row for its kind.

@@ -288,7 +288,8 @@ begin
   end if;
 end $$;
 comment on function app_private.check_user(jsonb, text, jsonb) is
-  'Refuses whoever is no member of the organization, or of one with a part in the project of the workflow.';
+  'Refuses viewers who are members neither of the organization nor of one affiliated with the project of the '
+  'workflow.';
 
 create function app_private.check_value(table_name text, column_name name, value jsonb, at text,
   scope jsonb) returns void
@@ -653,7 +654,7 @@ begin
   return workflow;
 end $$;
 comment on function app_private.require_managed_workflow(uuid) is
-  'The workflow, locked; refuses whoever may not change it.';
+  'The workflow, locked; refuses viewers who may not change it.';
 
 create function app_private.write_steps(workflow app_public.workflows, steps app_public.workflow_step_input[],
   checks jsonb) returns void

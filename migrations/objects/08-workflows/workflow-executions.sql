@@ -4,7 +4,7 @@
 -- started with.
 
 comment on column app_private.workflow_batches.started_by_id is
-  E'@inert Its executions act in the name of their workflow.\n\n'
+  E'@inert Its executions act on behalf of the principal of the workflow.\n\n'
   'Id of the user who started it; null if its trigger did.';
 comment on table app_private.workflow_batches is
   'What was started for many subjects at once: by whom, by which filter, how many matched, and how many of them were '
@@ -74,7 +74,8 @@ comment on column app_public.workflow_executions.status is E'@filter\n\nCurrent 
 comment on column app_public.workflow_executions.trigger_type is 'Kind of trigger that started it.';
 comment on column app_public.workflow_executions.trigger_event_id is E'@behavior -*\n\nThe event that started it.';
 comment on column app_public.workflow_executions.started_by_id is
-  E'@inert An execution acts in the name of its workflow.\n\nId of the user who started it; null if its trigger did.';
+  E'@inert An execution acts on behalf of the principal of its workflow.\n\n'
+  'Id of the user who started it; null if its trigger did.';
 comment on column app_public.workflow_executions.started_at is 'When the first step started; null until then.';
 comment on column app_public.workflow_executions.paused_at is 'When the execution was last paused; null if never.';
 comment on column app_public.workflow_executions.paused_by_id is 'User who last paused it; null if a failed step did.';
@@ -169,8 +170,8 @@ begin
   end case;
 end $$;
 comment on function app_private.workflow_subjects(text, uuid[]) is
-  'Those of the records that are still there: where they belong, and the lead or purchase they are of. A cancelled '
-  'purchase is no subject any more.';
+  'Those of the records that are still there: where they belong, and the lead or purchase they are of. Workflows '
+  'do not run for cancelled purchases.';
 
 create function app_private.call_workflow_engine() returns void
 language sql volatile as $$ select pg_notify('plat_workflows', '') $$;

@@ -14,7 +14,7 @@ begin
   perform app_hidden.require_organization(workflow.organization_id, 'workflow.run');
   return workflow;
 end $$;
-comment on function app_private.require_workflow(uuid, text) is 'The workflow; refuses whoever may not run it.';
+comment on function app_private.require_workflow(uuid, text) is 'The workflow; refuses viewers who may not run it.';
 
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -32,7 +32,7 @@ begin
   return workflow;
 end $$;
 comment on function app_private.require_enabled_workflow(uuid, text) is
-  'The workflow; refuses whoever may not run it, and one that is not to be started.';
+  'The workflow; refuses viewers who may not run it, and workflows that are not ENABLED.';
 grant execute on function app_private.require_enabled_workflow(uuid, text) to plat_user, plat_anonymous;
 
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
@@ -234,13 +234,13 @@ comment on function app_public.batch_workflow is
   'Starts a workflow for many records at once. Records of other projects, and records that `reentry` excludes, are '
   'skipped. Requires the permission workflow.run.';
 
--- Pausing, resuming, cancelling. Whoever has the row of an execution has it between two steps. A step that calls
--- somebody outside takes longer than a transaction: its worker holds the execution, by an advisory lock of its
--- connection.
+-- Pausing, resuming, cancelling. A lock on the row of an execution is held only between two steps. A step that
+-- calls somebody outside takes longer than a transaction: its worker holds the execution, by an advisory lock of
+-- its connection.
 create function app_private.execution_lock(id uuid) returns bigint
 language sql immutable as $$ select hashtextextended('plat.workflow_execution ' || id, 0) $$;
 comment on function app_private.execution_lock(uuid) is
-  'The advisory lock of whoever carries out a step of the execution that takes time.';
+  'The advisory lock held while a long step of the execution runs.';
 
 create function app_private.workflow_lock(id uuid) returns bigint
 language sql immutable as $$ select hashtextextended('plat.workflow ' || id, 0) $$;
@@ -262,7 +262,7 @@ begin
   return execution;
 end $$;
 comment on function app_private.require_execution(uuid) is
-  'The execution, locked, so between two steps; refuses whoever does not see it or may not run its workflow.';
+  'The execution, locked, hence between two steps; refuses viewers who cannot see it or may not run its workflow.';
 
 create function app_private.require_step_of_execution(execution app_public.workflow_executions,
   wanted text) returns void
@@ -420,7 +420,8 @@ comment on type app_public.cancel_workflow_executions_payload is
 comment on column app_public.cancel_workflow_executions_payload.workflow_id is E'@behavior -*\n\nThe workflow.';
 comment on column app_public.cancel_workflow_executions_payload.cancelled_count is
   E'@notNull\n\nNumber of cancelled executions, including those that the viewer may not see.';
-comment on column app_public.cancel_workflow_executions_payload.cancelled_at is E'@behavior -*\n\nWhen.';
+comment on column app_public.cancel_workflow_executions_payload.cancelled_at is
+  E'@behavior -*\n\nTime of the cancellation.';
 
 create function app_public.cancel_workflow_executions_payload_executions(p
   app_public.cancel_workflow_executions_payload) returns setof app_public.workflow_executions

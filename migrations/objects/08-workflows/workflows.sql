@@ -166,7 +166,7 @@ begin
     delete from app_private.workflow_triggers t where t.workflow_id = new.id;
     delete from app_private.workflow_runs r where r.workflow_id = new.id;
   elsif new.trigger_type in ('EVENT', 'SCHEDULE') then
-    -- From now on: what happened before does not count, be it in the same transaction.
+    -- From now on: earlier events do not count, not even those of the same transaction.
     present := coalesce((select c.last_sequence from app_private.event_counters c
       where c.stream_id = new.organization_id), 0)
       + (select count(*) from app_private.pending_events e where e.transaction_id = pg_current_xact_id()::text::bigint

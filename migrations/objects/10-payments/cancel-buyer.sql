@@ -106,8 +106,8 @@ language sql stable as $$
     where e.buyer_id = purchase.id
 $$;
 comment on function app_private.records_of_purchase(app_public.buyers, uuid[], uuid[]) is
-  'The records that cancelling a purchase with these charges and deposits may change, in the order in which that is '
-  'told; is_open: whether one that stays as it is should be told too.';
+  'Records that cancelling a purchase with these charges and deposits may change, in the order of the result; '
+  'is_open: whether to list the record even if it stays unchanged.';
 
 create function app_private.can_step(subject text, from_state text, to_state text) returns boolean
 language sql stable as $$
@@ -156,7 +156,7 @@ begin
 end $$;
 comment on function app_private.refunds_of_cancellation(uuid[], jsonb, numeric) is
   'Writes the refunds down that cancelling a purchase brings about, and has them made; of all charges as much as '
-  'to_keep stays. Returns what of that was not found. Callers have asked for finance.write.';
+  'to_keep stays. Returns what of that was not found. Callers have checked finance.write.';
 
 create function app_private.returns_of_cancellation(deposit_ids uuid[], input jsonb, to_keep numeric) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -217,7 +217,7 @@ begin
 end $$;
 comment on function app_private.returns_of_cancellation(uuid[], jsonb, numeric) is
   'Marks what of the deposits of a purchase is to be refunded manually; of all of them, to_keep is retained. '
-  'Callers have asked for finance.write.';
+  'Callers have checked finance.write.';
 
 create function app_private.told_cancellation(purchase app_public.buyers, before jsonb, charge_ids uuid[],
   deposit_ids uuid[]) returns app_public.cancel_buyer_payload
@@ -280,8 +280,8 @@ begin
   return result;
 end $$;
 comment on function app_private.told_cancellation(app_public.buyers, jsonb, uuid[], uuid[]) is
-  'What became of the records of a purchase since `before`, by those who read it now. Charges are told to those who '
-  'see the finance of the project.';
+  'Changes of the records of a purchase since `before`, as the viewer may read them. Charges are listed for '
+  'viewers who may read the finances of the project.';
 
 create function app_private.cancel_buyer(buyer_id uuid, input jsonb) returns app_public.cancel_buyer_payload
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -45,7 +45,7 @@ language sql stable as $$
   left join app_private.payments_accounts a on a.organization_id = p.organization_id
 $$;
 comment on function app_private.payment_facts(app_public.payment_intents) is
-  'What the processor is told of a payment, and how far it is.';
+  'Data of a payment for the processor, and its status.';
 
 create function app_private.amount_of_payment(input jsonb, currency text, field text default 'amount') returns numeric
 language plpgsql stable as $$
@@ -254,8 +254,8 @@ begin
   return app_private.payment_facts(intent) || '{"answered": false}';
 end $$;
 comment on function app_hidden.begin_payment(text, jsonb, jsonb) is
-  'Checks a payment as the viewer and writes it down, before the processor is asked. Under an idempotency key that it '
-  'began with it goes on.';
+  'Checks a payment as the viewer and writes it down, before the processor is asked. A payment continues under the '
+  'idempotency key that it started with.';
 revoke execute on function app_hidden.begin_payment from plat_anonymous;
 
 -- What the processor answered.

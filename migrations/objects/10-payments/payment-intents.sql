@@ -12,7 +12,7 @@ comment on column app_public.payment_intents.lead_id is E'@behavior -*\n\nThe le
 comment on column app_public.payment_intents.buyer_id is
   E'@behavior -*\n\nThe purchase whose deposit or reservation it is.';
 comment on column app_public.payment_intents.created_by_id is
-  E'@inert Whoever pays confirms it.\n@behavior -*\n\nUser who requested it.';
+  E'@inert Written on behalf of the payer, who confirms the payment.\n@behavior -*\n\nUser who requested it.';
 comment on column app_public.payment_intents.card_id is E'@behavior -*\n\nThe card that was named.';
 comment on column app_public.payment_intents.user_id is E'@behavior -*\n\nWho pays.';
 comment on column app_public.payment_intents.amount is 'Amount in the currency of the payment.';

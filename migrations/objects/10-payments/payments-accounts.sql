@@ -95,9 +95,9 @@ language sql stable as $$
   where o.id = r.organization_id
 $$;
 comment on function app_private.representative_facts(app_public.organization_payments_representatives) is
-  'What the processor is told about a representative and the organization.';
+  'Data of a representative and the organization for the processor.';
 
--- Members do not see the representatives of their organization; being refused told them which ids there are.
+-- Members cannot see representatives, and a FORBIDDEN would reveal which ids exist.
 create function app_hidden.begin_representative(operation text, input jsonb, repeat jsonb,
   takes_money boolean default false)
 returns jsonb
@@ -173,7 +173,7 @@ begin
   return app_private.representative_facts(result) || jsonb_build_object('answered', false);
 end $$;
 comment on function app_hidden.begin_representative(text, jsonb, jsonb, boolean) is
-  'Writes a representative down, before the processor is told; takes_money: a processor that is no sandbox.';
+  'Stores a representative before the processor is called; takes_money: whether the processor is not a sandbox.';
 revoke execute on function app_hidden.begin_representative from plat_anonymous;
 
 create function app_private.note_account(organization_id uuid, account jsonb) returns text

@@ -33,8 +33,8 @@ create trigger _100_same before update on app_public.processor_refunds for each 
     from row(new.id, new.organization_id, new.charge_id, new.amount))
   execute function app_private.tg_processor_charges__keep();
 
--- By difference, so that those who wait for the row of the charge add to what the one before left: never more than the
--- charge, whoever writes refunds.
+-- Adds the difference, so that concurrent refunds, which wait for the row of the charge, never exceed the charge
+-- together.
 create function app_private.tg_processor_refunds__count() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -69,7 +69,7 @@ language sql stable as $$
   from app_public.processor_charges c where c.id = r.charge_id
 $$;
 comment on function app_private.refund_facts(app_public.processor_refunds) is
-  'What the processor is told of a refund, and how far it is.';
+  'Data of a refund for the processor, and its status.';
 
 create function app_private.open_refund(charge_id uuid, input jsonb, attempt_key text default null,
   path text default '') returns app_public.processor_refunds
@@ -107,8 +107,8 @@ begin
   return refund;
 end $$;
 comment on function app_private.open_refund(uuid, jsonb, text, text) is
-  'Writes a refund of a charge down, of the amount or of all that is left; the processor is to be asked then. Callers '
-  'have asked for finance.write. path: where the input stands in that of the caller, for errors.';
+  'Writes a refund of a charge down, of the amount or of all that is left; the processor is to be asked then. '
+  'Callers have checked finance.write. path: where the input stands in that of the caller, for errors.';
 
 create function app_hidden.begin_refund(input jsonb, repeat jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -215,7 +215,7 @@ create function app_private.refund_to_make(id uuid) returns jsonb
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.refund_facts(r) from app_public.processor_refunds r where r.id = $1
 $$;
-comment on function app_private.refund_to_make(uuid) is 'What the processor is told of a refund.';
+comment on function app_private.refund_to_make(uuid) is 'Data of a refund for the processor.';
 
 create function app_public.refund_processor_charge(made app_public.made_refund, charge_id uuid,
   amount app_public.money default null, reason app_public.refund_reason default null,

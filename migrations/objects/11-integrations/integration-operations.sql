@@ -251,7 +251,8 @@ begin
   perform set_config('plat.service', 'on', true);
   execute format('update app_public.%I i set last_error = $2 where i.id = $1', app_private.integration_table(of_scope))
     using id, left(message, 1000);
-  -- By hand, the caller reads why; by itself, somebody has to be told.
+  -- If a user refreshes it, the response says why it failed; if the service does, somebody must be
+  -- notified.
   if by_service and (is_final or failures >= most) and present ->> 'status' in ('ENABLED', 'PENDING') then
     perform app_private.fail_integration(of_scope, id, message);
   end if;

@@ -31,8 +31,9 @@ comment on column app_public.integration_apps.available is
   'Whether it can be connected. Applications with OAuth 2 require that the operator has registered the service '
   'with them.';
 comment on column app_public.integration_apps.connected_by is
-  E'@behavior -*\n\nWhat else becomes of a connection in the database: a function of the integration''s id, status and '
-  'what the file of the application gave.';
+  E'@behavior -*\n\n'
+  'Further changes in the database when a connection changes: a function of the integration''s id, its status, and '
+  'the result of the application''s code.';
 comment on table app_private.integration is 'The columns that the integrations of organizations and of users share.';
 
 create function app_hidden.viewer_integrator() returns uuid

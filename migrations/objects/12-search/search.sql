@@ -10,8 +10,8 @@
 comment on type app_private.search_scope is 'A part of search_texts that a viewer sees.';
 
 comment on column app_private.search_scope.scopes is 'What the index is asked for; null where the realm says enough.';
-comment on column app_private.search_scope.organization_id is 'Only rows of this organization; any where null.';
-comment on column app_private.search_scope.projects is 'Only rows of these projects; any where null.';
+comment on column app_private.search_scope.organization_id is 'Only rows of this organization; null for all.';
+comment on column app_private.search_scope.projects is 'Only rows of these projects; null for all.';
 comment on column app_private.search_scope.ids is 'Single records.';
 comment on column app_private.search_scope.agent_project is 'Only agents of leads or purchases there.';
 comment on column app_private.search_scope.offered is 'Only rows that are offered.';

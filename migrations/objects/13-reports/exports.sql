@@ -123,8 +123,8 @@ create function app_private.export_limits(out of_person int, out of_organization
   out waiting_of_organization int)
 language sql immutable as $$ select 3, 10, 30, 100 $$;
 comment on function app_private.export_limits() is
-  'How many exports are written at a time, of a person and of an organization, and how many may be asked for at all '
-  'until some are over.';
+  'Maximum number of exports written at the same time, per person and per organization, and of unfinished exports '
+  'altogether.';
 
 create function app_private.export_queue(organization_id uuid) returns table (id uuid, place int, starts boolean)
 language sql stable as $$
@@ -154,7 +154,7 @@ begin
     from app_private.export_queue(new.organization_id) q where q.starts;
   return null;
 end $$;
-comment on function app_private.tg_exports__next() is 'Has those begun whose turn it is, where one is over.';
+comment on function app_private.tg_exports__next() is 'Starts the next exports in the queue when one has ended.';
 
 -- Asking for one.
 create function app_private.request_export(
@@ -396,8 +396,8 @@ begin
   return may;
 end $$;
 comment on function app_private.export_goes_on(uuid, uuid, int) is
-  'Notes the progress of an export, and whether the worker shall go on: it is not cancelled, no other worker has it, '
-  'and the requester may still see what was read. A right that is lost cancels it.';
+  'Records the progress of an export; returns whether to continue: it is not cancelled, no other worker has it, '
+  'and the requester may still see the data. A right that is lost cancels it.';
 
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -427,7 +427,7 @@ begin
   return true;
 end $$;
 comment on function app_private.finish_export(uuid, uuid, int, int, text) is
-  'Makes an export COMPLETED, unless it does not go on; then the file is not to be kept.';
+  'Makes an export COMPLETED; returns false if it was cancelled or taken over, so that the file is discarded.';
 
 create function app_private.give_up_export(id uuid, worker uuid, status text, error text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -468,8 +468,8 @@ begin
       returning due.file_key;
 end $$;
 comment on function app_private.sweep_exports(int) is
-  'Forgets the files of exports that are over, and tells which; whoever calls it deletes them from the store before '
-  'the transaction ends. Exports whose job is lost get another.';
+  'Removes the references to files of expired exports and returns them; the caller deletes the files from the '
+  'store before the transaction commits. Exports whose job is lost get another.';
 
 -- Fields.
 create function app_private.export_file(id uuid) returns text

@@ -74,7 +74,7 @@ declare
   total int := 0;
   tables jsonb := '[]';
 begin
-  -- Of an export that is not seen any more there is no organization.
+  -- Null if the viewer can no longer see the export.
   if app_hidden.organization_can(organization_id, 'org.owner') is not true then
     perform app_hidden.fail('FORBIDDEN', 'The user who requested the archive may no longer export the organization.',
       '{"permission": "org.owner"}');

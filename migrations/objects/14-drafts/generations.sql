@@ -97,7 +97,7 @@ begin
   if generation.status = 'PENDING' then
     perform set_config('plat.service', 'on', true);
     perform set_config('plat.actor_type', 'AI', true);
-    -- What was asked for comes to its end, though its project was archived meanwhile.
+    -- A requested export completes even if its project was archived in the meantime.
     perform set_config('plat.clock', 'on', true);
     update app_public.service_intelligence_generations g set
         status = outcome ->> 'status', subject = outcome ->> 'subject', body = outcome ->> 'body',
@@ -151,7 +151,7 @@ begin
   return generation;
 end $$;
 comment on function app_private.require_generation(uuid, int) is
-  'The draft, locked; refuses whoever does not see its lead, or may not write to it.';
+  'The draft, locked; refuses viewers who cannot see or update its lead.';
 
 create function app_public.accept_generation(id uuid, subject app_public.short_text default null,
   body app_public.long_text default null, expected_version int default null)

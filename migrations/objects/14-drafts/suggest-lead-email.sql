@@ -40,7 +40,7 @@ begin
     'warnings', app_hidden.lead_email_warnings(lead, facts), 'language', generation.language, 'tone', generation.tone,
       'purpose', generation.purpose,
     'instructions', told)
-    -- Of somebody who is not to be contacted, nothing leaves the service.
+    -- Data of a person who must not be contacted are not sent to the provider.
     || case when lead.do_not_contact then '{"facts": [], "quotes": []}'
       else jsonb_build_object('facts', facts, 'quotes', quotes) end;
 end $$;

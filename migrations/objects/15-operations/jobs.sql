@@ -38,7 +38,7 @@ language sql stable rows 50 security definer set search_path = pg_catalog, pg_te
     left(app_private.masked_arguments(to_jsonb(j.last_error)) #>> '{}', 2000), q.queue_name,
     j.payload #>> '{context,requestId}', (j.payload #>> '{context,organizationId}')::uuid
   from (
-    -- The latest so many are looked through: a filter must not read all there ever were.
+    -- Only the latest ones are searched: a filter must not read the entire history.
     (select f.* from graphile_worker._private_jobs f where chosen_jobs.state = 'FAILED'
       and f.attempts >= f.max_attempts and (before is null or f.id < before)
       order by f.id desc limit app_private.counted_at_most())
@@ -63,7 +63,7 @@ language sql stable rows 50 security definer set search_path = pg_catalog, pg_te
   order by j.id desc limit most
 $$;
 comment on function app_private.chosen_jobs(text[], text, text, timestamptz, jsonb, uuid, bigint, int) is
-  'Jobs that match, the latest first; of all organizations where none is named. Whoever calls it has asked whether the '
+  'Jobs that match, the latest first; of all organizations where none is named. The caller has checked that the '
   'viewer may see them.';
 
 create function app_public.jobs(task text default null, state app_public.job_state default null,
@@ -97,7 +97,7 @@ begin
     group by t.identifier, p.paused_at, p.reason order by t.identifier);
 end $$;
 
--- Changes. Each works on so many jobs at most, and says whether there are more.
+-- Changes. Each call changes a limited number of jobs, and returns whether there are more.
 create function app_private.jobs_at_once() returns int
 language sql immutable as $$ select 1000 $$;
 comment on function app_private.jobs_at_once() is 'How many jobs one call changes at most.';

@@ -2,13 +2,14 @@
 -- them: they erase it with erasePerson.
 
 comment on type app_public.account_erasure is 'Data that erasing an account removes and retains.';
-comment on column app_public.account_erasure.erased_at is E'@notNull\n\nWhen.';
+comment on column app_public.account_erasure.erased_at is E'@notNull\n\nTime of the erasure.';
 comment on column app_public.account_erasure.removed is
   E'@notNull\n\nData that were erased: a list of {record, count, fields} by kind of record.';
 comment on column app_public.account_erasure.kept is
   E'@notNull\n\nRecords that are retained: a list of {record, count, reason}.';
-comment on table app_private.account_erasures is 'Which accounts were erased, and what was told of it then.';
-comment on column app_private.account_erasures.erasure is E'@impersonal\n\nWhat was told.';
+comment on table app_private.account_erasures is 'Erased accounts, with the report that was returned then.';
+comment on column app_private.account_erasures.erasure is
+  E'@impersonal\n\nReport of the erasure, as returned to the user.';
 
 create function app_private.account_scope(user_id uuid) returns jsonb
 language plpgsql stable as $$

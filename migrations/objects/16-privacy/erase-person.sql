@@ -1,5 +1,5 @@
--- Erasing a person of an organization: requested by a user with the permission, and again by the service once contracts
--- need not be kept any more.
+-- Erases a person of an organization: requested by a user with the permission, and repeated by the service once
+-- contracts no longer have to be retained.
 
 create function app_private.erase(organization_id uuid, roots jsonb, reason text) returns app_public.erasures
 language plpgsql volatile as $$

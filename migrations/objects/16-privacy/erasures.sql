@@ -33,7 +33,7 @@ comment on column app_public.erasures.kept is
 comment on column app_public.erasures.kept_until is
   'When retained contracts and payments of the person are erased; null if none are retained.';
 comment on column app_public.erasures.requested_by_id is
-  E'@inert It is only told who asked.\n@behavior -*\n\nWho asked.';
+  E'@inert Only names the user who requested it.\n@behavior -*\n\nWho asked.';
 comment on column app_public.erasures.completed_at is 'When the certificate was written.';
 comment on column app_public.erasures.checksum is E'@behavior -*\n\nSHA-256 of the certificate.';
 comment on column app_public.erasures.filename is E'@behavior -*\n\nThe name of the certificate.';

@@ -43,7 +43,7 @@ comment on column app_public.organization_deletions.kept_until is
 comment on column app_public.organization_deletions.requested_by_id is
   E'@inert Their password was asked for, and owners can cancel it.\n@behavior -*\n\nWho asked.';
 comment on column app_public.organization_deletions.cancelled_by_id is
-  E'@inert It is only told who cancelled it.\n@behavior -*\n\nUser who cancelled the deletion.';
+  E'@inert Only names the user who cancelled it.\n@behavior -*\n\nUser who cancelled the deletion.';
 comment on column app_public.organization_deletions.cancel_reason is 'Reason for the cancellation, as free text.';
 comment on column app_public.organization_deletions.cancelled_at is 'When an owner cancelled it; null otherwise.';
 comment on column app_public.organization_deletions.started_at is
@@ -62,7 +62,7 @@ comment on constraint organization_deletions_cancelled_by_id_fkey on app_public.
 comment on index app_public.organization_deletions_one is
   'The deletion of the organization has already been requested.';
 comment on table app_private.deletion_readers is
-  'Who is told that an organization was deleted, until they are: the owners that it had.';
+  'Former owners who still have to be notified of the deletion of their organization.';
 comment on column app_private.deletion_readers.email is E'@personal\n\nTheir address.';
 comment on column app_private.deletion_readers.organization is E'@impersonal\n\nWhat it was called.';
 comment on table app_private.retained_records is
@@ -370,8 +370,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   order by d.id limit most
 $$;
 comment on function app_private.deletion_mails(int) is
-  'What owners have to be told of deletions of their organizations, and were not: that it was asked for, that a week '
-  'or a day is left, that it was cancelled or is done.';
+  'Pending notices to owners about the deletion of their organization: requested, a week or a day left, cancelled, '
+  'completed.';
 
 -- Doing it.
 create function app_private.queue_due_deletions() returns void
@@ -408,8 +408,8 @@ begin
   return deletion;
 end $$;
 comment on function app_private.due_deletion(uuid) is
-  'The deletion of an organization that is final, or goes on; null where there is nothing to do. Where something has '
-  'begun in the meantime, it is cancelled.';
+  'A deletion that is due or in progress; null if there is none. Where something has begun in the meantime, it is '
+  'cancelled.';
 
 -- An account that has money on it is not closed, and nobody could have it paid out once the organization is gone.
 create function app_private.account_to_close(deletion_id uuid) returns text
@@ -475,7 +475,7 @@ begin
   return true;
 end $$;
 comment on function app_private.begin_deletion(uuid) is
-  'Begins to delete an organization whose deletion is final: nobody gets in any more. False where there is nothing to '
+  'Starts deleting an organization whose deletion is final: all access to it ends. False where there is nothing to '
   'do; if something has begun in the meantime, the deletion is cancelled.';
 
 create function app_private.retain_records(deletion_id uuid) returns void
@@ -536,7 +536,8 @@ begin
   end loop;
 end $$;
 comment on function app_private.release_references(regclass, uuid[]) is
-  'Has what refers to some rows let go of them, such as executions of others that an event has started.';
+  'Clears references to the given rows, such as those of other organizations'' executions to an event that started '
+  'them.';
 
 create function app_private.removed_relations() returns setof text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -633,7 +634,7 @@ begin
   delete from app_private.event_counters c where c.stream_id = organization;
   perform graphile_worker.complete_jobs(array(select j.id from graphile_worker._private_jobs j
     where j.locked_at is null and j.payload #>> '{context,organizationId}' = organization::text));
-  -- Words of names that nobody has any more.
+  -- Deletes words of the search vocabulary that no record contains any longer.
   delete from app_private.search_words w where w.word not in (select n.word from app_private.search_texts t
     cross join lateral string_to_table(t.names, ' ') n (word));
   -- Contents that nobody else has go at once.
@@ -677,7 +678,7 @@ begin
   perform app_private.add_job('organization_deletions__remind', job_key => 'organization deletion ' || deletion_id);
 end $$;
 comment on function app_private.complete_deletion(uuid, text) is
-  'Ends the deletion of an organization whose certificate is stored; its owners are told.';
+  'Completes the deletion of an organization whose certificate is stored, and notifies the owners.';
 grant execute on function app_private.deletion_mails, app_private.queue_due_deletions, app_private.account_to_close,
   app_private.postpone_deletion, app_private.begin_deletion, app_private.retain_records,
   app_private.removed_relations, app_private.remove_organization_rows, app_private.empty_organization,

@@ -79,7 +79,7 @@ begin
   return amount;
 end $$;
 comment on function app_private.sweep_executions(uuid, int, int) is
-  'Deletes executions that are over, of before so many days; gives how many.';
+  'Deletes executions that ended more than the given number of days ago; returns their number.';
 
 create function app_private.sweep_text_messages(organization_id uuid, days int, batch int) returns int
 language plpgsql volatile as $$
@@ -94,7 +94,7 @@ begin
   return amount;
 end $$;
 comment on function app_private.sweep_text_messages(uuid, int, int) is
-  'Deletes text messages of before so many days; gives how many.';
+  'Deletes text messages older than the given number of days; returns their number.';
 
 create function app_private.sweep_events(organization_id uuid, days int, batch int) returns int
 language plpgsql volatile as $$
@@ -113,7 +113,7 @@ begin
   return amount;
 end $$;
 comment on function app_private.sweep_events(uuid, int, int) is
-  'Empties the events of before so many days, in the order of their numbers; gives how many.';
+  'Erases the content of events older than the given number of days, in order of sequence; returns their number.';
 
 create function app_private.sweep_organizations(after_id uuid, batch int) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -139,6 +139,6 @@ begin
     when organization.id is not null then after_id end;
 end $$;
 comment on function app_private.sweep_organizations(uuid, int) is
-  'Deletes and empties what some organizations need not keep any longer, a batch of each kind; gives where to go on, '
-  'null at the end.';
+  'Applies the retention settings of organizations, one batch per kind of record; returns where to continue, null '
+  'at the end.';
 grant execute on function app_private.sweep_organizations to plat_worker;
