@@ -142,7 +142,7 @@ export function settingsOf(request: IncomingMessage): Record<string, string> {
   const { tokenCheck } = state;
   const settings = withCheck(
     withWork(viewerSettings(request), state.work),
-    tokenCheck?.carried && tokenCheck,
+    tokenCheck?.isCarried ? tokenCheck : undefined,
   );
   if (tokenCheck)
     tokenCheck.onRenewed = (claims) => {

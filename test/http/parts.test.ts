@@ -253,7 +253,8 @@ test("a body that stops has 20 seconds, and a second more for each 4,096 bytes t
       };
       const request = { socket, complete: false, readableLength: 0 };
       const { app, stop } = keepPace(() => {});
-      app(request as never, { closed: false, headersSent: false, writableLength: 0 } as never);
+      const response = Object.assign(new EventEmitter(), { headersSent: false, writableLength: 0 });
+      app(request as never, response as never);
       socket.bytesRead += bytes;
       jest.advanceTimersByTime(seconds * 1_000);
       expect(sent).toEqual([]);
