@@ -59,12 +59,19 @@ export function keepPace(
     else if (now - exchange.taken.since > grace + (waiting / rate) * 1_000) socket.destroy();
   }
 
-  const timer = setInterval(() => {
+  // Only while there are requests.
+  let timer: NodeJS.Timeout | undefined;
+  const stop = () => {
+    clearInterval(timer);
+    timer = undefined;
+  };
+  const lookAtAll = () => {
     const now = performance.now();
     for (const exchange of exchanges)
       if (exchange.response.closed) exchanges.delete(exchange);
       else look(exchange, now);
-  }, every).unref();
+    if (exchanges.size === 0) stop();
+  };
 
   return {
     app: (request, response) => {
@@ -72,8 +79,9 @@ export function keepPace(
       const taken = { bytes: 0, since: performance.now() };
       const exchange: Exchange = { request, response, reading: 0, before, taken };
       exchanges.add(exchange);
+      timer ??= setInterval(lookAtAll, every).unref();
       app(request, response);
     },
-    stop: () => clearInterval(timer),
+    stop,
   };
 }
