@@ -34,7 +34,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
   try {
     await startAll(start, follow);
   } catch (error) {
-    start.log.debug({ event: "service.start_failed", err: error }, "The start failed.");
+    start.log.debug({ event: "service.start_failed", err: error }, "Startup failed; exiting.");
     console.error((error as Error).message);
     await start.shutdown.begin("the start failed", exitCodes.failed);
   }

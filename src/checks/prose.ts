@@ -138,7 +138,7 @@ export async function proseFaults(prose: readonly Prose[], terms: [string, strin
   const plugins = [{ pluginId: "markdown", plugin: markdown }];
   const kernel = new TextlintKernel();
   const faults: string[] = [];
-  // // Many coordinates share a description.
+  // Many coordinates share a description.
   const texts = Map.groupBy(prose, ({ text }) => text);
   for (const [text, [{ name }]] of texts as Map<string, [Prose, ...Prose[]]>) {
     const { messages } = await kernel.lintText(text, { ext: ".md", filePath: name, plugins, rules });
@@ -208,7 +208,7 @@ export async function checkProse(): Promise<string[]> {
   ];
   const contributing = await read("CONTRIBUTING.md");
   const texts = await Promise.all(documents.map(async (name) => ({ name, text: await read(name) })));
-  // // The glossary itself contains the forbidden words.
+  // The glossary itself contains the forbidden words.
   const prose = texts.map(({ name, text }) => ({
     name,
     text: name === "CONTRIBUTING.md" ? text.replace(/^\|.*$/gm, "") : text,

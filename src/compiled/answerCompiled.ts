@@ -28,10 +28,10 @@ export async function answerCompiled(
     return { ...shape, items: rows } as unknown as SelectResult;
   };
   const results: SelectResult[] = [];
-  // // All have ended before the plan is used instead.
+  // All have ended before the plan is used instead.
   for (const one of await Promise.allSettled(statements.map(send))) {
     if (one.status === "fulfilled") results.push(one.value);
-    // // The plan determines which of several fields has the error.
+    // The plan determines which of several fields has the error.
     else if (statements.length === 1) work.failed(one.reason);
   }
   if (results.length < statements.length) {

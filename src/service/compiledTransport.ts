@@ -30,7 +30,7 @@ export function compiledTransport({
       const state = requestState(request);
       const { query, operationName, variables } = request.body as GraphQLRequest;
       const { userId, secondFactorWithholds } = state.claims ?? anonymous;
-      // // The regular plan reports fields that are withheld.
+      // The regular plan reports fields that are withheld.
       if (secondFactorWithholds) return undefined;
       const found = findCompiled(schema, { query, operationName, variables }, userId !== null);
       if (!found) return undefined;
@@ -42,7 +42,7 @@ export function compiledTransport({
       const answer = await inSpan({ name: "query", attributes }, () =>
         compiledAnswer(found, variables ?? {}, settingsOf(request), work, withPgClient, positions),
       );
-      // // The token may have been looked up again and have fewer rights.
+      // The token may have been looked up again and have fewer rights.
       return state.claims?.secondFactorWithholds ? undefined : answer;
     },
     tagOf: async (request) => {

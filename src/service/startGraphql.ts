@@ -243,7 +243,7 @@ async function documentText(pool: OrderedPool, id: string): Promise<string | und
 const authenticateWith =
   (authenticator: Authenticator): AppDeps["authenticate"] =>
   async (authorization, request) => {
-    // // Files are received before there is a statement.
+    // Files are received before there is a statement.
     const found = await authenticator(authorization, request.ip, !isMultipart(request));
     const state = requestState(request);
     state.tokenCheck = found.check;
@@ -261,7 +261,7 @@ function presetOptionsOf(
     onMismatch = (document) =>
       log.error(
         { event: "graphql.compiled_mismatch", document: document.slice(0, 2_000) },
-        "A compiled query answered differently from its plan; using the plan.",
+        "A compiled query returned another result than its plan; using the plan from now on.",
       ),
     jwtKeys,
     seal,
@@ -468,7 +468,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
         }),
         ...pagesOf(options, { pool, pages, addresses, integrations }),
         schema: () => pgl.getSchema(),
-        // // If only registered documents are allowed, nothing else is executed, not even for agents.
+        // If only registered documents are allowed, nothing else is executed, not even for agents.
         ...(!trustedDocumentsOnly && {
           mcp: {
             authenticate: createAuthenticator({ pool, keys: jwtKeys, audience: "MCP" }),

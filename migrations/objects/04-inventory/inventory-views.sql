@@ -151,8 +151,8 @@ begin
   new.service_index := app_private.service_index(new);
   return new;
 end $$;
--- A new or changed project has its place among the others at once; freshness, units and answers to leads follow with
--- the job. After _900_touch, whose moment counts for freshness.
+-- A new or changed project is ranked immediately; freshness, units and response times follow with the job. After
+-- _900_touch, whose moment counts for freshness.
 create trigger _950_service_index_of_new before insert on app_public.projects
   for each row execute function app_private.tg_projects__service_index();
 create trigger _950_service_index before update on app_public.projects

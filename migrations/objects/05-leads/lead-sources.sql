@@ -120,4 +120,4 @@ begin
       'Create it with createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
 end $$;
 comment on function app_hidden.refuse_unknown_source(uuid, text) is
-  'Refuses a code or name of a lead source that the project does not have, and tells those that it has.';
+  'Refuses a code or name of a lead source that the project does not have; the error lists those that it has.';

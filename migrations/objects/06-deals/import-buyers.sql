@@ -103,7 +103,7 @@ begin
   return buyer_id;
 end $$;
 comment on function app_private.write_imported_buyer(uuid, jsonb) is
-  'Enters a purchase, or changes the one named, to what a row of a file says.';
+  'Creates a purchase, or updates the given one, from a row of a file.';
 
 create function app_public.import_buyers(project_id uuid, file app_public.data_upload, dry_run boolean default null,
   update_existing boolean default null)

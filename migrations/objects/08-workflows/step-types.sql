@@ -15,8 +15,8 @@ select v.value,
 from app_public.workflow_step_type_values v;
 
 comment on table app_hidden.workflow_step_members is
-  'What the config of a step may have: a member, its kind, its limits, and the member with the value beside which '
-  'alone it stands (and must).';
+  'Allowed fields in the config of a step: name, kind, limits, and the field and value with which alone it is '
+  'allowed (and required).';
 
 insert into app_hidden.workflow_step_members (type, position, name, kind, required, least, most, choices, with_name,
   with_value, description) values
