@@ -1,3 +1,4 @@
+/** Starts a process of the service: everything that `npm start` does, in reading order. */
 import { setFlagsFromString } from "node:v8";
 import { decideAddress } from "./http/address.ts";
 import { servePart, takePart } from "./http/apiProcesses.ts";

@@ -118,7 +118,7 @@ export class KnownDocument {
 }
 
 /**
- * Recent documents, as many as fit into a number of bytes with their plans. Documents that were used twice are kept separately from those
+ * Recent documents with their plans, up to a number of bytes. Documents that were used twice are kept separately from those
  * used once: a flood of unique documents only replaces itself.
  */
 export class Documents {

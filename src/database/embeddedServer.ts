@@ -1,3 +1,4 @@
+/** The embedded PostgreSQL server: creates its cluster, starts, restarts and stops it. */
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { chown, lstat, readFile, rename, rm, writeFile } from "node:fs/promises";

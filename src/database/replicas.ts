@@ -156,7 +156,7 @@ export class Replica {
         this.#look = undefined;
         client?.end().catch(() => {});
         client = undefined;
-        // A host that vanished answers nobody: whoever waits for it asks the primary.
+        // A host that vanished does not answer: queries that wait for it go to the primary.
         for (const waiting of this.#clients) cut(waiting);
       }
       this.#tell(reason);

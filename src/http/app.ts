@@ -1,3 +1,4 @@
+/** The HTTP application: all middlewares and routes, in the order in which they handle a request. */
 import express, { type Express, type RequestHandler } from "express";
 import type { Logger } from "../base/log.ts";
 import type { PostGraphileInstance } from "postgraphile";

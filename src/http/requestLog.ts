@@ -1,3 +1,4 @@
+/** The access log: one line per request, without tokens. */
 import type { RequestHandler } from "express";
 import { requestState } from "./requestState.ts";
 

@@ -1,3 +1,4 @@
+/** Ordered, bounded shutdown: parts are stopped in reverse order of their start, within STOP_TIMEOUT. */
 import { exitCodes } from "../base/exitCodes.ts";
 import type { Logger } from "../base/log.ts";
 

@@ -45,7 +45,7 @@ function catchFailures({ log, metrics, fail }: Start): void {
     log.fatal({ event: "process.exception", err: error }, "Uncaught exception; exiting.");
     fail("failure", exitCodes.failed);
   });
-  // A rejection that nothing awaits any more, such as a part of a job that has already failed, must not end the process.
+  // A rejection that nothing awaits any longer, such as a part of a job that has already failed, must not end the process.
   process.on("unhandledRejection", (error) => {
     metrics.strayRejections.inc();
     log.error({ event: "process.stray_rejection", err: error }, "Unhandled promise rejection.");

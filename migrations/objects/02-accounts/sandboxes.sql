@@ -107,7 +107,8 @@ begin
     perform app_hidden.fail('CONFLICT', 'Only the clock of a sandbox organization can be advanced; create one with '
       'isSandbox of createOrganization.', '{"field": "organizationId"}');
   elsif seconds is null or seconds not between 1 and most_seconds then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Must be from 1 to 31,622,400 seconds (366 days).', '{"field": "seconds"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Must be from 1 to 31,622,400 seconds (366 days).',
+      '{"field": "seconds"}');
   elsif result.clock_ahead_seconds + seconds::bigint > 10 * most_seconds then
     perform app_hidden.fail('LIMIT_EXCEEDED', 'The clock of a sandbox can be at most ten years ahead; create another '
       'sandbox.', '{"field": "seconds", "limit": 316224000}');

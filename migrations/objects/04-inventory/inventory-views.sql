@@ -341,8 +341,8 @@ end $$;
 comment on function app_hidden.offers_price(uuid,numrange) is
   E'@withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they '
   'see what is for sale; asking once more takes a list of 10,000 three times as long.\n\n'
-  'Whether a project has a unit for sale at such a price; whoever sees the project sees those.';
+  'Whether a project has a unit for sale at a price in the range; everyone who sees the project sees these units.';
 comment on function app_hidden.offers_bedrooms(uuid,int4range) is
   E'@withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they '
   'see what is for sale; asking once more takes a list of 10,000 three times as long.\n\n'
-  'Whether a project has a unit for sale with so many bedrooms.';
+  'Whether a project has a unit for sale with a number of bedrooms in the range.';

@@ -370,9 +370,9 @@ begin
   end if;
 end $$;
 comment on function app_private.judge_lead_rows(app_public.projects, text, uuid, boolean, text, text) is
-  'Makes import_ready of the rows of import_rows that nothing is wrong with: what becomes of each lead. import_same '
-  'has those of them that change nothing. own_only: the viewer works on own leads only; on_duplicate: what becomes of '
-  'a lead found by email address, as for createLead, or SET: the row changes it.';
+  'Fills import_ready from the valid rows of import_rows, with the resulting lead; import_same contains those that '
+  'change nothing. own_only: the viewer works on own leads only; on_duplicate: policy for leads found by email '
+  'address, as for createLead, or SET: the row updates it.';
 
 create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -108,7 +108,7 @@ begin
 end $$;
 comment on function app_private.open_refund(uuid, jsonb, text, text) is
   'Writes a refund of a charge down, of the amount or of all that is left; the processor is to be asked then. '
-  'Callers have checked finance.write. path: where the input stands in that of the caller, for errors.';
+  'Callers have checked finance.write. path: the position of the input in that of the caller, for errors.';
 
 create function app_hidden.begin_refund(input jsonb, repeat jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -170,8 +170,8 @@ begin
       comment on column app_public.%1$I.request_key is %7$L;
       comment on constraint %8$I on app_public.%1$I is %9$L',
       name, E'@behavior -*\n\nThe application.',
-      E'@impersonal\n\nSettings, without secrets. Values that are shown only once, such as `authorizationUrl`, `secret` or '
-      '`feedUrl`, are only in the response of the mutation that created them.',
+      E'@impersonal\n\nSettings, without secrets. Values that are shown only once, such as `authorizationUrl`, '
+      '`secret` or `feedUrl`, are only in the response of the mutation that created them.',
       E'@secret\n\nWhen the application last accepted the credentials.', 
       E'@secret\n\nWhen data were last exchanged with the application; null if never.',
       E'@impersonal\n@secret\n\nLast error of the application; null once it works again.',

@@ -192,7 +192,7 @@ begin
 end $$;
 comment on function app_public.discard_generation is $$
 @arg id Id of the draft.
-@arg expectedVersion The `version` that the client read. If the record has changed since, the mutation is refused with VERSION_MISMATCH.
+@arg expectedVersion The `version` that the client read; if it has changed, refused with VERSION_MISMATCH.
 
 Discards a draft: its status becomes DISCARDED, and it can no longer be accepted.$$;
 

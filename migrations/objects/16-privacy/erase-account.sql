@@ -157,7 +157,7 @@ grant execute on function app_public.erase_account to plat_user, plat_anonymous;
 comment on function app_public.erase_account is $$
 @eachTime
 @arg password Current password, to confirm the request.
-@arg second_factor_code Current code of the authenticator app, or an unused recovery code; required if the account has a second factor.
+@arg second_factor_code Code of the authenticator app, or a recovery code; required if the account has a second factor.
 @arg dry_run If true, returns what would be removed and retained, and changes nothing.
 
 Permanently erases the viewer's own account: all sessions end, memberships are removed, and the address cannot sign

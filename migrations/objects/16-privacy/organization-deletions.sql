@@ -300,7 +300,7 @@ comment on function app_public.request_organization_deletion is $$
 @eachTime
 @arg organization_id Id of the organization to delete; the viewer must be an owner.
 @arg password The password of the viewer's account.
-@arg second_factor_code Current code of the authenticator app, or an unused recovery code; required if the account has a second factor.
+@arg second_factor_code Code of the authenticator app, or a recovery code; required if the account has a second factor.
 @arg reason Reason, as free text.
 @arg dry_run If true, returns what would be deleted and retained, and changes nothing.
 

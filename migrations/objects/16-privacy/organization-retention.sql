@@ -3,7 +3,7 @@
 -- a day, in batches.
 
 comment on column app_public.organizations.execution_retention_days is
-  E'@behavior -*\n\nAfter how many days executions of workflows that are over are deleted.';
+  E'@behavior -*\n\nNumber of days after which ended workflow executions are deleted.';
 comment on column app_public.organizations.message_retention_days is
   E'@behavior -*\n\nAfter how many days text messages are deleted.';
 comment on column app_public.organizations.event_retention_days is
