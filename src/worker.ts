@@ -1,3 +1,4 @@
+/** Runs the jobs of the queue: starts the job runner (graphile-worker), restarts it when it ends, and watches for dead workers. */
 import { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";

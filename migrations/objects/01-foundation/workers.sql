@@ -261,7 +261,8 @@ begin
   return format('%s (job %s) runs again.', released.task, released.job_id);
 end $$;
 comment on function app_private.release_job(uuid) is
-  'For operators: lets a job that was set aside because its process died twice run again. Says what became of it.';
+  'For operators: releases a job that was set aside because its process crashed twice; returns the outcome as a '
+  'sentence.';
 
 comment on table app_private.job_deaths is
   'Jobs during which their process died: how often, and since when they are set aside. The id is the ticket that the '
