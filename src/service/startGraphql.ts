@@ -254,7 +254,7 @@ function authenticateWith(
     return claims;
   };
   return {
-    // // Files are received before there is a statement.
+    // Files are received before there is a statement.
     authenticate: async (authorization, request) =>
       note(request, await authenticator(authorization, request.ip, !isMultipart(request))),
     authenticateKnown: (authorization, request) => {
