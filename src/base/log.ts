@@ -1,3 +1,4 @@
+/** The log: one JSON object per line on stdout, each with a stable `event` name. */
 import { writeSync } from "node:fs";
 import { pino, symbols, type Logger as PinoLogger } from "pino";
 import type { LogEvent } from "./logEvents.ts";
@@ -54,7 +55,7 @@ const PATIENCE_MS = 1_000;
 
 /**
  * Buffered standard output: a write per request took a twelfth of the request's CPU time. Warnings and errors flush
- * the buffer at once; so does the end of the process, unless it is killed. If nobody reads standard output any more,
+ * the buffer at once; so does the end of the process, unless it is killed. If standard output is no longer read,
  * lines are dropped: logging must never block the service.
  */
 function bufferedOutput() {

@@ -742,7 +742,7 @@ comment on function app_private.make_record is
   'other_party: the column of another organization that gets the events, too.';
 
 comment on function app_private.slug_owner(text,text) is
-  E'@withoutViewer Slugs are public: they stand in addresses. Whether the viewer sees the record is asked with its '
-  'id.\n\nThe record behind a present or former slug.';
+  E'@withoutViewer Slugs are public: URLs contain them. Whether the viewer sees the record is asked with its id.\n\n'
+  'The record behind a present or former slug.';
 
 revoke execute on function app_hidden.slugify from plat_user, plat_anonymous;

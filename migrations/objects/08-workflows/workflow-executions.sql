@@ -7,8 +7,8 @@ comment on column app_private.workflow_batches.started_by_id is
   E'@inert Its executions act on behalf of the principal of the workflow.\n\n'
   'Id of the user who started it; null if its trigger did.';
 comment on table app_private.workflow_batches is
-  'What was started for many subjects at once: by whom, by which filter, how many matched, and how many of them were '
-  'started (the others have their execution already).';
+  'A batch start: by whom, with which filter, the number of matches, and the number of started executions (the '
+  'other subjects already have one).';
 
 create policy readers on app_public.workflow_executions for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[])
@@ -224,8 +224,8 @@ begin
 end $$;
 comment on function app_private.start_workflow_executions(app_public.workflows, uuid[], text, uuid, uuid, jsonb, int,
   uuid, text, uuid[]) is
-  'Starts a workflow for those of the subjects that are there, belong to it and may go through it (again), and gives '
-  'the executions. With an error they are there as failed ones. event_ids: the event of each subject, beside it.';
+  'Starts a workflow for those of the subjects that exist, belong to it and may run (again); returns the '
+  'executions. With an error they are there as failed ones. event_ids: the event of each subject, beside it.';
 
 create function app_public.workflow_executions_allowed_transitions(e app_public.workflow_executions) returns
   app_public.transition[]

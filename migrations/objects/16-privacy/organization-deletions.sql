@@ -41,7 +41,7 @@ comment on column app_public.organization_deletions.kept is 'Retained data: {rec
 comment on column app_public.organization_deletions.kept_until is
   'When the last contracts and payments are deleted too; null if none are retained.';
 comment on column app_public.organization_deletions.requested_by_id is
-  E'@inert Their password was asked for, and owners can cancel it.\n@behavior -*\n\nWho asked.';
+  E'@inert The requester entered their password, and every owner can cancel it.\n@behavior -*\n\nWho asked.';
 comment on column app_public.organization_deletions.cancelled_by_id is
   E'@inert Only names the user who cancelled it.\n@behavior -*\n\nUser who cancelled the deletion.';
 comment on column app_public.organization_deletions.cancel_reason is 'Reason for the cancellation, as free text.';
@@ -66,7 +66,7 @@ comment on table app_private.deletion_readers is
 comment on column app_private.deletion_readers.email is E'@personal\n\nTheir address.';
 comment on column app_private.deletion_readers.organization is E'@impersonal\n\nWhat it was called.';
 comment on table app_private.retained_records is
-  'Contracts and payments of organizations that were deleted, as long as the law asks for; nobody reads them over the '
+  'Contracts and payments of deleted organizations, retained as long as the law requires; not readable through the '
   'API.';
 comment on column app_private.retained_records.data is
   'The record, without the personal data that contracts and payments do not need.';
@@ -95,7 +95,7 @@ create function app_private.is_removing() returns boolean
 language sql stable as $$ select coalesce(current_setting('plat.removing', true), '') = 'on' $$;
 grant execute on function app_private.is_removing to plat_user;
 comment on function app_private.is_removing() is
-  'Whether all that an organization has is being removed: what is otherwise kept for good is not.';
+  'Whether an organization is being deleted, so that records that are otherwise immutable can be deleted.';
 
 create function app_private.set_removing() returns void
 language plpgsql volatile as $$
@@ -104,7 +104,7 @@ begin
   perform set_config('plat.removing', 'on', true);
 end $$;
 comment on function app_private.set_removing() is
-  'Has the rest of the transaction remove what is otherwise kept for good.';
+  'Permits the rest of the transaction to delete records that are otherwise immutable.';
 
 create function app_private.organization_relations() returns table (relation regclass, place int)
 language plpgsql stable as $$
@@ -280,8 +280,8 @@ begin
   return result;
 end $$;
 comment on function app_private.schedule_organization_deletion(uuid, text, boolean, uuid) is
-  'Has an organization deleted in 30 days, or, with dry_run, only tells what would go. Nobody asked for it where an '
-  'operator of the service does it; its owners are reminded and can cancel it all the same.';
+  'Schedules the deletion of an organization in 30 days; with dry_run, only returns what would be deleted. No user '
+  'requested it if an operator of the service did; its owners are reminded and can cancel it as usual.';
 
 create function app_public.request_organization_deletion(organization_id uuid, password app_public.password_proof,
   second_factor_code app_public.second_factor_code default null, reason app_public.long_text default null,
@@ -300,7 +300,7 @@ comment on function app_public.request_organization_deletion is $$
 @eachTime
 @arg organization_id Id of the organization to delete; the viewer must be an owner.
 @arg password The password of the viewer's account.
-@arg second_factor_code Current code of the authenticator app, or an unused recovery code; required if the account has a second factor.
+@arg second_factor_code Code of the authenticator app, or a recovery code; required if the account has a second factor.
 @arg reason Reason, as free text.
 @arg dry_run If true, returns what would be deleted and retained, and changes nothing.
 
@@ -613,7 +613,7 @@ language sql volatile as $$
       group by r.record) r)
   where d.id = deletion_id
 $$;
-comment on function app_private.note_removed(uuid, text, int) is 'Adds to what a deletion has removed.';
+comment on function app_private.note_removed(uuid, text, int) is 'Adds to the counts of deleted records.';
 
 create function app_private.empty_organization(deletion_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -664,7 +664,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     announce_deletion_certificate.filesize)
 $$;
 comment on function app_private.announce_deletion_certificate(text, int) is
-  'Announces the certificate of a deletion before it is stored; true where the store has it already.';
+  'Registers the certificate of a deletion before it is stored; returns true if the store already has it.';
 
 create function app_private.complete_deletion(deletion_id uuid, checksum text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

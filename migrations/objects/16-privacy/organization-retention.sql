@@ -1,9 +1,9 @@
--- How long an organization keeps old data: executions of workflows with their step runs, text messages, and the content
--- of events. The event itself remains, with its number, its time and its subject. A task processes the organizations
--- once a day, in batches.
+-- Retention settings of organizations: for workflow executions with their step runs, text messages, and the content of
+-- events. The event itself remains, with its number, its time and its subject. A task processes the organizations once
+-- a day, in batches.
 
 comment on column app_public.organizations.execution_retention_days is
-  E'@behavior -*\n\nAfter how many days executions of workflows that are over are deleted.';
+  E'@behavior -*\n\nNumber of days after which ended workflow executions are deleted.';
 comment on column app_public.organizations.message_retention_days is
   E'@behavior -*\n\nAfter how many days text messages are deleted.';
 comment on column app_public.organizations.event_retention_days is
