@@ -111,7 +111,7 @@ language plpgsql stable as $$
 declare
   left_over regclass[] := array(select c.oid::regclass from pg_class c
     join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' and not a.attisdropped
-    where c.relkind = 'r' and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace,
+    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace,
         'app_private'::regnamespace)
       -- What says that it was deleted, what is kept, and contents of files, which others may have as well.
       and c.oid <> all (array['app_public.organization_deletions', 'app_private.retained_records',
