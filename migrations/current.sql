@@ -15,6 +15,8 @@ declare
   -- What hangs on the table where the service has run already, to be put back on the partitioned one: the processes of
   -- the previous version go on until the objects are brought up to date, and no event may pass by its triggers.
   kept constant text[] := array(
+    select format('comment on table app_public.events is %L', obj_description(events, 'pg_class'))
+    union all
     select pg_get_triggerdef(t.oid) from pg_trigger t where t.tgrelid = events and not t.tgisinternal
     union all
     select format('create policy %I on app_public.events as %s for %s to %s%s', p.policyname, p.permissive, p.cmd,
@@ -51,6 +53,10 @@ begin
   alter table app_public.events_first set schema app_partitions;
   create table app_public.events (like app_partitions.events_first including defaults including storage
     including comments, constraint events_pkey primary key (id)) partition by range (id);
+  comment on table app_partitions.events_first is null;
+  for one in select a.attname from pg_attribute a where a.attrelid = events and a.attnum > 0 and not a.attisdropped loop
+    execute format('comment on column app_partitions.events_first.%I is null', one);
+  end loop;
   create index events_project on app_public.events (project_id, organization_id, sequence)
     where project_id is not null;
   create index events_subject on app_public.events (subject_id, id);

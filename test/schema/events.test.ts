@@ -242,6 +242,132 @@ describe("an event", () => {
   });
 });
 
+describe("partitions", () => {
+  const step = async (): Promise<string | null> =>
+    (await people.owner.query("select app_private.make_event_partitions() as step")).rows[0].step;
+  const partitions = async () =>
+    (
+      await people.owner.query<{ relation: string; starts_at: Date | null; ends_at: Date | null }>(
+        "select relation::text, starts_at, ends_at from app_private.event_partitions()",
+      )
+    ).rows;
+
+  test("follow each other from the first event on, without an end; nobody reaches one but through the whole", async () => {
+    const all = await partitions();
+    expect(await step()).toBeNull();
+    expect([all[0]!.starts_at, all.at(-1)!.ends_at]).toEqual([null, null]);
+    expect(all.slice(1).map((one) => one.starts_at)).toEqual(all.slice(0, -1).map((one) => one.ends_at));
+    const { rows: now } = await people.owner.query("select now() as at");
+    // This quarter and the next have their own.
+    expect(all.filter(({ ends_at }) => ends_at && ends_at > now[0].at).length).toBeGreaterThanOrEqual(2);
+    const indexes = async (relation: string) =>
+      (
+        await people.owner.query<{ text: string }>(
+          "select regexp_replace(pg_get_indexdef(indexrelid), 'INDEX \\S+ ON \\S+', 'INDEX') as text from pg_index where indrelid = $1::regclass order by 1",
+          [relation],
+        )
+      ).rows.map(({ text }) => text);
+    for (const { relation } of all) {
+      expect(await indexes(relation)).toEqual(await indexes(all[0]!.relation));
+      await expect(people.as(ada, `select from ${relation}`)).rejects.toMatchObject({ code: "42501" });
+      await expect(people.owner.query(`truncate ${relation}`)).rejects.toMatchObject({ code: "23001" });
+    }
+  });
+
+  test("the last one gets its end while others write and read; a lock that is not had at once is given up", async () => {
+    // All in one, as in a database of before there were partitions.
+    await people.owner.query(`do $$
+      declare p record;
+      begin
+        for p in select * from app_private.event_partitions() loop
+          execute format('alter table app_public.events detach partition %s', p.relation);
+          if p.starts_at is not null then execute format('drop table %s', p.relation); end if;
+        end loop;
+        alter table app_public.events attach partition app_partitions.events_first for values from (minvalue) to (maxvalue);
+      end $$`);
+    const { organization, project } = homes[1]!;
+    const before = (await sequences(organization)).length;
+    const reader = await connect();
+    await reader.query("begin; select from app_public.events limit 1");
+    await expect(step()).rejects.toMatchObject({ code: "55P03" });
+    await reader.end();
+
+    let writing = true;
+    let written = 0;
+    const write = async () => {
+      const client = await connect();
+      try {
+        for (; writing; written += 2) await client.query(insertLeads, [project, 2]);
+      } finally {
+        await client.end();
+      }
+    };
+    const writers = [write(), write()];
+    const steps: string[] = [];
+    try {
+      for (;;)
+        try {
+          const done = await step();
+          if (done === null) break;
+          steps.push(done);
+        } catch (error) {
+          expect(error).toMatchObject({ code: "55P03" });
+        }
+    } finally {
+      writing = false;
+    }
+    await Promise.all(writers);
+    expect(steps.map((text) => text.replace(/events_\w+/, "…").replace(/ at .*/, ""))).toEqual(
+      expect.arrayContaining([
+        "app_partitions.… ends",
+        "app_partitions.… was read",
+        "app_partitions.… ended",
+      ]),
+    );
+    expect(await sequences(organization)).toEqual(upTo(before + written));
+    expect((await partitions()).length).toBeGreaterThanOrEqual(3);
+  });
+
+  test("hold one sequence together: a page is read from their indexes in order, and a number exists once", async () => {
+    const { organization } = homes[1]!;
+    const [, next, last] = await partitions();
+    const before = await sequences(organization);
+    // Every third event is of later quarters.
+    const client = await connect();
+    await client.query("set session_replication_role = 'replica'");
+    for (const [rest, { starts_at }] of [next!, last!].entries())
+      await client.query(
+        `update app_public.events set id = uuidv7($1::timestamptz + interval '1 day' - clock_timestamp())
+         where organization_id = $2 and sequence % 3 = $3`,
+        [starts_at, organization, rest],
+      );
+    await client.end();
+    const { rows: places } = await people.owner.query(
+      "select count(distinct tableoid)::int as n from app_public.events where organization_id = $1",
+      [organization],
+    );
+    expect(places).toEqual([{ n: 3 }]);
+    expect(await sequences(organization)).toEqual(before);
+    const { rows: plan } = await people.owner.query(
+      `explain select * from app_public.events where organization_id = '${organization}' order by organization_id, sequence limit 10`,
+    );
+    const text = plan.map((row) => row["QUERY PLAN"]).join("\n");
+    expect(text).toContain("Merge Append");
+    expect(text).not.toMatch(/Sort {2}\(|Seq Scan/);
+    // The next number follows the last one, wherever that is; the same one again is refused.
+    await people.owner.query(insertLeads, [homes[1]!.project, 1]);
+    expect(await sequences(organization)).toEqual(upTo(before.length + 1));
+    await expect(
+      people.owner.query(
+        `insert into app_public.events (stream_id, organization_id, sequence, name, subject_type, subject_id, actor_type, channel, data)
+         select stream_id, organization_id, sequence, name, subject_type, subject_id, actor_type, channel, data from app_public.events
+         where organization_id = $1 order by sequence desc limit 1`,
+        [organization],
+      ),
+    ).rejects.toMatchObject({ code: "23505" });
+  });
+});
+
 test("the triggers of every record write what its columns, comments and event names say now", async () => {
   const sources = () =>
     people.owner.query(

@@ -392,3 +392,17 @@ test("expires holds in batches, so that nobody waits long under a backlog", asyn
     (behind) => behind === 0,
   );
 });
+
+test("the partitions of events are made ahead, once", async () => {
+  const partitions = () => query("select relation::text from app_private.event_partitions()");
+  const before = await partitions();
+  // As if the quarter of the last one had come.
+  const last = before.at(-1).relation;
+  await query(`alter table app_public.events detach partition ${last}`);
+  await query(`do $$ begin execute format('alter table app_public.events attach partition ${last} for values from (%L) to (maxvalue)',
+    (select app_private.first_id(ends_at) from app_private.event_partitions() order by ends_at desc limit 1)); end $$`);
+  await query(`drop table ${before.at(-2).relation}`).catch(() => undefined);
+  await run("events__partition");
+  await run("events__partition");
+  expect((await partitions()).length).toBeGreaterThanOrEqual(before.length);
+});

@@ -48,10 +48,21 @@ begin
     create unique index %3$I on app_partitions.%1$I (stream_id, sequence) where sequence is not null
       and organization_id is null;
     alter table app_partitions.%1$I enable row level security', name, name || '_organization', name || '_sequence');
+  perform app_private.guard_event_partition(format('app_partitions.%I', name)::regclass);
   return format('app_partitions.%I', name)::regclass;
 end $$;
 comment on function app_private.create_event_partition(timestamptz) is
   'Makes the table of the partition that begins then, with the indexes that say that numbers are unique.';
+
+create function app_private.guard_event_partition(relation regclass) returns void
+language plpgsql volatile as $$
+begin
+  -- Triggers of rows come with the whole.
+  execute format('create or replace trigger _100_no_truncate before truncate on %s
+    for each statement execute function app_private.tg_events__immutable()', relation);
+end $$;
+comment on function app_private.guard_event_partition(regclass) is
+  'Has a partition refuse to be emptied, as events do.';
 
 create function app_private.make_event_partitions() returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
@@ -66,14 +77,14 @@ declare
   ends_at timestamptz;
   last_id uuid;
   is_bounded boolean;
+  following regclass;
 begin
   perform pg_advisory_xact_lock(7528006);
-  select p.*, format('app_partitions.%I', c.relname) as name into strict tail
-    from app_private.event_partitions() p join pg_class c on c.oid = p.relation where p.ends_at is null;
+  select p.* into strict tail from app_private.event_partitions() p where p.ends_at is null;
   if tail.starts_at >= wanted then
     return null;
   end if;
-  execute format('select e.id from %s e order by e.id desc limit 1', tail.name) into last_id;
+  execute format('select e.id from %s e order by e.id desc limit 1', tail.relation) into last_id;
   ends_at := app_private.quarter_after(greatest(tail.starts_at,
     case when tail.starts_at is null or tail.starts_at < now() then now() + margin end,
     app_private.time_of_id(last_id::text)));
@@ -82,26 +93,26 @@ begin
     select k.convalidated into is_bounded from pg_constraint k where k.conrelid = tail.relation
       and k.conname = 'partition_end';
     if is_bounded is null then
-      execute format('alter table %s add constraint partition_end check (id < %L) not valid', tail.name,
+      execute format('alter table %s add constraint partition_end check (id < %L) not valid', tail.relation,
         app_private.first_id(ends_at));
-      return format('%s ends at %s', tail.name, ends_at);
+      return format('%s ends at %s', tail.relation, ends_at);
     elsif not is_bounded then
-      execute format('alter table %s validate constraint partition_end', tail.name);
-      return format('%s was read', tail.name);
+      execute format('alter table %s validate constraint partition_end', tail.relation);
+      return format('%s was read', tail.relation);
     end if;
     ends_at := (select app_private.time_of_id(substring(pg_get_constraintdef(k.oid) from '''([0-9a-f-]{36})'''))
       from pg_constraint k where k.conrelid = tail.relation and k.conname = 'partition_end');
   end if;
-  perform app_private.create_event_partition(ends_at);
+  following := app_private.create_event_partition(ends_at);
   lock table app_public.events in access exclusive mode;
-  execute format('alter table app_public.events detach partition %s', tail.name);
-  execute format('alter table app_public.events attach partition %s for values from (%s) to (%L)', tail.name,
+  execute format('alter table app_public.events detach partition %s', tail.relation);
+  execute format('alter table app_public.events attach partition %s for values from (%s) to (%L)', tail.relation,
     coalesce(quote_literal(app_private.first_id(tail.starts_at)), 'minvalue'), app_private.first_id(ends_at));
-  execute format('alter table app_public.events attach partition app_partitions.%I for values from (%L) to (maxvalue)',
-    'events_' || to_char(ends_at at time zone 'UTC', 'YYYY"q"Q'), app_private.first_id(ends_at));
-  execute format('alter table %s drop constraint if exists partition_end', tail.name);
-  perform app_private.tidy_event_partition(tail.relation);
-  return format('%s ended', tail.name);
+  execute format('alter table app_public.events attach partition %s for values from (%L) to (maxvalue)', following,
+    app_private.first_id(ends_at));
+  execute format('alter table %s drop constraint if exists partition_end', tail.relation);
+  perform app_private.tidy_event_partition(tail.relation), app_private.guard_event_partition(tail.relation);
+  return format('%s ended', tail.relation);
 end $$;
 grant execute on function app_private.make_event_partitions to plat_worker;
 comment on function app_private.make_event_partitions() is
