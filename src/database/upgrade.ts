@@ -230,7 +230,9 @@ async function copyRows(
   await target.query("set session_replication_role = 'replica'");
   if (here.length > 0) await target.query(`truncate ${here.join(", ")}`);
   await target.query("reset session_replication_role");
-  await source.query(`create publication ${publication} for all tables with (publish_via_partition_root = true)`);
+  await source.query(
+    `create publication ${publication} for all tables with (publish_via_partition_root = true)`,
+  );
   await target.query(
     `create subscription ${publication} connection ${escapeLiteral(sourceUrl)} publication ${publication}`,
   );

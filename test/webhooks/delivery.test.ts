@@ -372,7 +372,7 @@ test("during the grace both secrets sign, after it the new one only", async () =
 
 test("a delivery outlives its event: it is not sent any more, and tells of no event", async () => {
   const made = await create();
-  receiver.answer = status(500);
+  receiver.answers(status(500));
   await lead("Olive");
   await receiver.next();
   const { deliveries } = await reaches(made, settled);

@@ -79,7 +79,9 @@ declare
   is_bounded boolean;
   following regclass;
 begin
-  perform pg_advisory_xact_lock(7528006);
+  if not pg_try_advisory_xact_lock(7528006) then
+    raise exception 'another process makes the partitions of events' using errcode = 'lock_not_available';
+  end if;
   select p.* into strict tail from app_private.event_partitions() p where p.ends_at is null;
   if tail.starts_at >= wanted then
     return null;
@@ -138,6 +140,22 @@ end $$;
 comment on function app_private.tidy_event_partition(regclass) is
   'Takes policies and grants from the table that all events were in before there were partitions: those of '
   'app_public.events hold.';
+
+create function app_private.analyze_partitioned() returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
+declare
+  relation regclass;
+begin
+  -- Autovacuum analyzes partitions only, and joins are planned by what is known of the whole.
+  for relation in select c.oid::regclass from pg_class c where c.relkind = 'p'
+    and c.relnamespace in ('app_public'::regnamespace, 'app_private'::regnamespace) order by c.oid::regclass::text
+  loop
+    execute format('analyze only %s', relation);
+  end loop;
+end $$;
+grant execute on function app_private.analyze_partitioned to plat_worker;
+comment on function app_private.analyze_partitioned() is
+  'Brings what the planner knows of tables with partitions up to date, from samples of their rows.';
 
 do $$
 begin
