@@ -110,10 +110,9 @@ async function partition(owner: Client, file: number): Promise<void> {
     steps.push(rows[0].step.replace(/ ends at .*/, " is to end"));
   }
   expect(steps.slice(0, 3)).toEqual([`${first} is to end`, `${first} was read`, `${first} ended`]);
-  expect((await partitions()).slice(0, 2)).toEqual([
-    { relation: first, first: true, last: false },
-    { relation: expect.stringMatching(/^app_partitions\.events_\d{4}q[1-4]$/), first: false, last: false },
-  ]);
+  const [former, ...others] = await partitions();
+  expect(former).toEqual({ relation: first, first: true, last: false });
+  expect(others.at(-1)).toMatchObject({ first: false, last: true });
   const { rows: left } = await owner.query(
     `select pg_relation_filenode(c.oid) as file, c.relrowsecurity as secured, c.relacl::text as granted,
        (select count(*)::int from pg_policy p where p.polrelid = c.oid) as policies,

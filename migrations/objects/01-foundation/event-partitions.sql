@@ -71,12 +71,13 @@ set lock_timeout = '50ms' as $$
 declare
   -- The quarter after the present one is there as well.
   wanted constant timestamptz := app_private.quarter_after(app_private.quarter_after(now()));
-  -- Transactions that run write ids of before.
-  margin constant interval := interval '7 days';
+  -- Until the end is reached, the next steps have to be taken: from the constraint on, nothing later is taken in.
+  margin constant interval := interval '100 days';
   tail record;
   ends_at timestamptz;
   last_id uuid;
   is_bounded boolean;
+  bound timestamptz;
   following regclass;
 begin
   if not pg_try_advisory_xact_lock(7528006) then
@@ -88,22 +89,26 @@ begin
   end if;
   execute format('select e.id from %s e order by e.id desc limit 1', tail.relation) into last_id;
   ends_at := app_private.quarter_after(greatest(tail.starts_at,
-    case when tail.starts_at is null or tail.starts_at < now() then now() + margin end,
+    case when tail.starts_at is null or tail.starts_at < now()
+      then now() + case when last_id is not null then margin else interval '0' end end,
     app_private.time_of_id(last_id::text)));
   if last_id is not null then
     -- A constraint that holds already spares reading the rows under the lock of the whole table.
-    select k.convalidated into is_bounded from pg_constraint k where k.conrelid = tail.relation
-      and k.conname = 'partition_end';
-    if is_bounded is null then
-      execute format('alter table %s add constraint partition_end check (id < %L) not valid', tail.relation,
+    select k.convalidated, app_private.time_of_id(substring(pg_get_constraintdef(k.oid) from '< ''([0-9a-f-]{36})'))
+      into is_bounded, bound from pg_constraint k where k.conrelid = tail.relation and k.conname = 'partition_end';
+    if bound < now() + interval '1 day' then
+      execute format('alter table %s drop constraint partition_end', tail.relation);
+      return format('%s has no end yet', tail.relation);
+    elsif is_bounded is null then
+      execute format('alter table %s add constraint partition_end check (%sid < %L) not valid', tail.relation,
+        coalesce('id >= ' || quote_literal(app_private.first_id(tail.starts_at)) || ' and ', ''),
         app_private.first_id(ends_at));
       return format('%s ends at %s', tail.relation, ends_at);
     elsif not is_bounded then
       execute format('alter table %s validate constraint partition_end', tail.relation);
       return format('%s was read', tail.relation);
     end if;
-    ends_at := (select app_private.time_of_id(substring(pg_get_constraintdef(k.oid) from '''([0-9a-f-]{36})'''))
-      from pg_constraint k where k.conrelid = tail.relation and k.conname = 'partition_end');
+    ends_at := bound;
   end if;
   following := app_private.create_event_partition(ends_at);
   lock table app_public.events in access exclusive mode;
