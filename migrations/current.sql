@@ -22,3 +22,72 @@ end $$;
 
 create function app_private.create_enum(name text, value_list text[]) returns void
 language sql volatile as $$ select app_private.create_enum(name, '', value_list) $$;
+
+-- The stream of events in partitions by time, by the ids of events, which begin with it. The table becomes the first
+-- partition as it is: no row is moved or read. A job gives it its end and makes the partitions that follow
+-- (app_private.make_event_partitions). Partitions are in a schema of their own, which no role of the service may use:
+-- events are only ever reached through app_public.events, whose policies and grants hold.
+
+-- Keys that refer to events would keep partitions from being detached. Ids of events stay, and may outlive the event.
+alter table app_public.webhook_deliveries drop constraint if exists webhook_deliveries_event_id_fkey;
+alter table app_public.workflow_executions drop constraint if exists workflow_executions_trigger_event_id_fkey;
+
+create schema if not exists app_partitions;
+
+do $$
+declare
+  events constant regclass := 'app_public.events';
+  -- What hangs on the table where the service has run already, to be put back on the partitioned one: the processes of
+  -- the previous version go on until the objects are brought up to date, and no event may pass by its triggers.
+  kept constant text[] := array(
+    select format('comment on table app_public.events is %L', obj_description(events, 'pg_class'))
+    union all
+    select pg_get_triggerdef(t.oid) from pg_trigger t where t.tgrelid = events and not t.tgisinternal
+    union all
+    select format('create policy %I on app_public.events as %s for %s to %s%s', p.policyname, p.permissive, p.cmd,
+        array_to_string(p.roles, ', '), ' using (' || p.qual || ')')
+      from pg_policies p where p.schemaname = 'app_public' and p.tablename = 'events'
+    union all
+    select format('grant %s on app_public.events to %s', g.privilege_type, g.grantee::regrole)
+      from pg_class c cross join lateral aclexplode(c.relacl) g where c.oid = events and g.grantee <> c.relowner
+    union all
+    select format('grant %s (%s) on app_public.events to %s', g.privilege_type,
+        string_agg(quote_ident(a.attname), ', '), g.grantee::regrole)
+      from pg_attribute a cross join lateral aclexplode(a.attacl) g
+      where a.attrelid = events and a.attnum > 0 and not a.attisdropped group by g.privilege_type, g.grantee
+    union all
+    select pg_get_functiondef(p.oid) || coalesce((
+        select string_agg(format('; grant execute on function %s to %I', replace(p.oid::regprocedure::text,
+          'app_partitions.', 'app_public.'), g.grantee::regrole), '')
+        from aclexplode(p.proacl) g where g.grantee not in (0, p.proowner)), '')
+      from pg_proc p join pg_class c on c.oid = events and c.reltype = any (p.proargtypes::oid[])
+      where p.prokind = 'f');
+  one text;
+begin
+  if (select c.relkind = 'p' from pg_class c where c.oid = events) then
+    return;
+  end if;
+  lock table app_public.events in access exclusive mode;
+  for one in select t.tgname from pg_trigger t where t.tgrelid = events and not t.tgisinternal loop
+    execute format('drop trigger %I on app_public.events', one);
+  end loop;
+  alter table app_public.events rename to events_first;
+  for one in select i.indexrelid::regclass::text from pg_index i where i.indrelid = events loop
+    execute format('alter index %s rename to %I', one, replace(one, 'app_public.events', 'events_first'));
+  end loop;
+  alter table app_public.events_first set schema app_partitions;
+  create table app_public.events (like app_partitions.events_first including defaults including storage
+    including comments, constraint events_pkey primary key (id)) partition by range (id);
+  comment on table app_partitions.events_first is null;
+  for one in select a.attname from pg_attribute a where a.attrelid = events and a.attnum > 0 and not a.attisdropped loop
+    execute format('comment on column app_partitions.events_first.%I is null', one);
+  end loop;
+  create index events_project on app_public.events (project_id, organization_id, sequence)
+    where project_id is not null;
+  create index events_subject on app_public.events (subject_id, id);
+  alter table app_public.events enable row level security;
+  alter table app_public.events attach partition app_partitions.events_first for values from (minvalue) to (maxvalue);
+  foreach one in array kept loop
+    execute one;
+  end loop;
+end $$;

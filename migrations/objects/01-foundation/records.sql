@@ -649,7 +649,7 @@ begin
       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and a.attidentity = ''
         and has_column_privilege('plat_user', c.oid, a.attnum, 'insert')
     ) i on true
-    where c.relkind = 'r' and (c.oid = 'app_private.contact_messages'::regclass
+    where c.relkind in ('r', 'p') and not c.relispartition and (c.oid = 'app_private.contact_messages'::regclass
       or c.relnamespace = 'app_public'::regnamespace and (has_any_column_privilege('plat_user', c.oid, 'insert, update')
         or has_table_privilege('plat_user', c.oid, 'delete')
         or exists (select from app_hidden.record_types r where r.table_name = c.relname)))
@@ -703,7 +703,7 @@ end ', (select string_agg(format('select r.id, %L from %s r where r.id = any (id
     from pg_class c join pg_index i on i.indrelid = c.oid and i.indisprimary
     join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0] and a.attname = 'id'
       and a.atttypid = 'uuid'::regtype
-    where c.relkind = 'r' and c.relnamespace = 'app_public'::regnamespace
+    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'app_public'::regnamespace
       and has_any_column_privilege('plat_user', c.oid, 'select'))));
   comment on function app_hidden.node_tables(uuid[]) is
     E'@withoutViewer It gives the name of a table; seen_nodes gives it to those who see the record.\n\nOf which tables '
