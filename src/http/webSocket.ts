@@ -9,7 +9,7 @@ import { createServer, type IncomingMessage, request as post, type RequestListen
 import { type Duplex, duplexPair } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { makeServer } from "graphql-ws";
+import { makeServer, type Server } from "graphql-ws";
 import {
   type ExecutionArgs,
   type FormattedExecutionResult,
@@ -163,7 +163,8 @@ async function isRead(client: WebSocket, { socket }: IncomingMessage, within: nu
 /**
  * Reads the messages of a client one by one, each in an iteration of the event loop of its own, and only as fast as
  * the client reads the answers.
- * @param handle begins to answer a message; returns whether the client is known
+ * @param handle begins to answer a message
+ * @param isGreeted whether connection_init has come
  */
 function readMessages(
   client: WebSocket,
@@ -180,7 +181,7 @@ function readMessages(
   const take = (data: Buffer): void => {
     if (client.readyState !== client.OPEN) return;
     arrived.push(data.toString());
-    if (!isReading) void read();
+    if (!isReading) read().catch(() => client.terminate());
   };
   const read = async () => {
     isReading = true;
@@ -227,6 +228,40 @@ export interface WebSockets {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Closes all connections, with 1001. */
   close(): Promise<void>;
+}
+
+/** Speaks the protocol on a connection. */
+function converse(
+  { socket, request }: Connected,
+  protocol: Server<Connected>,
+  options: { isGreeted(): boolean; readWithinMs: number },
+): void {
+  // A message that is too long, or no message; the library has closed the connection.
+  socket.on("error", () => {});
+  // Each subscription waits for the end.
+  socket.setMaxListeners(MOST_SUBSCRIPTIONS + 10);
+  keepAlive(socket);
+  let handle: (message: string) => Promise<void> = async () => {};
+  const closed = protocol.opened(
+    {
+      protocol: socket.protocol,
+      send: (data) =>
+        new Promise((resolve, reject) => {
+          if (socket.readyState !== socket.OPEN) return resolve();
+          socket.send(data, (error) => (error ? reject(error) : resolve()));
+        }),
+      close: (code, reason) => socket.close(code, reason),
+      onMessage: (answer) => void (handle = answer),
+    },
+    { socket, request },
+  );
+  readMessages(socket, request, {
+    ...options,
+    handle: (message) => void handle(message).catch(() => socket.close(1011, "Internal error")),
+  });
+  socket.once("close", (code: number, reason: Buffer) => {
+    closed(code, reason.toString()).catch(() => {});
+  });
 }
 
 /**
@@ -338,35 +373,9 @@ export function webSockets(app: RequestListener, readWithinMs = READ_MS): WebSoc
         ({ originalError }) => (originalError instanceof Refused ? originalError : internal).errors,
       ),
   });
-  sockets.on("connection", (socket: WebSocket, request: IncomingMessage) => {
-    // A message that is too long, or no message; the library has closed the connection.
-    socket.on("error", () => {});
-    // Each subscription waits for the end.
-    socket.setMaxListeners(MOST_SUBSCRIPTIONS + 10);
-    keepAlive(socket);
-    let handle: (message: string) => Promise<void> = async () => {};
-    const closed = protocol.opened(
-      {
-        protocol: socket.protocol,
-        send: (data) =>
-          new Promise((resolve, reject) => {
-            if (socket.readyState !== socket.OPEN) return resolve();
-            socket.send(data, (error) => (error ? reject(error) : resolve()));
-          }),
-        close: (code, reason) => socket.close(code, reason),
-        onMessage: (answer) => void (handle = answer),
-      },
-      { socket, request },
-    );
-    readMessages(socket, request, {
-      handle: (message) => void handle(message).catch(() => socket.close(1011, "Internal error")),
-      isGreeted: () => running.has(socket),
-      readWithinMs,
-    });
-    socket.once("close", (code: number, reason: Buffer) => {
-      void closed(code, reason.toString()).catch(() => {});
-    });
-  });
+  sockets.on("connection", (socket: WebSocket, request: IncomingMessage) =>
+    converse({ socket, request }, protocol, { isGreeted: () => running.has(socket), readWithinMs }),
+  );
   return {
     upgrade: (request, socket, head) =>
       sockets.handleUpgrade(request, socket, head, (client) => sockets.emit("connection", client, request)),

@@ -30,7 +30,7 @@ import type { ArgumentTransform } from "../operations/inputFields.ts";
 import type { FileAddresses } from "../files/addresses.ts";
 import type { Files } from "../files/files.ts";
 import { uploadTransforms } from "../operations/inputs/uploads.ts";
-import { createIntrospectionPlugin } from "../plugins/IntrospectionPlugin.ts";
+import { IntrospectionPlugin } from "../plugins/IntrospectionPlugin.ts";
 import { BehaviorCachePlugin } from "../plugins/BehaviorCachePlugin.ts";
 import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "../plugins/DescriptionsPlugin.ts";
@@ -142,7 +142,7 @@ export function settingsOf(request: IncomingMessage): Record<string, string> {
   const { tokenCheck } = state;
   const settings = withCheck(
     withWork(viewerSettings(request), state.work),
-    tokenCheck?.carried && tokenCheck,
+    tokenCheck?.isCarried ? tokenCheck : undefined,
   );
   if (tokenCheck)
     tokenCheck.onRenewed = (claims) => {
@@ -154,7 +154,7 @@ export function settingsOf(request: IncomingMessage): Record<string, string> {
 
 /** In the order in which they are applied. */
 const plugins: GraphileConfig.Plugin[] = [
-  createIntrospectionPlugin(),
+  IntrospectionPlugin,
   BehaviorCachePlugin,
   NamingPlugin,
   BehaviorsPlugin,
@@ -186,12 +186,12 @@ const plugins: GraphileConfig.Plugin[] = [
 
 /** Plugins of the stack that ours replace. */
 const disablePlugins: (keyof GraphileConfig.Plugins)[] = [
-  // // Replaced by IntrospectionPlugin.
+  // Replaced by IntrospectionPlugin.
   "PgIntrospectionPlugin",
-  // // Ids are not encoded: replaced by RecordNodesPlugin.
+  // Ids are not encoded: replaced by RecordNodesPlugin.
   "NodePlugin",
   "QueryQueryPlugin",
-  // // ListsPlugin replaces the stock conditions and orders.
+  // ListsPlugin replaces the stock conditions and orders.
   "PgIndexBehaviorsPlugin",
   "PgConditionArgumentPlugin",
   "PgConditionCustomFieldsPlugin",
@@ -306,7 +306,7 @@ export function createPreset(options: PresetOptions): GraphileConfig.Preset {
       sortExport: true,
       pgForbidSetofFunctionsToReturnNull: true,
       pgOmitListSuffix: true,
-      // // Operations replace the stock mutations.
+      // Operations replace the stock mutations.
       defaultBehavior: "+list +connection -resource:insert -resource:update -resource:delete -node",
     },
   };

@@ -1,8 +1,5 @@
 /** /mcp with the protocol's own client: docs/agents.md. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { execFile } from "node:child_process";
-import { resolve } from "node:path";
-import { promisify } from "node:util";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { Person } from "../harness/api.ts";
 import { nothingKept } from "../harness/nothingKept.ts";
@@ -276,26 +273,4 @@ test("messages of one body are answered in turn, up to the size of one answer", 
   ]);
   expect(told[0].structuredContent.data.a29.description).toHaveLength(19_000);
   expect(told.at(-1).structuredContent.errors[0]).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 3_000_000 });
-});
-
-test("the scenarios of the conformance suite that are of any server", async () => {
-  const bin = resolve("node_modules/@modelcontextprotocol/conformance/dist/index.js");
-  const authorized = await startPlainProxy(world.url, {
-    authorization: `Bearer ${await tokenOf(world.owen)}`,
-  });
-  try {
-    for (const scenario of ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"]) {
-      const { stdout } = await promisify(execFile)(process.execPath, [
-        bin,
-        "server",
-        "--url",
-        `${authorized.url}/mcp`,
-        "--scenario",
-        scenario,
-      ]);
-      expect(stdout).toMatch(/0 failed/);
-    }
-  } finally {
-    await authorized.close();
-  }
 });

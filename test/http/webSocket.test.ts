@@ -83,6 +83,7 @@ test("a client that goes on not reading is disconnected", async () => {
   client.pause();
   for (let n = 0; n < 600; n += 1) send(client, { type: "ping", payload: { text: "x".repeat(60_000) } });
   await until(() => socket.destroyed);
+  expect(client.bufferedAmount).toBeGreaterThan(10_000_000);
 });
 
 test.each([
@@ -139,4 +140,5 @@ test("subscriptions that are ended before their first event, or with the connect
   other.client.close();
   await once(other.client, "close");
   await until(() => open.size === 1);
+  expect(client.readyState).toBe(WebSocket.OPEN);
 });
