@@ -99,7 +99,8 @@ class Refusals {
   readonly #found = new Map<string, { count: number; first: string }>();
 
   note(what: string, error: unknown): void {
-    const { message } = error as Error;
+    const { message: short, detail } = error as Error & { detail?: string };
+    const message = [short, detail].filter(Boolean).join(": ");
     const words = message.replaceAll(/"[^"]*"|\b\d+\b|app_\w+\.\w+/g, "…");
     const known = this.#found.get(words) ?? { count: 0, first: `${what}: ${message}` };
     known.count += 1;
@@ -185,6 +186,30 @@ async function adaptKeys(client: Client, found: Tenancies): Promise<void> {
     changes.push({ what: `${table} ${name}`, sql: drop + add });
   }
   await attempt(client, "Unique keys that get the organization", changes);
+}
+
+const deals = [
+  "projects",
+  "lots",
+  "units",
+  "leads",
+  "reservations",
+  "offers",
+  "buyers",
+  "deposits",
+  "agreements",
+  "events",
+];
+
+async function dropPolicies(client: Client): Promise<void> {
+  const { rows } = await client.query<{ sql: string }>(
+    `select format('drop policy %I on %s', p.polname, p.polrelid::regclass) as sql from pg_policy p`,
+  );
+  await attempt(
+    client,
+    "Policies dropped",
+    rows.map(({ sql }) => ({ what: sql, sql })),
+  );
 }
 
 async function withDeals(client: Client): Promise<void> {
@@ -278,6 +303,18 @@ try {
     await adaptKeys(client, found);
     await attempt(client, "Reference tables", referenceTables(found));
     const taken = await attempt(client, "Tables distributed by organization_id", distributedTables(found));
+    console.log("\nWithout policies, which no service could do");
+    await dropPolicies(client);
+    await attempt(client, "Reference tables", referenceTables(found));
+    const rest = await attempt(
+      client,
+      "Tables distributed by organization_id",
+      distributedTables(found).filter(({ what }) => !taken.has(what)),
+    );
+    for (const table of rest) taken.add(table);
+    console.log(
+      `  of deals: ${deals.map((table) => `${table} ${taken.has(`app_public.${table}`) ? "yes" : "no"}`).join(", ")}`,
+    );
     console.log(`\nDeals of one organization, with ${taken.size} distributed tables`);
     await withDeals(client);
   });

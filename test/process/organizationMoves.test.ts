@@ -1,8 +1,6 @@
 /** An organization moves between two installations, each with a database cluster of its own, while its members write. */
 import { randomUUID } from "node:crypto";
-import { createServer, type Server } from "node:http";
 import { Agent } from "node:https";
-import type { AddressInfo } from "node:net";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -17,6 +15,7 @@ import { demoFolder } from "../harness/demoFolder.ts";
 import { post, signIn } from "../harness/load.ts";
 import { migratedFolder, runToExit, startService, type Service } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
+import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
 
 const slug = "larkfield-homes";
 const stack = new AsyncDisposableStack();
@@ -25,9 +24,7 @@ let source: Service;
 let target: Service;
 let settings: string;
 let viewer: Awaited<ReturnType<typeof signIn>>;
-let receiver: Server;
-/** Sequences of the events that a webhook was sent, by the lead that each is about. */
-const sent = new Map<string, string[]>();
+let receiver: Receiver;
 
 /** Runs SQL in the database of an installation, as its owner. */
 const sql = <Row extends object>(folder: string, text: string, values: unknown[] = []): Promise<Row[]> =>
@@ -50,19 +47,10 @@ beforeAll(async () => {
   settings = join(folders.source, "other.env");
   await writeFile(settings, `DATA_DIR=${folders.target}\nBASE_URL=${target.baseUrl}\n`);
   viewer = await signIn(source.baseUrl);
-  receiver = createServer((request, response) => {
-    let text = "";
-    request.setEncoding("utf8").on("data", (part: string) => (text += part));
-    request.on("end", () => {
-      const { subjectId, sequence } = JSON.parse(text) as { subjectId: string; sequence: string };
-      sent.set(subjectId, [...(sent.get(subjectId) ?? []), sequence]);
-      response.writeHead(204).end();
-    });
-  });
-  await new Promise<void>((ready) => receiver.listen(0, "127.0.0.1", ready));
+  receiver = await startReceiver();
 }, 240_000);
 afterAll(async () => {
-  receiver?.close();
+  await receiver?.close();
   await stack.disposeAsync();
 });
 
@@ -157,7 +145,7 @@ test("it moves while members write: nothing is lost, nothing is there twice, and
     {
       input: {
         organizationId: viewer.organizationId,
-        url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`,
+        url: receiver.url,
         events: ["lead.created"],
       },
     },
@@ -220,8 +208,11 @@ test("it moves while members write: nothing is lost, nothing is there twice, and
       `select from app_public.events e where e.name = 'lead.created' group by e.subject_id having count(*) > 1`,
     ),
   ).toEqual([]);
-  await until(() => [...seen.acknowledged.keys()].every((id) => sent.has(id)), Boolean, { withinMs: 60_000 });
-  expect([...sent.values()].filter((sequences) => sequences.length > 1)).toEqual([]);
+  const sent = () => receiver.messages.map(({ event }) => event.subjectId as string);
+  await until(() => [...seen.acknowledged.keys()].every((id) => sent().includes(id)), Boolean, {
+    withinMs: 60_000,
+  });
+  expect(sent().length).toBe(new Set(sent()).size);
   // Members keep the accounts that they have there.
   expect(
     await sql(

@@ -15,7 +15,9 @@ let all: ReplicatedService;
 beforeAll(async () => {
   all = await startReplicatedService({ API_PROCESSES: "2", LOG_LEVEL: "warn" });
 }, 300_000);
-afterAll(() => all?.[Symbol.asyncDispose]());
+afterAll(async () => {
+  await all?.[Symbol.asyncDispose]();
+});
 
 test("no read is stale, and most are answered off the primary", async () => {
   const { servers, service, viewer, answered } = all;
