@@ -94,8 +94,12 @@ export function descriptions(sdl: string): Description[] {
   return prose;
 }
 
+/** Words that add nothing to a name: grammar, and what every field is. */
 const emptyWords = new Set(
-  "the a an of its this that is to it in and or s for by with has are on which whose as".split(" "),
+  (
+    "a an the this that its it their they is are was were be been has do doe did of to in on for by with from at as " +
+    "and or not s which whose when whether all any one own new given only if name id record value list"
+  ).split(" "),
 );
 
 /** The words of a name or sentence that carry meaning, without their endings. */
@@ -104,11 +108,12 @@ function stems(text: string): string[] {
     .replace(/([a-z])([A-Z])/g, "$1 $2")
     .toLowerCase()
     .split(/[^a-z]+/)
+    .map((word) => word.replace(/ies$/, "y").replace(/s$/, ""))
     .filter((word) => word !== "" && !emptyWords.has(word))
-    .map((word) => word.replace(/ies$/, "y").replace(/s$/, "").replace(/e?d?$/, ""));
+    .map((word) => word.replace(/(?:ed|ing|e|d)$/, ""));
 }
 
-/** A finding for each description that only repeats the name, the type and the parent. */
+/** A finding for each description that adds no word to the name, the type and the parent. */
 export function repetitions(prose: readonly Description[]): string[] {
   return prose
     .filter(({ name, text, type }) => {

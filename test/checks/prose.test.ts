@@ -61,11 +61,14 @@ test("a description says more than the name, its type and what it belongs to", (
   const sdl = `"All there is to read." type Query {
     "The status of the query." status: Kind
     "Its kinds." all("In cents." amount: Int): [Kind!]
+    "When the query was closed." closedAt: String
+    "When the query was closed; null until then." reopenedAt: String
   }
   "State of a thing." enum Kind { "One." ONE "Sold to a buyer." TWO }`;
   expect(repetitions(descriptions(sdl)).map((finding) => finding.split(":")[0])).toEqual([
     "Query.status",
     "Query.all",
+    "Query.closedAt",
     "Kind.ONE",
   ]);
 });

@@ -58,7 +58,7 @@ declare
   attribute record;
 begin
   for attribute in
-    select t.attname, coalesce(d.text, case when c.attname is null then 'The id of the record.' end) as text,
+    select t.attname, coalesce(d.text, case when c.attname is null then 'Id of the current record, for its query by id.' end) as text,
       case when t.attname in (regexp_replace(table_name, 's$', '_id'), 'project_id', 'status') then E'@notNull\n\n'
         else '' end as tags
     from pg_attribute t

@@ -77,8 +77,8 @@ language sql stable as $$
     offset 0) whole
 $$;
 comment on function app_hidden.event_message(app_public.events, jsonb, jsonb) is
-  'What webhooks and streams are told of an event, with these of its changes and its record. 256 KB at most: of a '
-  'larger one all but the record itself, which the receiver reads from the API.';
+  'Payload of an event for webhooks and streams, with the given changes and record. 256 KB at most: of a larger '
+  'one all but the record itself, which the receiver reads from the API.';
 
 -- SECURITY INVOKER: policies and masks are those of the viewer.
 create function app_hidden.read_events(organization_id uuid, after_sequence bigint, most int)

@@ -177,8 +177,8 @@ begin
   if tg_op = 'DELETE' and app_private.is_removing() then
     return old;
   end if;
-  -- Whoever is adding something that refers to it has a weaker lock on it already, which this one waits for; whoever
-  -- comes later waits for this one and then finds it gone (make_parent_checks).
+  -- A transaction that adds a reference to it holds a weaker lock, which this one waits for; later ones wait for
+  -- this one and then find the record deleted (make_parent_checks).
   execute format('select from %s where id = $1 for update', tg_relid::regclass) using old.id;
   -- A foreign key that restricts deletion restricts soft deletion too; one that cascades takes its rows along.
   for dependent in

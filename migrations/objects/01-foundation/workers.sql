@@ -85,7 +85,7 @@ begin
   -- One that is gone since the future was noted before the clock was set back.
   update app_private.worker_connections c set gone_at = now()
     where c.gone_at is null and not app_private.holds_lock(7528004, c.id) or c.gone_at > now();
-  -- One that nobody has taken up again holds nothing any more.
+  -- An abandoned one no longer blocks anything.
   delete from app_private.worker_connections c where c.gone_at < now() - app_private.worker_grace() - interval '1 hour';
 end $$;
 comment on function app_private.note_gone_connections() is
@@ -223,8 +223,8 @@ language sql stable rows 10 security definer set search_path = pg_catalog, pg_te
   where d.key is not null
 $$;
 comment on function app_private.deadly_keys() is
-  'The keys of jobs during which their process died; with a ticket where the job is set aside: whoever adds a job '
-  'under such a key again, such as the clock, adds what is set aside.';
+  'The keys of jobs during which their process died; with a ticket where the job is set aside: a job that is added '
+  'again under such a key, such as a scheduled one, is set aside as well.';
 
 create function app_private.note_job_done(key text) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

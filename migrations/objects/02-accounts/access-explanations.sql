@@ -2,16 +2,18 @@
 -- answer comes from the policies themselves, evaluated as that person, so that it cannot differ from them.
 
 comment on type app_public.access_explanation is
-  'Why a person sees a record or does not, and what they may do with it.';
+  'Explanation of why a person can or cannot see a record, and what they can do with it.';
 comment on column app_public.access_explanation.is_visible is E'@notNull\n\nWhether the person can read the record.';
-comment on column app_public.access_explanation.reason is E'@notNull\n\nWhat decides it.';
+comment on column app_public.access_explanation.reason is
+  E'@notNull\n\nReason why the person can or cannot see the record.';
 comment on column app_public.access_explanation.roles is
-  E'@notNull\n\nRoles of the person that matter here: in the organization, such as MEMBER, and in the project as a '
-  'member of an affiliated organization, such as SELLER (Seller Sisters).';
+  E'@notNull\n\n'
+  'Roles of the person that apply to the record: in the organization, such as MEMBER, and in the project through '
+  'an affiliated organization, such as SELLER (Seller Sisters).';
 comment on column app_public.access_explanation.permissions is
-  E'@notNull\n\nPermissions to read such records that the person has here, be it for own records only.';
+  E'@notNull\n\nPermissions of the person to read records of this type here, including those for own records only.';
 comment on column app_public.access_explanation.missing_permissions is
-  E'@notNull\n\nFurther permissions that show such records, which the person lacks here.';
+  E'@notNull\n\nPermissions that would show records of this type, and that the person lacks here.';
 comment on column app_public.access_explanation.may_update is
   E'@notNull\n\nWhether their permissions let them change it; its status may still refuse a change.';
 comment on column app_public.access_explanation.may_delete is
@@ -93,7 +95,7 @@ begin
   return result;
 end $$;
 comment on function app_private.explain_viewer(regclass, uuid, uuid, uuid, text[]) is
-  'Why the viewer sees a record or does not, and what they may do with it.';
+  'Explanation of why the viewer can or cannot see a record, and what they can do with it.';
 
 create function app_private.is_told(relation regclass, id uuid, column_name name) returns boolean
 language plpgsql stable as $$
@@ -106,7 +108,7 @@ begin
   return result;
 end $$;
 comment on function app_private.is_told(regclass, uuid, name) is
-  'Whether the viewer, who sees the record, is told a value of its column.';
+  'Whether the viewer, who can see the record, can read the value of its column.';
 
 create function app_private.known_person(user_id uuid, organization_id uuid, roles text[]) returns boolean
 language sql stable as $$
@@ -174,11 +176,11 @@ begin
 end $$;
 grant execute on function app_public.explain_access to plat_user;
 comment on function app_public.explain_access is $$
-@arg organization_id The organization that the record belongs to.
-@arg user_id The person: a member, somebody of an affiliated organization, or a buyer.
-@arg type The type of the record, such as Lead.
-@arg id The record, which the viewer sees as well.
-@arg field A field that holds a value of the record, such as price: whether the person can read it.
+@arg organization_id Id of the organization that the record belongs to.
+@arg user_id Id of the person: a member, a member of an affiliated organization, or a buyer.
+@arg type GraphQL type of the record, such as Lead.
+@arg id Id of the record; the viewer must see it, too.
+@arg field Name of a field of the record, such as price, to check whether the person can read its value.
 
-Explains why a person sees a record or does not, and what they may do with it. The policies are evaluated as that
+Explains why a person can or cannot see a record, and what they can do with it. The policies are evaluated as that
 person, signed in without an access token. Requires the role OWNER or ADMIN.$$;

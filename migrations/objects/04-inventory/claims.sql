@@ -104,7 +104,7 @@ begin
   if unit_id is not null then
     claims_lot := (select u.lot_id from app_public.units u where u.id = take_claim.unit_id);
   end if;
-  -- One after the other: whoever comes second finds what the first one did. A lot with several units is shared by their
+  -- Serialized, so that the second caller finds what the first one did. A lot with several units is shared by their
   -- claims.
   select * into lot from app_public.lots l where l.id = claims_lot and l.deleted_at is null;
   if take_claim.unit_id is not null and lot.multi_unit then

@@ -5,26 +5,26 @@
 --
 -- A row belongs to the lead with its external id, else to the open lead with its email address.
 
-comment on type app_public.lead_row_error is 'Why a row was refused.';
-comment on column app_public.lead_row_error.code is E'@notNull\n\nOne of the codes of errors, such as BAD_USER_INPUT.';
+comment on type app_public.lead_row_error is 'An error that refused a row.';
+comment on column app_public.lead_row_error.code is E'@notNull\n\nError code, such as BAD_USER_INPUT.';
 comment on column app_public.lead_row_error.field is
   'The field or column concerned; null if the error concerns the whole row.';
-comment on column app_public.lead_row_error.message is E'@notNull\n\nWhat is wrong and how to correct it.';
+comment on column app_public.lead_row_error.message is
+  E'@notNull\n\nError message: what is wrong and how to correct it.';
 comment on type app_public.lead_row_result is
   E'@foreignKey (lead_id) references leads (id)|@fieldName lead|@behavior -manyRelation:resource:list '
   '-manyRelation:resource:connection\n\n'
-  'Result of one row.';
+  'Result of one lead or row of a bulk operation.';
 comment on column app_public.lead_row_result."position" is
-  E'@notNull\n\nPlace of the row: in a list from 0, in a file as spreadsheets count, with the names of the columns as '
-  'row 1.';
-comment on column app_public.lead_row_result.external_id is 'The external id that the row gives.';
+  E'@notNull\n\n'
+  'Position of the row: from 0 in a list; in a file its row number, where row 1 contains the column names.';
+comment on column app_public.lead_row_result.external_id is 'External id in the row; null if it has none.';
 comment on column app_public.lead_row_result.outcome is
   E'@notNull\n\nWhether a lead was created, updated, left unchanged or refused.';
 comment on column app_public.lead_row_result.lead_id is
-  'The lead that it became or belongs to; null where the viewer does not see it, and for one that a dry run would '
-  'make.';
+  'Id of the created or matched lead; null if the viewer may not see it, and for leads that a dry run would create.';
 comment on column app_public.lead_row_result.is_duplicate is
-  E'@notNull\n\nWhether an open lead with its email address was there already, which no external id named.';
+  E'@notNull\n\nWhether an open lead already had the email address of the row, without this external id.';
 comment on column app_public.lead_row_result.code is 'Code of the first error; null if there is none.';
 comment on column app_public.lead_row_result.errors is E'@notNull\n\nErrors of a refused row.';
 comment on column app_public.lead_row_result.warnings is
@@ -76,7 +76,7 @@ begin
   if members is null or amount < 1 then
     return '{}';
   end if;
-  -- Whoever hands out many at a time does so after the other; single leads go on meanwhile and may repeat a turn.
+  -- Bulk assignments wait for each other; single leads do not, and may repeat a turn.
   perform pg_advisory_xact_lock(hashtextextended('plat.turns ' || project_id, 0));
   select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
   before := (select count(*) from unnest(members) m where m <= latest.user_id);
@@ -85,7 +85,7 @@ begin
   return array(select members[(before + place - 1) % cardinality(members) + 1] from generate_series(1, amount) place);
 end $$;
 comment on function app_private.next_turns(uuid, int) is
-  'Whose turns it is to get so many leads of the project, in their order; and they were theirs then.';
+  'Takes the next members for a number of leads from the round robin of the project, in order.';
 
 create function app_private.find_row_agents(organization_id uuid, country text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -468,7 +468,7 @@ begin
     order by i.row limit most);
 end $$;
 comment on function app_private.lead_row_results(int) is
-  'What became of the rows of the import, in their order, so many at most.';
+  'Results of the rows of the import, in order, up to a limit.';
 
 create function app_private.own_leads_only(project app_public.projects) returns boolean
 language sql stable as $$

@@ -28,8 +28,8 @@ language sql immutable as $$
   select case when days > 0 then (signed_on + 1 + days)::timestamp at time zone time_zone end
 $$;
 comment on function app_private.rescission_end(date, int, text) is
-  'When a rescission period ends: so many days from the midnight after the day of signing, in the time zone; null '
-  'without days.';
+  'End of a rescission period: the given number of days after the midnight that follows the day of signing, in the '
+  'time zone; null without days.';
 
 create function app_private.move_inventory(purchase app_public.buyers) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

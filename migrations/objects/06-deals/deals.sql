@@ -26,8 +26,8 @@ begin
   end if;
 end $$;
 comment on function app_private.limit_buyer(text, uuid) is
-  'Counts what a buyer does to their own purchase, which takes room and attention of the organization: RATE_LIMITED '
-  'above the limit. Whoever works on the purchase is not limited.';
+  'Counts what a buyer does to their own purchase, which takes room and attention of the organization: '
+  'RATE_LIMITED above the limit. The assignee of the purchase is not limited.';
 
 create function app_hidden.viewer_purchase_reservations() returns setof uuid
 language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
@@ -98,9 +98,9 @@ begin
   insert into app_private.deal_tables (table_name) values (make_deal_table.table_name);
 end $$;
 comment on function app_private.make_deal_table is
-  'Gives a table with project_id, organization_id and assignee_id its policies: whoever has the permission, be it for '
-  'the deals assigned to them only, and who the condition `own` is true for. deletable: whether callers delete rows. '
-  'Grants and make_project_record follow.';
+  'Creates the policies of a table with project_id, organization_id and assignee_id: for viewers with the '
+  'permission (for all deals, or for assigned deals only), and those for whom the condition `own` is true. '
+  'deletable: whether callers delete rows. Grants and make_project_record follow.';
 
 create function app_hidden.deal_number(letter text, digits text) returns text
 language sql immutable parallel safe as $$ select letter || '-' || lpad(digits, greatest(6, length(digits)), '0') $$;

@@ -136,8 +136,7 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_reservations__deposits() is
-  'Hands the deposits of reservations that were converted to the purchase, and takes back what is not paid of those '
-  'that ended.';
+  'Moves deposits of converted reservations to the purchase, and cancels unpaid deposits of reservations that ended.';
 create trigger _390_deposits after update on app_public.reservations
   referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_reservations__deposits();
@@ -167,7 +166,7 @@ language sql stable rows 1 as $$
   limit 1
 $$;
 comment on function app_public.reservations_fee_deposit is
-  'The fee as a deposit, which the buyer pays with createPaymentIntent; null if there is none.';
+  'Deposit for the reservation fee, which the buyer pays with `createPaymentIntent`; null without a fee.';
 grant execute on function app_public.reservations_fee_deposit to plat_user, plat_anonymous;
 
 create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean

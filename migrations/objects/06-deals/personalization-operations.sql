@@ -37,7 +37,7 @@ begin
   perform app_private.make_project_record(table_name, subject, 'sale.write');
 end $$;
 
--- What it comes to.
+-- Resulting amount.
 create function app_hidden.round_money(amount numeric, currency text) returns numeric
 language sql stable as $$
   -- numeric rounds a half away from zero; these amounts are not negative
@@ -124,7 +124,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where d.id = $1 and app_private.sees_personalization(p)
 $$;
 comment on function app_private.amount_of_discount(uuid) is
-  'What a discount comes to in a personalization that the viewer has a part in; null of others.';
+  'Amount of a discount in a personalization that the viewer can see; null for others.';
 
 create function app_private.tg__price_part() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -260,7 +260,7 @@ begin
   return result;
 end $$;
 comment on function app_public.create_personalization is $$
-@arg selections The options to begin with.
+@arg selections Initially selected options.
 
 Creates a personalization: a choice of options for a unit. Buyers can create one for their own purchase.$$;
 
@@ -289,7 +289,7 @@ begin
   return result;
 end $$;
 comment on function app_public.update_personalization is
-  E'@arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.\n\n'
+  E'@arg selections Selected options; replaces the previous ones. Only in the status DRAFT or CHANGES_REQUESTED.\n\n'
   'Updates a personalization or its status. Buyers can select options, submit and cancel; all other changes are '
   'made by the sales team.';
 grant execute on function app_public.create_personalization, app_public.update_personalization to plat_user,

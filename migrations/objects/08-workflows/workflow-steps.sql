@@ -36,8 +36,8 @@ comment on function app_private.lead_interactions(uuid[], timestamptz, boolean) 
   'appointment.';
 
 -- Mail. The step writes what is sent and a job; the job sends it under a key that names execution and step, so that no
--- attempt makes a second mail. Who asked not to be contacted gets none, and batches and schedules write to leads who
--- follow marketing mail only: these steps are omitted, not failed.
+-- attempt makes a second mail. Leads who asked not to be contacted get none, and batches and schedules only write to
+-- leads who are subscribed to marketing mail. Such steps are SKIPPED, not FAILED.
 create function app_private.add_workflow_mails(works jsonb) returns void
 language plpgsql volatile as $$
 begin

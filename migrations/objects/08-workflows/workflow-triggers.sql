@@ -48,7 +48,7 @@ begin
     set_config('plat.request_id', coalesce((select e.request_id from app_public.events e
       where cardinality(event_ids) = 1 and e.id = event_ids[1]), app_hidden.setting('request_id'), ''), true);
   if depth > deepest then
-    -- Once: what comes of the refusal says nothing any more.
+    -- Only once: the consequences of the refusal carry no information.
     if depth = deepest + 1 then
       perform app_private.start_workflow_executions(workflow, subject_ids, 'EVENT', depth => depth,
         event_ids => event_ids,

@@ -173,8 +173,8 @@ begin
   end loop;
 end $$;
 comment on function app_private.claim_webhook_deliveries(int, interval, int) is
-  'Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the '
-  'principal of each webhook may read it.';
+  'Leases due deliveries to the calling worker, fairly across webhooks, with the payload that the principal of '
+  'each webhook may read.';
 
 -- Mail accounts.
 create function app_private.mail_account(user_id uuid) returns table (id uuid, config jsonb, sealed text)

@@ -74,7 +74,7 @@ declare
   total int := 0;
   tables jsonb := '[]';
 begin
-  -- Of an export that is not seen any more there is no organization.
+  -- Null if the viewer can no longer see the export.
   if app_hidden.organization_can(organization_id, 'org.owner') is not true then
     perform app_hidden.fail('FORBIDDEN', 'The user who requested the archive may no longer export the organization.',
       '{"permission": "org.owner"}');
@@ -118,7 +118,7 @@ begin
 end $$;
 grant execute on function app_public.export_organization to plat_user, plat_anonymous;
 comment on function app_public.export_organization is $$
-@arg organization_id The organization whose data the archive contains.
+@arg organization_id Id of the organization; the viewer must be an owner.
 @arg files Whether the archive includes the contents of files. Default: true.
 
 Exports all data of an organization to one archive (ZIP): a JSON Lines file per record type, as the viewer may see

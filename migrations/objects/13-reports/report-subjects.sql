@@ -14,8 +14,8 @@ create policy everybody on app_hidden.report_columns for select to plat_user, pl
 grant select on app_hidden.report_columns to plat_user, plat_anonymous;
 
 comment on table app_hidden.report_columns is
-  'The columns of each subject by their names in the API. The expression is over the row t; permission is what it '
-  'takes besides that of the subject. Groupable ones can be grouped by, aggregatable ones summed.';
+  'The columns of each subject by their names in the API. The expression refers to the row t; permission is '
+  'required in addition to that of the subject. Groupable ones can be grouped by, aggregatable ones summed.';
 
 -- Most columns are those of the table: their types and words are known, and a masked one is read through its function.
 create function app_private.report_type(type oid) returns text
@@ -122,5 +122,5 @@ begin
         nullif(links[i][7], '') as permission from generate_subscripts(links, 1) i order by i) l;
 end $$;
 comment on function app_private.add_report_links(text, text[], text[]) is
-  'Gives a subject columns of other records: {name, column with its id, table, expression over x, type, description, '
-  'permission}. Whoever may not see the other record reads null.';
+  'Gives a subject columns of other records: {name, column with its id, table, expression over x, type, '
+  'description, permission}. Null for viewers who may not see the other record.';

@@ -32,7 +32,7 @@ language sql immutable as $$
       '[number]', 'g'), most)
 $$;
 comment on function app_hidden.without_contacts(text, int) is
-  'A text without email addresses, links, phone numbers and dates, cut to so many characters.';
+  'A text without email addresses, links, phone numbers and dates, truncated to the given length.';
 
 create function app_hidden.bedrooms_in(words text) returns int[]
 language sql immutable as $$

@@ -30,8 +30,8 @@ language sql stable as $$
     where m.id >= app_hidden.first_id_of(now()) and m.transaction_id = pg_current_xact_id()::text::bigint) e
 $$;
 comment on function app_hidden.dry_run_events(int) is
-  'The events that this transaction has written, as the viewer reads them: at most so many, with their ids, and how '
-  'many more.';
+  'Events written by this transaction, as the viewer may read them: a limited number with their ids, and the '
+  'number of further ones.';
 grant execute on function app_hidden.dry_run_events to plat_user;
 
 create function app_private.dry_run_workflows(organization_ids uuid[], seen jsonb) returns jsonb

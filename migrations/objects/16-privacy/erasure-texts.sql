@@ -102,7 +102,7 @@ begin
   delete from app_private.contact_messages m where m.email = any (of_person);
   delete from app_private.consent_requests r where r.email = any (of_person) and r.organization_id = (
     select e.organization_id from app_public.erasures e where e.id = erase_private_texts.erasure_id);
-  -- Words of names that nobody has any more.
+  -- Deletes words of the search vocabulary that no record contains any longer.
   delete from app_private.search_words w where w.word = any (words) and not exists (
     select from app_private.search_texts t where t.names like '% ' || w.word || ' %');
 end $$;

@@ -19,21 +19,21 @@ comment on table app_public.erasures is $$
 @portfolio privacy.erase
 @behavior -operation
 
-That the data of a person were erased: what was removed, what stays and why.$$;
+The record of an erasure of personal data: what was removed, what is retained, and why.$$;
 comment on column app_public.erasures.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.erasures.status is 'Current status.';
 comment on column app_public.erasures.reason is 'Reason given in the request, without names.';
-comment on column app_public.erasures.lead_ids is 'The leads that the person was.';
-comment on column app_public.erasures.buyer_ids is 'The purchases of the person.';
+comment on column app_public.erasures.lead_ids is 'Ids of the leads of the person.';
+comment on column app_public.erasures.buyer_ids is 'Ids of the purchases of the person.';
 comment on column app_public.erasures.agent_id is E'@behavior -*\n\nThe agent, where it was one.';
 comment on column app_public.erasures.removed is
   'Erased data: {record, count, fields} for each kind of record, and counts of events, texts, files and exports.';
 comment on column app_public.erasures.kept is
   'Retained data: {record, count, fields, reason, until} for each kind of record.';
 comment on column app_public.erasures.kept_until is
-  'When contracts and payments of the person are erased too; null if none are retained.';
+  'When retained contracts and payments of the person are erased; null if none are retained.';
 comment on column app_public.erasures.requested_by_id is
-  E'@inert It is only told who asked.\n@behavior -*\n\nWho asked.';
+  E'@inert Only names the user who requested it.\n@behavior -*\n\nWho asked.';
 comment on column app_public.erasures.completed_at is 'When the certificate was written.';
 comment on column app_public.erasures.checksum is E'@behavior -*\n\nSHA-256 of the certificate.';
 comment on column app_public.erasures.filename is E'@behavior -*\n\nThe name of the certificate.';
@@ -44,7 +44,7 @@ comment on constraint erasures_organization_id_fkey on app_public.erasures is
   '@backwardDescription Erasures of personal data, latest first; null without the permission privacy.erase.\n\n'
   'The organization.';
 comment on constraint erasures_requested_by_id_fkey on app_public.erasures is
-  E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it.';
+  E'@fieldName requestedBy\n@backwardBehavior -*\n\nUser who requested it.';
 comment on table app_private.erasure_texts is
   'By what a person is found in texts, until an erasure has gone through them.';
 comment on column app_public.organizations.contract_retention_years is
@@ -60,7 +60,7 @@ language sql stable as $$
 $$;
 grant execute on function app_public.erasures_certificate_url to plat_user, plat_anonymous;
 comment on function app_public.erasures_certificate_url is
-  'Where the certificate is, a PDF; an address that works for a few minutes. Null until it is written.';
+  'Download URL of the certificate (PDF), valid for a few minutes; null until it is written.';
 
 create function app_private.erase_rows(scope jsonb, kept_until date, out removed jsonb, out kept jsonb)
 language plpgsql volatile as $$

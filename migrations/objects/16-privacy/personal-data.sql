@@ -66,4 +66,4 @@ begin
   perform set_config('plat.clock', case when erasing then 'on' else '' end, true);
 end $$;
 comment on function app_private.set_erasing(boolean) is
-  'Begins or ends erasing: archived projects and states that are over do not refuse it.';
+  'Switches erasure mode on or off, in which archived projects and final states do not refuse changes.';
