@@ -39,7 +39,7 @@ beforeAll(async () => {
   folders = { source: from.path, target: to.path };
   [source, target] = (await Promise.all(
     Object.values(folders).map((DATA_DIR) =>
-      startService({ env: { DATA_DIR, LOOPBACK_WEBHOOKS: "1" }, withinMs: 180_000 }),
+      startService({ env: { DATA_DIR, LOOPBACK_WEBHOOKS: "1" }, withinMs: 300_000 }),
     ),
   )) as [Service, Service];
   stack.use(source);
@@ -48,7 +48,7 @@ beforeAll(async () => {
   await writeFile(settings, `DATA_DIR=${folders.target}\nBASE_URL=${target.baseUrl}\n`);
   viewer = await signIn(source.baseUrl);
   receiver = await startReceiver();
-}, 240_000);
+}, 400_000);
 afterAll(async () => {
   await receiver?.close();
   await stack.disposeAsync();
@@ -69,10 +69,10 @@ const WHERE = `query { organization(id: "${slug}") { id } }`;
 /** Members who create leads without end, wherever the organization is. */
 function startWriters(count: number) {
   const seen = { acknowledged: new Map<string, string>(), paused: 0, moved: 0, wrong: [] as string[] };
-  let over = false;
+  const state = { over: false };
   const write = async (number: number) => {
     let [at, token] = [source.baseUrl, viewer.token];
-    for (let next = 1; !over;) {
+    for (let next = 1; !state.over;) {
       const name = `Mover ${number}-${next}`;
       const input = { projectId: viewer.projectId, name, email: `mover.${number}.${next}@load.example` };
       const { data, errors } = await ask(at, token, CREATE, { input });
@@ -99,7 +99,7 @@ function startWriters(count: number) {
   return {
     seen,
     stop: async () => {
-      over = true;
+      state.over = true;
       await Promise.all(writers);
     },
   };

@@ -1,5 +1,5 @@
--- Moving an organization to another installation (src/cli/move). It is copied while its members work. Then it is paused,
--- for as long as it takes to copy what has changed since and to compare both sides:
+-- Moving an organization to another installation (src/cli/move). It is copied while its members work. Then it is
+-- paused, for as long as it takes to copy what has changed since and to compare both sides:
 --
 --   (none) → PAUSED → SWITCHING → MOVED
 --   PAUSED → (none), SWITCHING → (none): the move was given up, and nothing has changed
@@ -37,12 +37,16 @@ comment on function app_private.is_moving(uuid) is
 create function app_private.tg_event_counters__closed() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  if new.is_closed and app_private.is_moving(new.stream_id) then
-    perform app_hidden.fail('UNAVAILABLE', 'The organization is moving to another server; nothing was changed. Try '
-      'again in 2 s.', '{"retryAfterSeconds": 2}');
+  -- Whoever waited for the counter until the organization was somewhere else must not write here.
+  if new.is_closed and not app_private.is_removing() then
+    perform app_private.refuse_moved(new.stream_id);
+    if app_private.is_moving(new.stream_id) then
+      perform app_hidden.fail('UNAVAILABLE', 'The organization is moving to another server; nothing was changed. Try '
+        'again in 2 s.', '{"retryAfterSeconds": 2}');
+    end if;
+    -- Left closed by a command that died before anything was moved.
+    new.is_closed := false;
   end if;
-  -- Opened, or left closed by a command that died before anything was moved.
-  new.is_closed := false;
   return new;
 end $$;
 create trigger _100_closed before update on app_private.event_counters for each row when (old.is_closed)
@@ -76,9 +80,8 @@ create function app_private.put_aside_organization(organization_id uuid) returns
 language plpgsql volatile as $$
 #variable_conflict use_variable
 begin
-  update app_private.organization_moves m set status = 'MOVED', ended_at = now()
+  update app_private.organization_moves m set status = 'MOVED', ended_at = clock_timestamp()
     where m.organization_id = organization_id and m.status = 'SWITCHING';
-  update app_private.event_counters c set is_closed = false where c.stream_id = organization_id and c.is_closed;
   perform app_private.set_removing();
   perform app_private.end_organization_access(organization_id);
   -- Nothing expires and nothing goes out here any more: the other installation has it all.
@@ -93,6 +96,21 @@ comment on function app_private.put_aside_organization(uuid) is
   'Ends an organization here that the other installation has: nobody gets in, nothing is found, nothing goes out. Its '
   'records stay until they are removed.';
 
+create function app_private.end_move(organization_id uuid) returns boolean
+language plpgsql volatile as $$
+#variable_conflict use_variable
+begin
+  if exists (select from pg_stat_activity a join app_private.organization_moves m on m.organization_id = organization_id
+    where a.datname = current_database() and a.xact_start <= m.ended_at and a.pid <> pg_backend_pid()) then
+    return false;
+  end if;
+  update app_private.event_counters c set is_closed = false where c.stream_id = organization_id and c.is_closed;
+  return true;
+end $$;
+comment on function app_private.end_move(uuid) is
+  'Opens the counter of an organization that has moved, once all transactions have ended that may have begun to write '
+  'before: jobs that go through all organizations are not to fail for what is left of it. False: not yet.';
+
 create function app_private.refuse_moved(organization_id uuid) returns void
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -105,5 +123,6 @@ begin
   end if;
 end $$;
 comment on function app_private.refuse_moved(uuid) is
-  'Refuses with ORGANIZATION_MOVED and url for an organization that has moved to another installation.';
+  E'@withoutViewer Everybody may know on which server an organization is.\n\nRefuses with ORGANIZATION_MOVED '
+  'and url for an organization that has moved to another installation.';
 grant execute on function app_private.refuse_moved to plat_user, plat_anonymous;

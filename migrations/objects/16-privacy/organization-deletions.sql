@@ -451,7 +451,8 @@ begin
     where p.organization_id = end_organization_access.organization_id and p.deleted_at is null;
   delete from app_public.project_organizations a where a.organization_id = end_organization_access.organization_id
     or a.owner_id = end_organization_access.organization_id;
-  delete from app_public.organization_user_connections m where m.organization_id = end_organization_access.organization_id;
+  delete from app_public.organization_user_connections m
+    where m.organization_id = end_organization_access.organization_id;
   delete from app_public.webhooks w where w.organization_id = end_organization_access.organization_id;
   delete from app_private.workflow_triggers t where t.organization_id = end_organization_access.organization_id;
   update app_public.organizations o set deleted_at = now(), has_public_project = false

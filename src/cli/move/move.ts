@@ -51,6 +51,8 @@ const DRAIN_S = 60;
 const POLL_MS = 100;
 /** Rounds of copying what differs, of which the last one finds nothing. */
 const ROUNDS = 10;
+/** So many are copied in a moment. */
+const FEW_ROWS = 200;
 
 export interface MoveFacts {
   rows: number;
@@ -80,6 +82,7 @@ export class Move {
   readonly #organizationId: string;
   #tables!: MovedTables;
   #changes: Changes;
+  #isPaused = false;
 
   constructor(source: Source, target: Target, organizationId: string, tell: Tell) {
     this.#source = source;
@@ -223,10 +226,12 @@ export class Move {
     try {
       await this.#copyAll(facts.rows);
       await this.#copyContents();
+      await this.#follow();
       await this.#requireReferences(this.#tables.tables);
       await client.query("begin");
       const jobs = await this.#pause();
       const pausedAt = performance.now();
+      this.#isPaused = true;
       const changed = await this.#catchUp();
       const missing = await this.#copyContents();
       await this.#finishTarget(jobs);
@@ -239,6 +244,7 @@ export class Move {
       await target.query("commit");
       await client.query("commit");
       const pausedMs = performance.now() - pausedAt;
+      await this.#end();
       return { ...facts, missing, jobs: jobs.length, changed, pausedMs };
     } catch (error) {
       await this.#giveUp();
@@ -269,6 +275,20 @@ export class Move {
         this.#tell(`Copied ${Math.min(10, Math.floor((10 * copied) / rows)) * 10} % of ${rows} rows`);
       }
     await client.query("commit");
+  }
+
+  /** Copies what has changed while it was copied, so that little is left for the pause. */
+  async #follow(): Promise<void> {
+    const { client } = this.#source;
+    for (let round = 1, before = Infinity; round <= ROUNDS; round += 1) {
+      this.#tell(`Following changes, round ${round}`);
+      await client.query("begin");
+      const changed = await this.#copyDifferences();
+      await client.query("commit");
+      // It gets no better.
+      if (changed < FEW_ROWS || changed > before / 2) return;
+      before = changed;
+    }
   }
 
   /** Others of the other installation's rows are found under ids of its own. */
@@ -375,18 +395,37 @@ export class Move {
     let changed = 0;
     for (let round = 1; round <= ROUNDS; round += 1) {
       this.#tell(`Comparing, round ${round}`);
-      this.#changes = await matchUsers(this.#source.client, this.#target.client, this.#tables, this.#changes);
-      const differing = await differingTables(
-        this.#source.client,
-        this.#target.client,
-        this.#tables.tables,
-        this.#changes,
-      );
-      if (differing.length === 0) return changed;
-      for (const table of differing) changed += await this.#copyOf(table).differences();
-      await this.#requireReferences(differing);
+      const differing = await this.#copyDifferences();
+      if (differing === 0) return changed;
+      changed += differing;
     }
     throw new Error("Both sides still differ.");
+  }
+
+  async #copyDifferences(): Promise<number> {
+    const { client } = this.#source;
+    const target = this.#target.client;
+    const { tables } = this.#tables;
+    this.#changes = await matchUsers(client, target, this.#tables, this.#changes);
+    const differing = await differingTables(client, target, tables, this.#changes);
+    let changed = 0;
+    for (const table of differing) changed += await this.#copyOf(table).differences();
+    if (this.#isPaused) await this.#requireReferences(differing);
+    return changed;
+  }
+
+  /** Waits for transactions that began before the switch. */
+  async #end(): Promise<void> {
+    this.#tell("Waiting for transactions that are under way");
+    const isOver = async () => {
+      const { rows } = await this.#source.control.query<{ over: boolean }>(
+        "select app_private.end_move($1) as over",
+        [this.#organizationId],
+      );
+      return rows[0]!.over;
+    };
+    for (const until = performance.now() + DRAIN_S * 1_000; !(await isOver()) && performance.now() < until;)
+      await pause(POLL_MS);
   }
 
   async #finishTarget(jobs: readonly Job[]): Promise<void> {
@@ -472,6 +511,7 @@ export class Move {
 
   async #putAside(): Promise<void> {
     await this.#source.client.query("select app_private.put_aside_organization($1)", [this.#organizationId]);
+    await this.#end();
   }
 }
 
