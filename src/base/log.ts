@@ -1,3 +1,4 @@
+/** The log: one JSON object per line on stdout, each with a stable `event` name. */
 import { writeSync } from "node:fs";
 import { pino, symbols, type Logger as PinoLogger } from "pino";
 import type { LogEvent } from "./logEvents.ts";
@@ -54,7 +55,7 @@ const PATIENCE_MS = 1_000;
 
 /**
  * Buffered standard output: a write per request took a twelfth of the request's CPU time. Warnings and errors flush
- * the buffer at once; so does the end of the process, unless it is killed. If nobody reads standard output any more,
+ * the buffer at once; so does the end of the process, unless it is killed. If standard output is no longer read,
  * lines are dropped: logging must never block the service.
  */
 function bufferedOutput() {
@@ -112,6 +113,20 @@ export function requestLogger(log: Logger, requestId: string): Logger {
   return child;
 }
 
+let second = -1;
+let untilSecond = "";
+
+/** PERF: `isoTime` of pino, with all but the milliseconds computed once a second. */
+function timeField(): string {
+  const now = Date.now();
+  const at = Math.floor(now / 1000);
+  if (at !== second) {
+    second = at;
+    untilSecond = `,"time":"${new Date(at * 1000).toISOString().slice(0, -4)}`;
+  }
+  return `${untilSecond}${String(now - at * 1000).padStart(3, "0")}Z"`;
+}
+
 const noFields = Object.freeze({});
 
 /** Adds the request and the job that a line belongs to. */
@@ -128,7 +143,7 @@ export function createLog(level: string, destination?: { write(line: string): vo
   const options = {
     level,
     base: { service: "plat" },
-    timestamp: pino.stdTimeFunctions.isoTime,
+    timestamp: timeField,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: errorFields },
     hooks: { streamWrite: withoutSecrets },

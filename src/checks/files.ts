@@ -45,13 +45,13 @@ export function checkFiles(files: readonly SqlFile[]): Finding[] {
   for (const { path, text } of files) {
     for (const [index, line] of text.split("\n").entries())
       for (const found of lineRules(line)) findings.push({ ...found, object: `${path}:${index + 1}` });
-    // // The upgrade from the schema before the baseline repeats what a new database gets from elsewhere.
+    // The upgrade from the schema before the baseline repeats what a new database gets from elsewhere.
     if (path === "migrations/baseline.sql") continue;
     for (const { kind, name, signature, head, index } of definitions(text)) {
       const place = `${path}:${text.slice(0, index).split("\n").length}`;
       const object = `${kind} ${name}${signature}`;
       const first = places.get(object);
-      // // A committed migration is never edited: a later one replaces its function.
+      // A committed migration is never edited: a later one replaces its function.
       const replaces =
         isChain(path) &&
         first !== undefined &&

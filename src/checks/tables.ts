@@ -19,7 +19,7 @@ export const tableRules: Rule[] = [
   {
     name: "table-tenant",
     why: "The tenant of a row has to be in the row: policies, indexes and foreign keys take it from there.",
-    // // A table has no tenant if it is a catalogue (nobody writes it through the API, and it refers to no row of a tenant), if it belongs
+    // A table has no tenant if it is a catalogue (nobody writes it through the API, and it refers to no row of a tenant), if it belongs
     // to a user, or if it is the tenant or the user.
     query: `
       select t.object, format('Add \`organization_id uuid not null\` to it, with a foreign key that has it; or, where its rows are parts of '
@@ -38,7 +38,7 @@ export const tableRules: Rule[] = [
   {
     name: "table-tenant-index",
     why: "Every question starts at the tenant; without its index each reads the rows of all tenants.",
-    // // Records that are only listed on another record are found by its foreign key.
+    // Records that are only listed on another record are found by its foreign key.
     query: `
       select t.object, format('Write \`create index %I on %s (organization_id, id);\`, with the columns of its default order in place of id.',
         t.name || '_organization', t.object) as write
@@ -55,6 +55,29 @@ export const tableRules: Rule[] = [
       select t.object, 'Give it a primary key: \`id uuid primary key default uuidv7()\`.' as write
       from tables t
       where t.schema = 'app_public' and not exists (select from indexes i where i.table_oid = t.oid and i.is_primary)`,
+  },
+  {
+    name: "partition-alike",
+    why: "A partition is reached directly by whoever may use its schema, past the policies of the whole; and what one of them lacks, a part of the rows lacks.",
+    query: `
+      with parts as (select i.inhparent, c.oid, format('%s', c.oid::regclass) as object, c.relrowsecurity, c.relacl, c.relowner,
+          array(select regexp_replace(pg_get_indexdef(x.indexrelid), 'INDEX \\S+ ON \\S+', 'INDEX') from pg_index x where x.indrelid = c.oid order by 1) as indexes
+        from pg_inherits i join pg_class c on c.oid = i.inhrelid and c.relkind = 'r' join tables t on t.oid = i.inhparent)
+      select object, format('Write \`alter table %s enable row level security;\` and grant nothing on it.', object) as write from parts p
+      where not p.relrowsecurity or exists (select from aclexplode(p.relacl) g where g.grantee <> p.relowner)
+      union all
+      select p.object, format('Give it the indexes of %s.', f.object) from parts p
+      join lateral (select * from parts o where o.inhparent = p.inhparent order by o.oid limit 1) f on f.indexes <> p.indexes`,
+  },
+  {
+    name: "rows-of-partitions",
+    why: "A ctid tells the rows of one partition apart: with those of another, a statement reaches the wrong row.",
+    query: `
+      select f.object, 'Name rows by their key, or the partition by \`tableoid\` beside \`ctid\`.' as write from functions f
+      where f.source ~ '\\mctid\\M' and f.source !~ '\\mtableoid\\M' and exists (select from tables t where t.kind = 'p' and f.source ~ (t.object || '\\M'))
+      union all
+      select r.relation, 'Write a function that deletes its rows by their key: app_private.sweep_retention does it by their ctid.'
+      from app_private.retention r join tables t on t.object = r.relation where t.kind = 'p'`,
   },
   {
     name: "index-twice",

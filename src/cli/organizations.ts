@@ -67,7 +67,7 @@ try {
   if ((what === "export" || (what === "move" && !values.remove)) !== (values.to !== undefined))
     throw new Error("`-- export SLUG --to FILE` and `-- move SLUG --to FILE` name both.");
   if (values.remove && what !== "move") throw new Error("`--remove` belongs to `-- move SLUG`.");
-  // // Only the settings that are needed to access the data.
+  // Only the settings that are needed to access the data.
   const config = loadConfig(process.env, ["--migrate-only"]);
   await withDatabase(config, (loginUrl) =>
     onConnection(loginUrl, async (client) => {

@@ -36,7 +36,7 @@ export async function answerCompiled(
       return undefined;
     }
   } else {
-    // // All have ended before the plan is used instead, which determines which of several fields has the error.
+    // All have ended before the plan is used instead, which determines which of several fields has the error.
     for (const one of await Promise.allSettled(statements.map(send)))
       if (one.status === "fulfilled") results.push(one.value);
     if (results.length < statements.length) {

@@ -1,3 +1,4 @@
+/** The embedded PostgreSQL server: creates its cluster, starts, restarts and stops it. */
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { chown, lstat, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -58,6 +59,8 @@ export const embeddedSettings = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   max_connections: 100,
+  // A statement that reads all events locks each of their partitions, and each index of these.
+  max_locks_per_transaction: 256,
   shared_buffers: "256MB",
   effective_cache_size: "1GB",
   work_mem: "8MB",
@@ -188,7 +191,7 @@ function keepRunning(
       try {
         await stopLeftover(start.data);
         running = await startPostmaster({ ...start, port: first.port });
-        logger?.warn({ event: "embedded.started_again" }, "The embedded database runs again.");
+        logger?.warn({ event: "embedded.started_again" }, "The embedded database is running again.");
         return true;
       } catch (error) {
         logger?.warn({ event: "embedded.start_failed", err: error }, "The embedded database did not start.");
@@ -203,10 +206,7 @@ function keepRunning(
       const since = performance.now();
       await running.exited;
       if (stopping.signal.aborted) return;
-      logger?.warn(
-        { event: "embedded.ended" },
-        "The embedded database ended by itself; it is started again.",
-      );
+      logger?.warn({ event: "embedded.ended" }, "The embedded database stopped unexpectedly; restarting it.");
       if (performance.now() - since > ranWellMs) pauses.reset();
       if (!(await restart())) return;
       // The stop found the previous server.

@@ -1,3 +1,4 @@
+/** The database client for queries: settings and statement in one round trip, each a transaction of its own. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";

@@ -1,3 +1,4 @@
+/** A connection pool in order of arrival, which keeps its connections after errors. */
 import { DatabaseError, Pool, type PoolClient, type PoolConfig } from "pg";
 import { FairSemaphore } from "../admission/fairSemaphore.ts";
 import type { Party } from "../admission/party.ts";

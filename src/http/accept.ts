@@ -1,3 +1,4 @@
+/** Content negotiation of GraphQL responses, from the `Accept` header. */
 import { parse, type ContentType } from "content-type";
 import type { RequestHandler } from "express";
 import { CodedError } from "../base/errors.ts";

@@ -1,3 +1,4 @@
+/** The HTTP application: all middlewares and routes, in the order in which they handle a request. */
 import type { RequestListener } from "node:http";
 import express, { type RequestHandler } from "express";
 import type { Logger } from "../base/log.ts";

@@ -1,3 +1,4 @@
+/** Reads request bodies, with a limit for visitors and one for signed-in viewers. */
 import express, { type Request, type RequestHandler, type Response } from "express";
 import { CodedError } from "../base/errors.ts";
 import { requestBodies, SMALL_BODY } from "../admission/semaphores.ts";

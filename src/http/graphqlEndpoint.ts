@@ -1,3 +1,4 @@
+/** POST /graphql: from the parsed request to the text of the response. */
 import type { IncomingMessage } from "node:http";
 import type { Request, RequestHandler, Response } from "express";
 import { internalMessage } from "../base/errors.ts";

@@ -1,3 +1,4 @@
+/** The access log: one line per request, without tokens. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "../base/log.ts";
 import { requestState } from "./requestState.ts";

@@ -63,7 +63,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
             const list = new GraphQLList(new GraphQLNonNull(inner.ofType as AnyType));
             type = required ? new GraphQLNonNull(list) : list;
           }
-          // Whoever sees the record sees what it refers to: the rule relation-not-null holds the tag against the policies.
+          // Viewers of the record can see the referenced one: the rule relation-not-null holds the tag against the policies.
           if (!isNonNullType(type) && relationOf(context.scope)?.extensions?.tags?.notNull !== undefined)
             type = new GraphQLNonNull(type as AnyType);
           const { fieldName } = context.scope;

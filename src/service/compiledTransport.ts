@@ -31,7 +31,7 @@ export function compiledTransport({
       if (state.compiled !== undefined) return state.compiled !== null;
       state.compiled = null;
       const { userId, secondFactorWithholds } = state.claims ?? anonymous;
-      // // The regular plan reports fields that are withheld.
+      // The regular plan reports fields that are withheld.
       if (secondFactorWithholds || state.takesEvents === "only" || state.isOfWebSocket) return false;
       const found = findCompiled(schema, request.body as GraphQLRequest, userId !== null);
       if (!found) return false;
@@ -51,7 +51,7 @@ export function compiledTransport({
       const answer = await inSpan({ name: "query", attributes }, () =>
         compiledAnswer(found, variables ?? {}, settingsOf(request), work, withPgClient, positions),
       );
-      // // The token may have been looked up again and have fewer rights.
+      // The token may have been looked up again and have fewer rights.
       return state.claims?.secondFactorWithholds ? undefined : answer;
     },
     tagOf: async (request) => {

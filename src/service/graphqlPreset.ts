@@ -186,12 +186,12 @@ const plugins: GraphileConfig.Plugin[] = [
 
 /** Plugins of the stack that ours replace. */
 const disablePlugins: (keyof GraphileConfig.Plugins)[] = [
-  // // Replaced by IntrospectionPlugin.
+  // Replaced by IntrospectionPlugin.
   "PgIntrospectionPlugin",
-  // // Ids are not encoded: replaced by RecordNodesPlugin.
+  // Ids are not encoded: replaced by RecordNodesPlugin.
   "NodePlugin",
   "QueryQueryPlugin",
-  // // ListsPlugin replaces the stock conditions and orders.
+  // ListsPlugin replaces the stock conditions and orders.
   "PgIndexBehaviorsPlugin",
   "PgConditionArgumentPlugin",
   "PgConditionCustomFieldsPlugin",
@@ -306,7 +306,7 @@ export function createPreset(options: PresetOptions): GraphileConfig.Preset {
       sortExport: true,
       pgForbidSetofFunctionsToReturnNull: true,
       pgOmitListSuffix: true,
-      // // Operations replace the stock mutations.
+      // Operations replace the stock mutations.
       defaultBehavior: "+list +connection -resource:insert -resource:update -resource:delete -node",
     },
   };

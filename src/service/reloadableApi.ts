@@ -65,7 +65,7 @@ function count({ app, graphql }: ApiState) {
     drain: () => graphql.drain(),
     retire: async () => {
       retired = true;
-      // // Clients reopen their streams, which the next state serves.
+      // Clients reopen their streams, which the next state serves.
       graphql.drain();
       settle();
       await idle.promise;

@@ -243,9 +243,7 @@ async function documentText(pool: OrderedPool, id: string): Promise<string | und
 }
 
 /** Authenticates requests, and records the keys of their tokens in the request state. */
-function authenticateWith(
-  authenticator: Authenticator,
-): Pick<AppDeps, "authenticate" | "authenticateKnown"> {
+function authenticateWith(authenticator: Authenticator): Pick<AppDeps, "authenticate" | "authenticateKnown"> {
   const note = (request: IncomingMessage, { claims, check, facts }: Authenticated): Claims => {
     const state = requestState(request);
     state.tokenCheck = check;
@@ -254,11 +252,11 @@ function authenticateWith(
     return claims;
   };
   return {
-    // // Files are received before there is a statement.
+    // Files are received before there is a statement.
     authenticate: async (authorization, request) =>
       note(request, await authenticator(authorization, request.ip, !isMultipart(request))),
     authenticateKnown: (authorization, request) => {
-      const found = authenticator.known(authorization, request.ip);
+      const found = authenticator.known(authorization, request.ip, request.socket);
       return found && note(request, found);
     },
   };
@@ -273,7 +271,7 @@ function presetOptionsOf(
     onMismatch = (document) =>
       log.error(
         { event: "graphql.compiled_mismatch", document: document.slice(0, 2_000) },
-        "A compiled query answered differently from its plan; using the plan.",
+        "A compiled query returned another result than its plan; using the plan from now on.",
       ),
     jwtKeys,
     seal,
@@ -480,7 +478,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
         }),
         ...pagesOf(options, { pool, pages, addresses, integrations }),
         schema: () => pgl.getSchema(),
-        // // If only registered documents are allowed, nothing else is executed, not even for agents.
+        // If only registered documents are allowed, nothing else is executed, not even for agents.
         ...(!trustedDocumentsOnly && {
           mcp: {
             authenticate: createAuthenticator({ pool, keys: jwtKeys, audience: "MCP" }),

@@ -30,12 +30,13 @@ test("the glossary says what is not used; what depends on the meaning is left to
 test("finds forbidden words in comments and messages, and not in code", () => {
   const files = [
     { name: "a.ts", text: "/** Begins anew. */\nconst anew = 1;\n" },
-    { name: "a.sql", text: "-- Anew.\nselect 'anew';\n" },
+    { name: "a.sql", text: "-- Anew.\nselect 'anew';\ncomment on table t is\n  'Made '\n  'anew.';\n" },
     { name: "en.json", text: '{"errors": {"a": "Start anew.", "b": "Renewed."}}' },
   ];
   expect(sourceProse(files, [["anew", "again"]])).toEqual([
     "a.ts:1: Use “again” instead of “anew”.",
     "a.sql:1: Use “again” instead of “anew”.",
+    "a.sql:5: Use “again” instead of “anew”.",
     "en.json a: Use “again” instead of “anew”.",
   ]);
 });

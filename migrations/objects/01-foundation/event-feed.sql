@@ -51,7 +51,8 @@ create function app_hidden.to_sequence(value text) returns bigint
 language plpgsql stable as $$
 begin
   if value !~ '^[0-9]{1,18}$' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A sequence is a whole number as text.', '{"field": "afterSequence"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A sequence must be a whole number, as a string.',
+      '{"field": "afterSequence"}');
   end if;
   return value::bigint;
 end $$;

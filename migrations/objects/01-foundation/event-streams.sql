@@ -108,9 +108,9 @@ language sql stable rows 200 as $$
   order by 1, 8 nulls first
 $$;
 comment on function app_hidden.read_events(uuid, bigint, int) is
-  'The events of an organization after a sequence that the viewer may read, as the policy of events says: of at most '
-  'so many numbers, 500 kB or one event. The last row has no event but the head: up to its number that is all. '
-  'Nothing where the viewer has no part in the organization.';
+  'The events of an organization after a sequence that the viewer may read, as the policy of events says: of at '
+  'most a number of sequence numbers, 500 kB or one event. The last row has no event but the head: up to its '
+  'number that is all. Nothing where the viewer has no part in the organization.';
 
 create function app_hidden.begin_stream(organization text, project text, out organization_id uuid,
   out project_id uuid, out head bigint)

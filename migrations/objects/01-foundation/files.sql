@@ -304,7 +304,7 @@ begin
   return new;
 end $$;
 comment on function app_private.tg__only_file() is
-  'A new file takes the place of the former one; arguments: table and column of the record that it belongs to.';
+  'A new file replaces the previous one; arguments: table and column of the record that it belongs to.';
 
 create function app_private.make_file_table(
   table_name text, subject text, parent text, list text,

@@ -655,7 +655,7 @@ begin
       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and a.attidentity = ''
         and has_column_privilege('plat_user', c.oid, a.attnum, 'insert')
     ) i on true
-    where c.relkind = 'r' and (c.oid = 'app_private.contact_messages'::regclass
+    where c.relkind in ('r', 'p') and not c.relispartition and (c.oid = 'app_private.contact_messages'::regclass
       or c.relnamespace = 'app_public'::regnamespace and (has_any_column_privilege('plat_user', c.oid, 'insert, update')
         or has_table_privilege('plat_user', c.oid, 'delete')
         or exists (select from app_hidden.record_types r where r.table_name = c.relname)))
@@ -709,7 +709,7 @@ end ', (select string_agg(format('select r.id, %L from %s r where r.id = any (id
     from pg_class c join pg_index i on i.indrelid = c.oid and i.indisprimary
     join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0] and a.attname = 'id'
       and a.atttypid = 'uuid'::regtype
-    where c.relkind = 'r' and c.relnamespace = 'app_public'::regnamespace
+    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'app_public'::regnamespace
       and has_any_column_privilege('plat_user', c.oid, 'select'))));
   comment on function app_hidden.node_tables(uuid[]) is
     E'@withoutViewer It gives the name of a table; seen_nodes gives it to those who see the record.\n\nOf which tables '
@@ -748,7 +748,7 @@ comment on function app_private.make_record is
   'other_party: the column of another organization that gets the events, too.';
 
 comment on function app_private.slug_owner(text,text) is
-  E'@withoutViewer Slugs are public: they stand in addresses. Whether the viewer sees the record is asked with its '
-  'id.\n\nThe record behind a present or former slug.';
+  E'@withoutViewer Slugs are public: URLs contain them. Whether the viewer sees the record is asked with its id.\n\n'
+  'The record behind a present or former slug.';
 
 revoke execute on function app_hidden.slugify from plat_user, plat_anonymous;

@@ -142,7 +142,7 @@ begin
       where a.attrelid = to_regclass(format('app_public.%I', r.table_name)) and a.attname = 'organization_id'
         and not a.attisdropped);
   if relation is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'No records of an organization have this type; give one such as Lead.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'No records of an organization have this type; use a type such as Lead.',
       '{"field": "type"}');
   end if;
   execute format('select t.organization_id, (to_jsonb(t) ->> %L)::uuid from %s t where t.id = $1 '
@@ -154,14 +154,14 @@ begin
   end if;
   roles := app_private.roles_in(user_id, organization_id, project);
   if not app_private.known_person(user_id, organization_id, roles) then
-    perform app_hidden.fail('NOT_FOUND', 'Nobody with this id has a part in the organization.', '{"field": "userId"}');
+    perform app_hidden.fail('NOT_FOUND', 'Nobody with this id takes part in the organization.', '{"field": "userId"}');
   end if;
   if field is not null then
     select a.attname into column_name from pg_attribute a where a.attrelid = relation and a.attnum > 0
       and not a.attisdropped and app_hidden.camel(a.attname) = field and (a.attname = any (
         app_hidden.masked_columns(relation)) or has_column_privilege('plat_user', relation, a.attnum, 'select'));
     if column_name is null then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Name a field that holds a value of the record, such as status.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'Specify a field that holds a value of the record, such as status.',
         '{"field": "field"}');
     end if;
     viewer_is_told := app_private.is_told(relation, id, column_name);

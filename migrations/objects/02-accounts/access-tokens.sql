@@ -327,7 +327,7 @@ comment on function app_private.is_access_token_of(bytea, text) is
 grant execute on function app_private.is_access_token_of to plat_authenticator;
 
 comment on function app_hidden.known_scope(text) is
-  E'@withoutViewer The permissions that there are stand in the documentation.\n\nWhether there is such a permission, '
-  'or group of them, for an access token.';
+  E'@withoutViewer All permissions are documented publicly.\n\n'
+  'Whether there is such a permission, or group of them, for an access token.';
 
 revoke execute on function app_hidden.known_scope from plat_user, plat_anonymous;

@@ -67,7 +67,7 @@ end $$;
 comment on function app_public.request_email_change is $$
 @arg email New address, which replaces the current one when both are confirmed.
 @arg password Current password, to confirm the request.
-@arg second_factor_code Current code of the authenticator app, or an unused recovery code; required if the account has a second factor.
+@arg second_factor_code Code of the authenticator app, or a recovery code; required if the account has a second factor.
 
 Requests a change of the email address of the viewer's account. Both addresses receive a code for
 `confirmEmailChange`, and the current one also a link that stops the change. The address changes when both have

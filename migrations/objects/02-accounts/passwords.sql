@@ -47,8 +47,8 @@ comment on function app_public.update_password is $$
 @arg new_password 10 characters or more.
 @arg keep_session Whether the current session is kept. Default: false.
 @arg keep_access_token_ids Ids of access tokens to keep; all others are revoked. Default: all are kept.
-@arg keep_integration_ids Ids of the viewer's integrations to keep, such as calendar feeds; all others are revoked. Default: all are kept.
-@arg second_factor_code Current code of the authenticator app, or an unused recovery code; required if the account has a second factor.
+@arg keep_integration_ids Ids of the viewer's integrations to keep, such as calendar feeds. Default: all are kept.
+@arg second_factor_code Code of the authenticator app, or a recovery code; required if the account has a second factor.
 
 Changes the password of the viewer and revokes their login tokens, by default including the current one. Access
 tokens and integrations stay unless the input says otherwise; `accessEnding` of the result lists what was revoked.$$;

@@ -138,7 +138,7 @@ end $$;
 comment on function app_public.update_organization_second_factor is $$
 @arg organization_id Id of the organization; the viewer must be an owner.
 @arg required Whether members must have a second factor.
-@arg grace_days Number of days in which members must set up a second factor, also those who join later: 0 to 90. Default: the previous value, initially 7.
+@arg grace_days Days to set up a second factor, also for new members: 0 to 90. Default: the previous value, or 7.
 
 Starts or stops requiring a second factor of all members of an organization. Members without one are notified by
 mail and lose access after the grace period until they set one up. Requires the role OWNER and a second factor on
@@ -191,7 +191,7 @@ comment on function app_public.reset_member_second_factor is $$
 @arg organization_id Id of an organization in which the viewer is an admin.
 @arg user_id Id of the member who lost access to the second factor.
 @arg password The password of the viewer's own account.
-@arg second_factor_code Current code of the viewer's authenticator app, or an unused recovery code; required if the viewer's account has a second factor.
+@arg second_factor_code Code of the viewer's authenticator app, or a recovery code, if they have a second factor.
 
 Removes the second factor of a member and ends their sessions. The member is notified by mail, signs in with the
 password alone and sets up a new one. Requires the permission org.admin, the permissions of the member's role, and

@@ -10,14 +10,14 @@ comment on column app_public.organizations.is_sandbox is
 comment on column app_public.organizations.clock_ahead_seconds is
   'Number of seconds by which the clock of a sandbox was advanced; 0 for other organizations.';
 comment on constraint organizations_clock_of_sandboxes on app_public.organizations is
-  'Only the clock of a sandbox organization can be turned.';
+  'Only the clock of a sandbox organization can be advanced.';
 insert into app_private.event_names (subject, column_name, value, name) values
   ('organization', 'clock_ahead_seconds', null, 'clock_advanced');
 
 create function app_private.is_turning() returns boolean
 language sql stable as $$ select coalesce(current_setting('plat.turning', true), '') = 'on' $$;
 comment on function app_private.is_turning() is
-  'Whether the clock of a sandbox is being turned: times of records that never change otherwise are moved.';
+  'Whether the clock of a sandbox is being advanced, which moves times of otherwise immutable records.';
 
 create function app_private.clock_relations()
 returns table (relation regclass, condition text, times name[], days name[])
@@ -104,17 +104,18 @@ begin
   perform app_hidden.require_organization(organization_id, 'org.owner');
   select o.* into result from app_public.organizations o where o.id = organization_id for no key update;
   if not result.is_sandbox then
-    perform app_hidden.fail('CONFLICT', 'Only the clock of a sandbox organization can be turned: createOrganization '
-      'makes one with isSandbox.', '{"field": "organizationId"}');
+    perform app_hidden.fail('CONFLICT', 'Only the clock of a sandbox organization can be advanced; create one with '
+      'isSandbox of createOrganization.', '{"field": "organizationId"}');
   elsif seconds is null or seconds not between 1 and most_seconds then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 31,622,400 seconds (366 days).', '{"field": "seconds"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Must be from 1 to 31,622,400 seconds (366 days).',
+      '{"field": "seconds"}');
   elsif result.clock_ahead_seconds + seconds::bigint > 10 * most_seconds then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'The clock of a sandbox can be ten years ahead; create another sandbox.',
-      '{"field": "seconds", "limit": 316224000}');
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'The clock of a sandbox can be at most ten years ahead; create another '
+      'sandbox.', '{"field": "seconds", "limit": 316224000}');
   elsif (select count(*) from (select from app_public.events e where e.organization_id = organization_id
       limit most_events + 1) e) > most_events then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'The clock can be turned while a sandbox has at most 50,000 events; '
-      'create another sandbox.', '{"limit": 50000}');
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'The clock can only be advanced while a sandbox has at most 50,000 '
+      'events; create another sandbox.', '{"limit": 50000}');
   end if;
   -- Dates move when the clock passes midnight.
   days := (result.clock_ahead_seconds + seconds) / 86400 - result.clock_ahead_seconds / 86400;

@@ -249,7 +249,7 @@ begin
   return result;
 end $$;
 comment on function app_private.give_recovery_codes(uuid) is
-  'Ten new recovery codes, in an alphabet without letters that look like digits; those of before work no more.';
+  'Ten new recovery codes, in an alphabet without letters that look like digits; the previous ones become invalid.';
 
 create function app_public.confirm_second_factor(code app_public.second_factor_code) returns app_public.recovery_codes
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

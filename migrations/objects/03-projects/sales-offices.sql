@@ -48,6 +48,6 @@ grant execute on function app_public.update_sales_office to plat_user, plat_anon
 comment on function app_public.update_sales_office is $$
 @withoutId
 @arg projectId Id or slug of the project.
-@arg expectedVersion The `version` that the client read. If the record has changed since, the mutation is refused with VERSION_MISMATCH.
+@arg expectedVersion The `version` that the client read; if it has changed, refused with VERSION_MISMATCH.
 
 Changes the sales office of a project. Omitted fields stay unchanged.$$;

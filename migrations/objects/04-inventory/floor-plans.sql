@@ -241,5 +241,5 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select p.currency from app_public.projects p where p.id = $1 and app_private.has_part_in(p.id)
 $$;
 comment on function app_private.currency_for_viewer(uuid) is
-  'The currency of a project in which the viewer has a part, beside amounts of its records.';
+  'Currency of a project that the viewer takes part in, for amounts of its records.';
 grant execute on function app_private.currency_for_viewer to plat_user, plat_anonymous;

@@ -538,9 +538,9 @@ begin
           estimated_delivery_date = r.estimated_delivery_date
       from pg_temp.import_ready r where u.id = r.existing_id and u.id = any (existing);
     get diagnostics result.updated_count = row_count;
-    -- Complete, so that no row has to be completed by itself.
-    -- PERF: the last change of all numbers its events as it writes them, once; one that is undone numbers none. Who
-    -- writes to the organization waits for the last of it alone.
+    -- Complete, so that rows do not have to be completed one by one. PERF: the last change of all numbers its
+    -- events as it writes them, once; one that is undone numbers none. Who writes to the organization waits for the
+    -- last of it alone.
     perform set_config('plat.numbers_at_once', case when dry_run then '' else 'on' end, true);
     insert into app_public.units (id, project_id, organization_id, currency, number, title, subtitle, description,
       floor_plan_id, lot_id, building, level,

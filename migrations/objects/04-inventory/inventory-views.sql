@@ -151,8 +151,8 @@ begin
   new.service_index := app_private.service_index(new);
   return new;
 end $$;
--- A new or changed project has its place among the others at once; freshness, units and answers to leads follow with
--- the job. After _900_touch, whose moment counts for freshness.
+-- A new or changed project is ranked immediately; freshness, units and response times follow with the job. After
+-- _900_touch, whose moment counts for freshness.
 create trigger _950_service_index_of_new before insert on app_public.projects
   for each row execute function app_private.tg_projects__service_index();
 create trigger _950_service_index before update on app_public.projects
@@ -341,8 +341,8 @@ end $$;
 comment on function app_hidden.offers_price(uuid,numrange) is
   E'@withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they '
   'see what is for sale; asking once more takes a list of 10,000 three times as long.\n\n'
-  'Whether a project has a unit for sale at such a price; whoever sees the project sees those.';
+  'Whether a project has a unit for sale at a price in the range; everyone who sees the project sees these units.';
 comment on function app_hidden.offers_bedrooms(uuid,int4range) is
   E'@withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they '
   'see what is for sale; asking once more takes a list of 10,000 three times as long.\n\n'
-  'Whether a project has a unit for sale with so many bedrooms.';
+  'Whether a project has a unit for sale with a number of bedrooms in the range.';

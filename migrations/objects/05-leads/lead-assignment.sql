@@ -69,7 +69,7 @@ create function app_private.gives_back(project_id uuid, assignee_id uuid, permis
   returns boolean
 language plpgsql stable as $$
 begin
-  -- Refused elsewhere, or theirs to hand on.
+  -- Refused elsewhere, or returned by the viewer.
   if coalesce(assignee_id <> app_public.current_user_id(), true) or wanted = assignee_id::text
     or project_id <> all ((select app_hidden.viewer_own_projects(permission))::uuid[]) then
     return false;
@@ -82,8 +82,8 @@ begin
   return true;
 end $$;
 comment on function app_private.gives_back(uuid, uuid, text, text) is
-  'Whether the viewer, who sees only deals of the project that are assigned to them, gives this one back by assigning '
-  'it to nobody; refuses assigning it to somebody else.';
+  'Whether the viewer, who sees only assigned deals of the project, returns this one by unassigning it; refuses '
+  'assigning it to somebody else.';
 
 create function app_private.give_back_leads(ids uuid[]) returns setof app_public.leads
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

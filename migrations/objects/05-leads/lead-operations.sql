@@ -78,7 +78,7 @@ begin
     and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
 end $$;
 comment on function app_private.set_agent_of_lead(uuid, app_public.agent_input) is
-  'Gives a lead that the viewer may change its agent, or none.';
+  'Sets or clears the agent of a lead that the viewer may update.';
 grant execute on function app_private.set_agent_of_lead, app_private.live_lead to plat_user;
 
 create function app_public.create_lead(

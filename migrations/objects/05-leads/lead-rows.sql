@@ -324,7 +324,7 @@ begin
       from app_private.lead_row_columns() k)) using home_country, project.time_zone;
   create unique index on pg_temp.import_ready (row);
   analyze pg_temp.import_ready;
-  -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
+  -- Names derived from the full name follow it, as in an update of a single lead.
   update pg_temp.import_ready r
     set (first_name, last_name) = (select s.given, s.family from app_hidden.split_name(r.name) s)
     from pg_temp.import_existing l
@@ -370,9 +370,9 @@ begin
   end if;
 end $$;
 comment on function app_private.judge_lead_rows(app_public.projects, text, uuid, boolean, text, text) is
-  'Makes import_ready of the rows of import_rows that nothing is wrong with: what becomes of each lead. import_same '
-  'has those of them that change nothing. own_only: the viewer works on own leads only; on_duplicate: what becomes of '
-  'a lead found by email address, as for createLead, or SET: the row changes it.';
+  'Fills import_ready from the valid rows of import_rows, with the resulting lead; import_same contains those that '
+  'change nothing. own_only: the viewer works on own leads only; on_duplicate: policy for leads found by email '
+  'address, as for createLead, or SET: the row updates it.';
 
 create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -405,8 +405,8 @@ begin
     first_rows := trim_array(first_rows, 1);
     last_rows := trim_array(last_rows, 1);
     begin
-      -- By address, in which order others who enter the same people wait for each other. Who they are is said for all
-      -- of them at once; those without an address are somebody new.
+      -- By address, in which order others who enter the same people wait for each other. Persons are determined for
+      -- all of them together; leads without an address get a new person.
       insert into app_public.persons (organization_id, email_digest)
         select project.organization_id, sha256(convert_to(lower(r.email), 'UTF8')) from pg_temp.import_ready r
         where r.existing_id is null and r.email is not null and r.row between first_row and last_row
@@ -445,8 +445,8 @@ begin
   perform set_config('plat.leads_at_once', '', true);
 end $$;
 comment on function app_private.write_lead_rows(app_public.projects, text, uuid) is
-  'Writes the rows of import_ready, all at once where none is refused; who is refused is noted in import_errors and '
-  'taken out.';
+  'Writes the rows of import_ready, together if none is refused; refused rows are recorded in import_errors and '
+  'removed.';
 
 create function app_private.lead_row_results(most int default null) returns app_public.lead_row_result[]
 language plpgsql volatile as $$

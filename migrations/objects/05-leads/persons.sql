@@ -77,7 +77,7 @@ exception when unique_violation then
   return false; -- somebody else is known by it
 end $$;
 comment on function app_private.rename_person(uuid, text) is
-  'Has a person known by another email address; false, and nothing done, where another person has it.';
+  'Changes the email address of a person; returns false and changes nothing if another person has it.';
 
 -- Who has another address than before is the same person, unless the address is known as that of another one, or
 -- another lead or purchase of the person keeps the former one.

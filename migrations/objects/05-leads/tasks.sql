@@ -25,7 +25,7 @@ comment on table app_public.tasks is $$
 @filterLists status
 
 A task for a member of the team.$$;
-comment on column app_public.tasks.created_by_id is E'@inert A task does nothing by itself.\n\nUser who created it.';
+comment on column app_public.tasks.created_by_id is E'@inert A task triggers no action.\n\nUser who created it.';
 comment on column app_public.tasks.completed_by_id is 'User who completed it.';
 comment on column app_public.tasks.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.tasks.lead_id is E'@filter\n\nThe related lead.';
@@ -99,8 +99,8 @@ begin
       'A task can only be assigned to a member of the organization, or of one that takes part in the project.',
       '{"field": "assigneeId"}');
   end if;
-  -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says. Viewers who
-  -- may not create it are refused.
+  -- The default assignee is the creator; for a task of a workflow, the one that its step defines. Viewers who may not
+  -- create it are refused.
   if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
     and not coalesce(app_hidden.is_service(), false) then
     new.assignee_id := app_public.current_user_id();

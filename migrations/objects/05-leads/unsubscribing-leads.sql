@@ -67,8 +67,7 @@ comment on function app_private.withdraw_consent(uuid, text) is
   'organization; idempotent.';
 grant execute on function app_private.marketing_sender, app_private.withdraw_consent to plat_authenticator;
 
--- Which mails are marketing: those to leads and buyers, but for what is said about a dealing of theirs because of what
--- happened in it.
+-- Which mails are marketing: those to leads and buyers, except notices about events in their own deal.
 create function app_private.is_marketing(trigger_type text, event_id uuid) returns boolean
 language sql stable as $$
   select trigger_type <> 'EVENT'

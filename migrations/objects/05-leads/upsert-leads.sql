@@ -89,8 +89,8 @@ begin
     where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
 end $$;
 comment on function app_private.add_lead_entries(jsonb[]) is
-  'Makes the rows of an import of a list: import_rows of what the entries say, by their places from 0, import_cleared '
-  'of what they set to null.';
+  'Creates the rows of a bulk operation: import_rows with the values of the entries, by position from 0, and '
+  'import_cleared with fields that are set to null.';
 
 create function app_private.write_leads(project_id uuid, system text, entries jsonb[], on_duplicate text,
   dry_run boolean) returns app_public.upsert_leads_payload

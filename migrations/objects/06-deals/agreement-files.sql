@@ -3,7 +3,7 @@
 
 create function app_hidden.may_write_agreement(agreement_id uuid) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  -- False also where there is none: it tells nobody which ids there are.
+  -- Also false for unknown ids, so that it does not reveal which ids exist.
   select coalesce((select case when a.lead_id is not null
       then (select app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
         from app_public.leads l where l.id = a.lead_id)

@@ -382,7 +382,8 @@ begin
   return new;
 end $$;
 comment on function app_private.tg_buyers__claim() is
-  'Takes the claim on the unit or lot before the purchase is there, so that of two at once the second one learns why.';
+  'Takes the claim on the unit or lot before the purchase is inserted, so that the second of two concurrent calls '
+  'gets the reason.';
 create trigger _400_claim before insert on app_public.buyers for each row
   execute function app_private.tg_buyers__claim();
 
@@ -447,7 +448,7 @@ begin
     end if;
     perform app_private.end_negotiations(buyer_id => new.id,
       reason => coalesce(new.cancellation_reason, 'The purchase was cancelled.'));
-    -- What is due and not paid is due no more; the machine of deposits says which those are.
+    -- Cancels unpaid deposits; the state machine of deposits defines which.
     update app_public.deposits d set status = 'CANCELLED'
       where (d.buyer_id = new.id or (d.reservation_id = new.reservation_id and d.lead_id = new.lead_id))
       and d.deleted_at is null
@@ -462,7 +463,7 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_buyers__effects() is
-  'What a purchase brings about: the status of the home, of its reservation, its lead and its deposits.';
+  'Effects of a purchase on the status of the home, the reservation, the lead and the deposits.';
 create trigger _500_effects_first after insert on app_public.buyers for each row
   execute function app_private.tg_buyers__effects();
 create trigger _500_effects after update on app_public.buyers for each row
@@ -492,7 +493,7 @@ language sql immutable as $$
   select coalesce(nullif(concat_ws(' ', first_name, last_name), ''), legal_name, company, email, 'Unnamed buyer')
 $$;
 comment on function app_hidden.name_of_buyer(text, text, text, text, text) is
-  'What a buyer is called, by the names that are known.';
+  'Display name of a buyer, from the known names.';
 
 create function app_public.buyers_full_name(b app_public.buyers) returns text
 language sql stable as $$

@@ -131,7 +131,7 @@ begin
   if has_assignee then
     execute format('comment on column app_public.%I.assignee_id is %L', table_name,
       E'@secret\n@behavior -*\n\nWho is assigned the lead or the purchase.');
-    -- Handing a deal over changes nothing that anybody reads of the row.
+    -- Handing over a deal does not change visible fields of the row.
     execute format('create or replace trigger _900_touch before update on app_public.%I for each row execute function '
       'app_private.tg__touch(''assignee_id'')', table_name);
     insert into app_private.deal_tables (table_name) values (make_deal_child.table_name);
@@ -139,8 +139,8 @@ begin
   perform app_private.make_buyer_list(table_name, list_name, list_description, list_order, of_lead);
 end $$;
 comment on function app_private.make_deal_child is
-  'Gives a table like app_private.project_record with lead_id and buyer_id what such a table has: row security by the '
-  'permissions of leads and of buyers, lists on both, and make_project_record. `own`: which rows the buyer who '
+  'Sets up a table like app_private.project_record with lead_id and buyer_id: row-level security by the '
+  'permissions for leads and buyers, lists on both, and make_project_record. `own`: which rows the buyer who '
   'accepted an invitation sees; has_assignee: for root lists, along the column assignee_id; of_lead: see '
   'make_buyer_list.';
 

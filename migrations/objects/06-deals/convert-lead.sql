@@ -84,7 +84,7 @@ begin
   end if;
   if asking is null then
     asking := coalesce(reservation.price,
-      -- What was agreed on without a reservation, as long as that is in force.
+      -- Accepted offers without a reservation, while they are in effect.
       (select o.price from app_public.offers o join app_hidden.claims c on c.id = o.claim_id
         where o.lead_id = lead.id and o.unit_id = convert_lead.unit_id and o.status = 'ACCEPTED'
           and c.released_at is null),

@@ -21,7 +21,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('purchase_date', null, false, '{Contract Date,Sale Date,Date Signed,Signed}',
       'When all parties had signed, such as 2027-05-31.'),
     ('purchase_firm_date', null, false, '{Firm Date,Sold,Sold Date,Sold At,Sold On,Date Sold}',
-      'When nothing was open any more, such as 2027-05-31. Default: purchaseDate.'),
+      'Day on which all conditions were met, such as 2027-05-31. Default: purchaseDate.'),
     ('estimated_closing_date', null, false, '{Estimated Closing,Expected Closing}', 'Expected closing date.'),
     ('closing_date', null, false, '{Closing,Closed}', 'When it was closed.'),
     ('occupancy_type', null, false, '{Occupancy}', 'What the home is bought for, such as PRIMARY_RESIDENCE.'),
@@ -103,7 +103,7 @@ begin
   return buyer_id;
 end $$;
 comment on function app_private.write_imported_buyer(uuid, jsonb) is
-  'Enters a purchase, or changes the one named, to what a row of a file says.';
+  'Creates a purchase, or updates the given one, from a row of a file.';
 
 create function app_public.import_buyers(project_id uuid, file app_public.data_upload, dry_run boolean default null,
   update_existing boolean default null)

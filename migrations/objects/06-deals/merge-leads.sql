@@ -1,5 +1,6 @@
--- Merging two leads of one person: one of them gets all records of the other, which is deleted, and can be restored by
--- unmergeLead. The changes of a merge are stored without personal data: which records moved, by key; which columns were
+-- Merges leads of one person: one of them gets all records of the others, which are deleted and can be restored by
+-- unmergeLead. The changes of a merge are stored without personal data: which records moved, by key; which columns
+-- were
 -- filled, whose values the merged lead still has; and times and consents before and after.
 
 comment on table app_private.merged_leads is
@@ -34,7 +35,8 @@ language sql stable as $$
       join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
       where c.contype = 'f' and c.confrelid = 'app_public.leads'::regclass
     -- Of records that may outlive the lead.
-    union select a.attrelid, a.attname from pg_attribute a join pg_class r on r.oid = a.attrelid and r.relkind = 'r'
+    union select a.attrelid, a.attname from pg_attribute a join pg_class r on r.oid = a.attrelid
+        and r.relkind in ('r', 'p') and not r.relispartition
       where a.attname = 'lead_id' and a.atttypid = 'uuid'::regtype and not a.attisdropped
         and r.relnamespace::regnamespace::text in ('app_public', 'app_private', 'app_hidden')
     -- Which lead was merged is what the merge itself writes.
@@ -206,7 +208,7 @@ begin
   return result;
 end $$;
 comment on function app_private.merge_leads(uuid, uuid[]) is
-  'Merges leads into another one, as far as the viewer may change all of them.';
+  'Merges leads into another one; the viewer must be able to update all of them.';
 grant execute on function app_private.merge_leads to plat_user;
 
 create function app_public.merge_leads(into_id uuid, ids uuid[]) returns app_public.leads
@@ -258,7 +260,7 @@ begin
     perform app_hidden.fail('CONFLICT', 'The lead that it was merged into has been deleted.');
   end if;
   perform app_private.require_writable_lead(kept.id, 'id');
-  -- What was changed since stays as it is.
+  -- Values that were changed since stay unchanged.
   before := kept;
   before := jsonb_populate_record(before, coalesce((
     select jsonb_object_agg(f.key, f.value -> 0) from jsonb_each(merge.facts) f

@@ -57,7 +57,7 @@ begin
   return negotiation;
 end $$;
 comment on function app_private.lock_negotiation(uuid) is
-  'Locks what a negotiation is about, then the negotiation, and gives it as it is then.';
+  'Locks the unit of a negotiation, then the negotiation, and returns its current row.';
 
 create function app_public.update_negotiation(input jsonb) returns app_public.negotiations
 language plpgsql volatile as $$
@@ -104,4 +104,4 @@ begin
 end $$;
 comment on function app_private.end_negotiations(uuid, uuid, uuid, uuid, text) is
   'Cancels the open negotiations about a unit, of a reservation, a buyer or a lead, as the service; their pending '
-  'offers are WITHDRAWN. What was accepted stays so. Returns how many. Callers hold the lock of the unit.';
+  'offers are WITHDRAWN. Acceptance is final. Returns how many. Callers hold the lock of the unit.';

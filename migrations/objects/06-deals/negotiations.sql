@@ -236,8 +236,8 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_negotiations__effects() is
-  'What a step of a negotiation does to others: the pending offer of a cancelled one, the time of the reservation, the '
-  'status of the lead.';
+  'Effects of a negotiation''s transition: on the pending offer, the deadline of the reservation, and the status '
+  'of the lead.';
 create trigger _500_effects after update of status on app_public.negotiations for each row
   when (old.status is distinct from new.status) execute function app_private.tg_negotiations__effects();
 

@@ -9,7 +9,7 @@ begin
   end if;
   raise exception 'offers and answers are neither changed nor deleted' using errcode = 'restrict_violation';
 end $$;
-comment on function app_private.tg__final() is 'Refuses to change or delete what stands for good.';
+comment on function app_private.tg__final() is 'Refuses to change or delete immutable records.';
 
 -- How an offer ends. Each of these is called under the lock of the unit.
 create function app_private.end_offer(offer_id uuid, offer_status text, negotiation_status text) returns void
@@ -68,7 +68,8 @@ begin
     perform app_private.take_over_hold(negotiation.unit_id, null, negotiation.lead_id, 'negotiation', negotiation.id);
     claim := null; -- it lasts longer than a hold
   end if;
-  -- Without reservation or purchase the unit is theirs for as long as a reservation of the project lasts.
+  -- Without a reservation or purchase, the unit is claimed for the duration of a reservation of the
+  -- project.
   claim := app_private.take_claim(negotiation.unit_id, null, coalesce(claim.kind, 'RESERVATION'),
     coalesce(claim.subject_type, 'negotiation'), coalesce(claim.subject_id, negotiation.id),
     case when claim.id is not null then claim.expires_at

@@ -79,7 +79,7 @@ comment on column app_public.offers.expires_at is
 comment on column app_public.offers.parent_id is
   'Id of the offer that it counters; must be the pending one, which is the default.';
 comment on column app_public.offers.created_by_id is
-  E'@inert An offer does nothing by itself.\n\nThe user who created it.';
+  E'@inert An offer triggers no action.\n\nThe user who created it.';
 comment on column app_public.offers.withdrawn_at is 'When the offer was withdrawn; null otherwise.';
 comment on column app_public.offers.manual is 'Whether the team entered the offer on behalf of the buyer.';
 comment on column app_public.offers.legal_name is

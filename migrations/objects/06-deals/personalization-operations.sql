@@ -73,8 +73,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   from app_public.personalizations p join app_public.projects j on j.id = p.project_id where p.id = d.personalization_id
 $$;
 comment on function app_private.discount_amount(app_public.personalization_discounts) is
-  'What a discount takes off: its percentage of what it is of, rounded half up to the digits of the currency, its '
-  'highest amount at most; what was agreed once it is approved.';
+  'Amount of a discount: its percentage of its base, rounded half up to the digits of the currency, at most its '
+  'maximum; once approved, the agreed amount.';
 
 create function app_private.personalization_sums(p app_public.personalizations) returns app_private.personalization_sums
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -160,7 +160,8 @@ begin
         where c.id = new.category_id and c.project_id = personalization.project_id and c.deleted_at is null) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such category in the project.', '{"field": "categoryId"}');
     end if;
-    -- What was approved before has its amount; a discount that comes or changes later is agreed at once.
+    -- Approved discounts keep their amount; one that is added or changed later counts as agreed
+    -- immediately.
     if personalization.status = 'APPROVED'
       and (tg_op = 'INSERT' or row(new.percent, new.max_amount) is distinct from row(old.percent, old.max_amount)) then
       new.amount := null;

@@ -48,7 +48,7 @@ grant insert (personalization_id, title, amount, reason, promotion_id), update (
 comment on table app_public.personalization_credits is
   E'@defaultOrder id asc\n\nA fixed amount that reduces the total of a personalization.';
 comment on column app_public.personalization_credits.created_by_id is
-  E'@inert A credit does nothing by itself.\n\nThe user who granted it.';
+  E'@inert A credit triggers no action.\n\nThe user who granted it.';
 comment on column app_public.personalization_credits.title is E'@impersonal\n\nDisplay title.';
 comment on column app_public.personalization_credits.personalization_id is
   'Id of the personalization whose total it reduces.';
@@ -73,7 +73,7 @@ grant insert (personalization_id, title, percent, applies_to, category_id, max_a
 comment on table app_public.personalization_discounts is
   E'@defaultOrder id asc\n\nA percentage that reduces the total of a personalization.';
 comment on column app_public.personalization_discounts.created_by_id is
-  E'@inert A discount does nothing by itself.\n\nThe user who granted it.';
+  E'@inert A discount triggers no action.\n\nThe user who granted it.';
 comment on column app_public.personalization_discounts.title is E'@impersonal\n\nDisplay title.';
 comment on column app_public.personalization_discounts.personalization_id is
   'Id of the personalization whose total it reduces.';

@@ -172,7 +172,7 @@ begin
       when 'APPROVED' then
         new.approved_at := now();
         new.approved_by_id := app_public.current_user_id();
-        -- An element is sold once: an earlier choice that is not signed gives way.
+        -- An element is sold once: an earlier, unsigned selection is replaced.
         for other in
           select distinct on (p.id) p.* from app_public.personalizations p
           join app_public.personalization_selections s on s.personalization_id = p.id

@@ -49,7 +49,7 @@ begin
   end case;
 end $$;
 comment on function app_hidden.lock_seen(regclass, uuid) is
-  'Locks a record that the viewer sees, in the order of locks; of what they do not see, nothing.';
+  'Locks a record that the viewer can see, in the order of locks; returns nothing for others.';
 
 -- What other modules do with reservations. Callers follow the order of locks: they hold nothing of a negotiation,
 -- offer, purchase or lead when they come here.
@@ -101,7 +101,7 @@ begin
       from coalesce(set_reservation_end.price, r.price));
 end $$;
 comment on function app_private.set_reservation_end(app_public.reservations, timestamptz, numeric) is
-  'Gives an open reservation and its claim the same end, and a price where one is given.';
+  'Sets the same deadline for an open reservation and its claim, and the price if one is given.';
 
 create function app_private.pause_reservation(reservation_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -185,7 +185,7 @@ begin
     perform app_hidden.fail('CONFLICT',
       'The fee of this reservation cannot be paid here yet; contact the sales office.');
   end if;
-  -- What they hold already was counted then.
+  -- Units that they already hold were counted before.
   if not exists (select from app_public.unit_holds h where h.id = any (array(select app_hidden.viewer_holds()))
     and h.status = 'ACTIVE' and h.expires_at > clock_timestamp()
     and (h.unit_id = (input ->> 'unit_id')::uuid or h.lot_id = (input ->> 'lot_id')::uuid)) then

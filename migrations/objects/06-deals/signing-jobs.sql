@@ -94,7 +94,7 @@ begin
     where s.id = issue_signing_code.signer_id;
 end $$;
 comment on function app_private.issue_signing_code(uuid) is
-  'Makes the code that a signer asked for; only its SHA-256 stays. Null if nobody waits for one any longer.';
+  'Creates the code that a signer requested; only its SHA-256 is stored. Null if nobody waits for one any longer.';
 
 create function app_private.note_code_sent(signer_id uuid, channel text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -144,7 +144,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   from app_public.agreements a where a.id = announce_agreement_file.agreement_id
 $$;
 comment on function app_private.announce_agreement_file(uuid, text, int) is
-  'Announces a PDF that the service keeps with an agreement before it is stored; true where the store has it already.';
+  'Registers a PDF of an agreement before it is stored; returns true if the store already has it.';
 
 create function app_private.keep_agreement_file(agreement_id uuid, kind text, checksum text, filename text)
 returns setof text

@@ -6,7 +6,7 @@
 comment on domain app_public.signing_code is
   E'@transform proveSigningCode\n\nThe one-time code that requestSigningCode sent.';
 comment on table app_private.agreement_codes is
-  'The one open code of a signer; of the code itself only the SHA-256. proof is what a right one was exchanged for.';
+  'The valid code of a signer, as SHA-256. proof is the value that a correct code was exchanged for.';
 
 comment on type app_public.signing_request is 'An agreement to be signed, as visible to the signer.';
 do $$
@@ -343,5 +343,5 @@ begin
       job_key => 'agreement__reminded ' || agreement.id);
   end if;
 end $$;
-comment on function app_private.remind_signer(uuid, text) is 'Has a signer asked once more; refused where that is of '
-  'no use.';
+comment on function app_private.remind_signer(uuid, text) is
+  'Sends a reminder to a signer; refused if the signer cannot sign.';

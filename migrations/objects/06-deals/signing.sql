@@ -15,7 +15,7 @@ language sql immutable as $$
     'same effect as one by hand.'
 $$;
 comment on function app_private.signing_consent() is
-  'What a signer agrees to; each signature keeps the words that it was given with.';
+  'Consent texts; each signature stores the text that applied.';
 
 create function app_private.invite_signers(agreement_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

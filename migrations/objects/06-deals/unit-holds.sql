@@ -160,7 +160,7 @@ begin
   if hold.user_id is null or hold.is_self_service then
     return; -- by the service, or by a visitor, who has limits of their own
   end if;
-  -- One after the other from here to the end of the transaction, so that two at once are both counted.
+  -- Serialized until the end of the transaction, so that concurrent ones are both counted.
   perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
   select p.holds_per_person, p.holds_per_organization into project from app_public.projects p
     where p.id = hold.project_id;
@@ -301,8 +301,8 @@ language sql stable as $$
     or (app_public.current_user_id() in (h.user_id, h.assignee_id) and (h.lead_id is null or $2 is null))))
 $$;
 comment on function app_private.hold_is_of(uuid, uuid) is
-  'Whether a hold gives way to what the viewer does with the home for a lead, or for nobody in particular: it is for '
-  'that lead, or it is the viewer''s own and for no other one.';
+  'Whether a hold is replaced by a claim that the viewer takes for a lead, or for nobody in particular: it is for '
+  'that lead, or it is the viewer''s own and for no other lead.';
 
 create function app_private.active_hold(unit_id uuid, lot_id uuid, lead_id uuid) returns app_public.unit_holds
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -312,7 +312,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     and app_private.hold_is_of(h.id, $3)
 $$;
 comment on function app_private.active_hold(uuid, uuid, uuid) is
-  'The hold of a unit or lot that gives way to what the viewer does with it for the lead; null if there is none.';
+  'The hold of a unit or lot that a claim of the viewer for the lead replaces; null if there is none.';
 
 create function app_private.take_over_hold(unit_id uuid, lot_id uuid, lead_id uuid, subject_type text,
   subject_id uuid) returns void
@@ -329,8 +329,8 @@ begin
   end if;
 end $$;
 comment on function app_private.take_over_hold(uuid, uuid, uuid, text, uuid) is
-  'Gives the claim of a hold to the reservation, purchase or negotiation that it gives way to, which calls take_claim '
-  'next; nothing where there is no such hold.';
+  'Releases the claim of a hold for the reservation, purchase or negotiation that replaces it and calls take_claim '
+  'next; does nothing without such a hold.';
 
 create function app_public.update_unit_hold(input jsonb) returns app_public.unit_holds
 language plpgsql volatile as $$

@@ -10,7 +10,7 @@ comment on table app_private.webhook_queue is
   'The deliveries that are not over. While a worker sends a delivery, it is leased to the worker''s connection '
   '(holder). If the connection or the lease ends, it is due again for any worker.';
 comment on table app_private.webhook_redeliveries is
-  'Ranges of the stream that are to be sent once more, and how far that has come.';
+  'Ranges of the stream to redeliver, with their progress.';
 
 create policy admins on app_public.webhook_deliveries for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));
@@ -19,7 +19,11 @@ grant select on app_public.webhook_deliveries to plat_user, plat_anonymous;
 
 comment on table app_public.webhook_deliveries is
   E'@behavior -operation\n'
-  '@defaultOrder id desc\n\n'
+  '@defaultOrder id desc\n'
+  -- No constraint: a delivery may outlive the row of its event.
+  '@foreignKey (event_id) references events (id)|@fieldName event|@forwardDescription The delivered event; null for '
+  'a test.'
+  '|@backwardBehavior -*\n\n'
   'The delivery of one event to a webhook, with the latest response of the receiver.';
 comment on column app_public.webhook_deliveries.webhook_id is E'@behavior -*\n\nThe webhook.';
 comment on column app_public.webhook_deliveries.organization_id is E'@behavior -*\n\nThe organization.';
@@ -37,8 +41,6 @@ comment on constraint webhook_deliveries_organization_id_fkey on app_public.webh
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe organization.';
 comment on constraint webhook_deliveries_webhook_id_fkey on app_public.webhook_deliveries is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe webhook.';
-comment on constraint webhook_deliveries_event_id_fkey on app_public.webhook_deliveries is
-  E'@fieldName event\n@backwardBehavior -*\n\nThe delivered event; null for a test.';
 
 -- The stream calls the workers.
 create function app_private.call_dispatchers(organization_id uuid) returns void
@@ -61,7 +63,7 @@ end $$;
 create constraint trigger _600_announce after insert on app_private.event_batches
   deferrable initially deferred for each row execute function app_private.tg_event_batches__announce();
 
--- What a webhook's status means for what waits.
+-- Effect of a webhook's status on pending deliveries.
 create function app_private.discard_deliveries(webhook_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -71,7 +73,7 @@ begin
   update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null from gone
     where d.id = gone.delivery_id;
 end $$;
-comment on function app_private.discard_deliveries(uuid) is 'Gives up whatever waits for a webhook.';
+comment on function app_private.discard_deliveries(uuid) is 'Discards pending deliveries of a webhook.';
 
 create function app_private.review_sender(webhook app_public.webhooks) returns void
 language sql volatile as $$
@@ -192,8 +194,8 @@ begin
   return more;
 end $$;
 comment on function app_private.fan_out_webhooks(int) is
-  'Makes deliveries of what was written since, at most a batch of events for each webhook; returns whether there is '
-  'more, also for a webhook whose cursor somebody else held.';
+  'Creates deliveries for new events, at most one batch per webhook; returns whether there are more, also for '
+  'webhooks whose cursor is locked.';
 
 -- Sending: claim, send, record the attempt.
 create function app_private.webhook_body(e app_public.events) returns text
@@ -224,7 +226,7 @@ language sql volatile as $$
     '24 h'])[attempt]::interval * (0.8 + 0.4 * random())
 $$;
 comment on function app_private.retry_pause(int) is
-  'How long to wait after that attempt, give or take a fifth; null: it was the last.';
+  'Delay after that attempt, with 20 percent jitter; null if it was the last.';
 
 create function app_private.disable_webhook(webhook_id uuid, reason text) returns void
 language plpgsql volatile as $$
@@ -338,8 +340,8 @@ begin
   return others;
 end $$;
 comment on function app_private.record_webhook_deliveries(uuid[], int[], int[], text[], int[]) is
-  'What follows attempts that succeeded, for many at once. Returns those of webhooks that somebody else has locked or '
-  'whose status changes with it: record_webhook_delivery is for these.';
+  'Records successful attempts, in bulk. Returns those of webhooks that somebody else has locked or whose status '
+  'changes with it: record_webhook_delivery is for these.';
 
 create function app_private.refuse_webhook_secret(delivery_id uuid, attempt int) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -371,7 +373,7 @@ begin
   return amount;
 end $$;
 comment on function app_private.sweep_webhook_deliveries(int) is
-  'Deletes deliveries that were over long ago, at most a batch of them; returns how many.';
+  'Deletes old finished deliveries, at most a batch; returns their number.';
 
 -- Operations.
 create function app_public.send_test_webhook(id uuid) returns app_public.webhook_deliveries

@@ -227,7 +227,7 @@ begin
   if url is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'url is required.', '{"field": "url"}');
   end if;
-  -- Two at once must not both be the last one within the limit.
+  -- Two concurrent calls must not both be the last one within the limit.
   perform from app_public.organizations o where o.id = home for no key update;
   if (select count(*) from app_public.webhooks w where w.organization_id = home and w.deleted_at is null
     and w.integration_id is null) >= most then
@@ -309,7 +309,8 @@ begin
     end if;
   elsif new.url is distinct from old.url or (new.status = 'ENABLED' and not coalesce(app_hidden.is_service(), false))
     then
-    -- By hand: the receiver is said to be well, or another, so what waits is tried at once.
+    -- By a user: the receiver is said to work, or was replaced, so pending deliveries are attempted
+    -- immediately.
     update app_private.webhook_health h set failure_count = 0, failing_since = null where h.webhook_id = new.id;
     if old.status = 'DISABLED' then
       update app_private.webhook_progress p

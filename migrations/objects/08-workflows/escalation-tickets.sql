@@ -130,8 +130,9 @@ create trigger _200_prepare before insert or update on app_public.escalation_tic
   execute function app_private.tg_escalation_tickets__prepare();
 
 comment on table app_hidden.ticket_actions is
-  'What an action of a ticket does, for tickets of a kind or, without one, of all others: `perform` is a function of '
-  'the ticket that returns whether it is done, null for nothing to do; `permission` is needed beside workflow.run.';
+  'What an action of a ticket does, for tickets of a kind or, without one, of all others: `perform` is a function '
+  'of the ticket that returns whether it is done, null for nothing to do; Requires `permission` in addition to '
+  'workflow.run.';
 comment on column app_hidden.ticket_actions.perform is
   'Such as app_private.reassign_by_ticket: takes the row of escalation_tickets, in which note, resolved_by_id and '
   'input are those of the resolution. An exception makes the ticket FAILED and undoes all changes. False means '

@@ -58,7 +58,8 @@ end $$;
 comment on function app_private.refuse_definition(text, text) is
   'Refuses a definition because of what stands at the path.';
 
--- `scope` is what a variable can be known by: {subjectType, event, sequence, organizationId, projectId, steps}.
+-- `scope` lists where a variable is available: {subjectType, event, sequence, organizationId, projectId,
+-- steps}.
 create function app_private.check_variable(path text[], at text, scope jsonb) returns void
 language plpgsql stable as $$
 declare
@@ -704,7 +705,7 @@ begin
       and p.organization_id = home and p.deleted_at is null) then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project in this organization.', '{"field": "projectId"}');
   end if;
-  -- Two at once must not both be the last one within the limit.
+  -- Two concurrent calls must not both be the last one within the limit.
   perform from app_public.organizations o where o.id = home for no key update;
   if (select count(*) from app_public.workflows w where w.organization_id = home and w.deleted_at is null) >= most then
     perform app_hidden.fail('LIMIT_EXCEEDED', format('The limit of %s workflows is reached; delete one first.', most),

@@ -43,7 +43,7 @@ language sql volatile as $$
   select (array['10 s', '1 min', '10 min', '1 h'])[attempt]::interval * (0.8 + 0.4 * random())
 $$;
 comment on function app_private.retry_step_after(int) is
-  'How long a step that failed waits for its next attempt, give or take a fifth; null: that was the last.';
+  'Delay of a failed step before its next attempt, with 20 percent jitter; null if that was the last.';
 
 create function app_private.act_as_workflow(depth int, trigger_event_id uuid) returns void
 language plpgsql volatile as $$
@@ -143,8 +143,8 @@ begin
     from jsonb_each(places) p;
 end $$;
 comment on function app_private.subject_data(text, uuid[], text[]) is
-  'What conditions and texts know of subjects that are still there, but for event, steps, context and now: {subject, '
-  'lead, buyer, reservation, unit, project, organization, assignee}, or those of it that are asked for.';
+  'Variables of conditions and texts for existing subjects, without event, steps, context and now: {subject, lead, '
+  'buyer, reservation, unit, project, organization, assignee}, or those of it that are asked for.';
 
 create function app_private.assignee_of(of_type text, subject_id uuid, lead_id uuid, buyer_id uuid) returns uuid
 language sql stable as $$
@@ -246,7 +246,7 @@ begin
   end loop;
 end $$;
 comment on function app_private.end_orphans(uuid[]) is
-  'Cancels those of the executions that have lost what they are about.';
+  'Cancels executions whose subject no longer exists.';
 
 create function app_private.due_executions(step app_public.workflow_steps, most int,
   ids uuid[] default null) returns setof app_public.workflow_executions
@@ -292,9 +292,8 @@ begin
   return false;
 end $$;
 comment on function app_private.begin_step(app_public.workflow_steps, app_public.workflow_executions[]) is
-  'What follows in the transaction is the doing of these executions, which are locked; those of them that have lost '
-  'what they are about are cancelled. Where the principal of the workflow may not do what the step takes, they are '
-  'paused, and this is false.';
+  'Attributes the rest of the transaction to these locked executions; cancels those whose subject no longer '
+  'exists. Where the principal of the workflow may not do what the step takes, they are paused, and this is false.';
 
 create function app_private.step_at(workflow_id uuid, steps_revision int,
   sequence int) returns app_public.workflow_steps
@@ -344,8 +343,8 @@ begin
     left join app_private.step_items(step_of, ids) s on s.execution_id = i.id;
 end $$;
 comment on function app_private.look_at_step(uuid, int, int, int) is
-  'What writing the texts of a call takes, for executions for which it is due; nothing is locked. Those that have lost '
-  'what they are about have no item.';
+  'What writing the texts of a call takes, for executions for which it is due; nothing is locked. Executions '
+  'without a subject have no item.';
 
 create function app_private.claim_step(workflow_id uuid, steps_revision int, sequence int, most int, holder int,
   lease interval) returns table (execution_id uuid, item text, step text)
@@ -677,8 +676,8 @@ begin
   return amount;
 end $$;
 comment on function app_private.free_executions() is
-  'Ends the hold of workers whose connection is gone: they died. What two of them died at is set aside. Returns how '
-  'many were held.';
+  'Ends the hold of workers whose connection is gone: they died. A step at which two of them died is set aside. '
+  'Returns how many were held.';
 
 create function app_private.set_execution_aside(execution_id uuid, attempt int,
   step app_public.workflow_steps) returns void
@@ -863,8 +862,8 @@ begin
   end loop;
 end $$;
 comment on function app_private.complete_wakeups(jsonb, int) is
-  'What a worker decided on events for executions that it holds: [{stepId, executionId, attempt, eventIds, eventId '
-  '| error, code}]. Executions whose event occurred continue, the others keep waiting.';
+  'Records a worker''s decisions on events for executions that it holds: [{stepId, executionId, attempt, eventIds, '
+  'eventId | error, code}]. Executions whose event occurred continue, the others keep waiting.';
 grant execute on function app_private.claim_step, app_private.due_workflow_steps, app_private.free_executions,
   app_private.hold_executions, app_private.look_at_step, app_private.release_executions,
   app_private.resume_due_executions, app_private.complete_call, app_private.complete_step, app_private.complete_wakeups,

@@ -7,8 +7,8 @@ comment on column app_private.workflow_batches.started_by_id is
   E'@inert Its executions act on behalf of the principal of the workflow.\n\n'
   'Id of the user who started it; null if its trigger did.';
 comment on table app_private.workflow_batches is
-  'What was started for many subjects at once: by whom, by which filter, how many matched, and how many of them were '
-  'started (the others have their execution already).';
+  'A batch start: by whom, with which filter, the number of matches, and the number of started executions (the '
+  'other subjects already have one).';
 
 create policy readers on app_public.workflow_executions for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[])
@@ -39,7 +39,12 @@ comment on index app_public.workflow_executions_live is 'The workflow is already
 -- Before the events are made, which leave out what only serves the engine.
 comment on column app_public.workflow_executions.reentry is
   E'@secret\n@behavior -*\n\nWhether the workflow could be started again for the subject when this began.';
-comment on table app_public.workflow_executions is E'@defaultOrder id desc\n\nOne run of a workflow, for one record.';
+-- No constraint: an execution may outlive the row of its event.
+comment on table app_public.workflow_executions is
+  E'@defaultOrder id desc\n'
+  '@foreignKey (trigger_event_id) references events (id)|@fieldName triggerEvent|@forwardDescription The event that '
+  'started it; null if something else did.|@backwardBehavior -*\n\n'
+  'One run of a workflow, for one record.';
 comment on column app_public.workflow_executions.depth is
   E'@secret\n@behavior -*\n\nHow many executions led to this one, each through what the one before did.';
 comment on column app_public.workflow_executions.current_step is
@@ -100,8 +105,6 @@ comment on constraint workflow_executions_buyer_id_fkey on app_public.workflow_e
   E'@fieldName buyer\n@foreignFieldName workflowExecutions\n@backwardDescription Workflow executions about the '
   'purchase, latest first.\n\n'
   'Id of the purchase that the execution runs for, or that its subject belongs to.';
-comment on constraint workflow_executions_trigger_event_id_fkey on app_public.workflow_executions is
-  E'@fieldName triggerEvent\n@backwardBehavior -*\n\nThe event that started it; null if something else did.';
 comment on constraint workflow_executions_started_by_id_fkey on app_public.workflow_executions is
   E'@fieldName startedBy\n@backwardBehavior -*\n\nUser who started it; null if its trigger did.';
 comment on constraint workflow_executions_paused_by_id_fkey on app_public.workflow_executions is
@@ -224,8 +227,8 @@ begin
 end $$;
 comment on function app_private.start_workflow_executions(app_public.workflows, uuid[], text, uuid, uuid, jsonb, int,
   uuid, text, uuid[]) is
-  'Starts a workflow for those of the subjects that are there, belong to it and may go through it (again), and gives '
-  'the executions. With an error they are there as failed ones. event_ids: the event of each subject, beside it.';
+  'Starts a workflow for those of the subjects that exist, belong to it and may run (again); returns the '
+  'executions. With an error they are there as failed ones. event_ids: the event of each subject, beside it.';
 
 create function app_public.workflow_executions_allowed_transitions(e app_public.workflow_executions) returns
   app_public.transition[]

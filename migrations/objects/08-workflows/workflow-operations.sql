@@ -245,8 +245,8 @@ comment on function app_private.execution_lock(uuid) is
 create function app_private.workflow_lock(id uuid) returns bigint
 language sql immutable as $$ select hashtextextended('plat.workflow ' || id, 0) $$;
 comment on function app_private.workflow_lock(uuid) is
-  'The advisory lock that a worker shares while it takes executions of the workflow for a step that takes time; who '
-  'cancels all has it alone.';
+  'The advisory lock that a worker shares while it leases executions of the workflow for a long step; cancelling '
+  'all of them takes it exclusively.';
 
 create function app_private.require_execution(id uuid) returns app_public.workflow_executions
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -341,7 +341,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   execution app_public.workflow_executions;
 begin
-  -- Before the row, as its worker does: when this returns, nothing is on its way to anybody. A call of its worker may
+  -- Before the row, as its worker does: when this returns, no external call is in progress. A call of its worker may
   -- take longer than a lock is waited for otherwise.
   perform set_config('lock_timeout', '20s', true);
   perform pg_advisory_xact_lock(app_private.execution_lock(id));
@@ -460,7 +460,7 @@ begin
     and e.status in ('PENDING', 'RUNNING', 'PAUSED') and e.holder is null
     order by e.id for no key update);
   select count(*) into amount from app_private.cancel_executions(ids, reason);
-  -- Those that a worker holds come when it is done: when this returns, nothing is on its way to anybody.
+  -- Waits for executions that a worker holds: when this returns, no external call is in progress.
   for held in
     select e.id from app_public.workflow_executions e where e.workflow_id = workflow.id
       and e.status in ('PENDING', 'RUNNING', 'PAUSED') order by e.id

@@ -158,7 +158,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     and d.outcome = 'REFUSED' and d.key like format('workflow %s %s', r.execution_id, r.sequence) || '%'
 $$;
 comment on function app_private.note_workflow_mail(uuid, int) is
-  'Has the run of a step tell that the mail server refused its mail for good.';
+  'Records in a step run that the mail server finally refused its mail.';
 
 -- Tasks and notes.
 create function app_private.step_create_task(step app_public.workflow_steps,
@@ -457,7 +457,7 @@ language sql stable as $$
   order by w.url = $2 desc, w.id limit 1
 $$;
 comment on function app_private.call_secrets(uuid, text) is
-  'What a call of a workflow is signed with: the secret of a webhook of the organization that leads to the same host.';
+  'Signing secret of a workflow call: that of a webhook of the organization with the same host.';
 
 create function app_private.step_send_sms(step app_public.workflow_steps,
   work app_private.step_work[]) returns setof app_private.step_outcome

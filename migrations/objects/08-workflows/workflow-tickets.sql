@@ -19,7 +19,7 @@ comment on function app_private.open_execution_ticket(uuid, app_public.workflow_
   uuid, timestamptz) is
   'Opens a ticket about a step of an execution; the default assignee is that of the subject.';
 
--- What a resolution does.
+-- Effect of a resolution.
 create function app_private.execution_of_ticket(ticket app_public.escalation_tickets) returns
   app_public.workflow_executions
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

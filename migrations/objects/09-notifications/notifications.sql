@@ -159,7 +159,7 @@ comment on table app_private.notification_mails is
   'Mails that were not sent yet. A member has one open mail of each kind, which takes further items until it is '
   'closed: what it says is fixed then, however often it is tried. Apart from those, the tasks of a day (digest_on).';
 comment on table app_private.notification_items is
-  'What a mail tells: an event, or the data that the service has put there itself.';
+  'Content of a mail: an event, or data that the service added.';
 comment on column app_private.notification_items.data is E'@personal\n\nWhat the mail says of it.';
 comment on column app_private.notification_items.subject_type is E'@impersonal\n\nThe kind of record.';
 
@@ -315,8 +315,7 @@ begin
   return more;
 end $$;
 comment on function app_private.fan_out_notifications(int) is
-  'Turns what was written since into notifications, some batch of events in one transaction; returns whether there is '
-  'more.';
+  'Turns new events into notifications, one batch per transaction; returns whether there are more.';
 
 create function app_private.skip_notifications() returns void
 language sql volatile as $$

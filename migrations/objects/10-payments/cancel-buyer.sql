@@ -234,7 +234,7 @@ begin
       as status_after
     from former f left join app_private.records_of_purchase(purchase, charge_ids, deposit_ids) r using (record_id)
   ), money as (
-    -- Of deposits what was paid otherwise than by card: the rest stands with the charges.
+    -- For deposits, only amounts paid otherwise than by card: the rest is listed with the charges.
     select c.id, c.amount_refunding as moved, app_public.processor_charges_amount_refundable(c) as rest,
       case when c.status = 'DISPUTED' then 'The charge is disputed; the bank decides the outcome.' end as reason
       from app_public.processor_charges c where c.id = any (charge_ids) and sees_charges

@@ -32,7 +32,8 @@ begin
   end if;
   return app_public.current_user_id();
 end $$;
-comment on function app_hidden.require_payer() is 'The viewer; refuses a token that does not reach what they pay with.';
+comment on function app_hidden.require_payer() is
+  'The viewer; refuses tokens that may not access the viewer''s cards.';
 
 create policy own on app_public.processor_cards for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()));

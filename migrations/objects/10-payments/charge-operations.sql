@@ -266,7 +266,7 @@ begin
     where c.id = update_charge_status.id and c.status <> app_private.charge_status(c, c.amount_refunded);
 end $$;
 comment on function app_private.update_charge_status(uuid) is
-  'Gives a charge that was paid the status that its refunds and disputes make.';
+  'Derives the status of a paid charge from its refunds and disputes.';
 
 create function app_private.note_payment(id uuid, state jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -418,8 +418,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       order by a.updated_at limit most)
 $$;
 comment on function app_private.payments_to_reconcile(int) is
-  'What was begun a while ago and of which no answer is known; abandon says that it was not confirmed and is not going '
-  'to be.';
+  'Payments that were started a while ago and whose outcome is unknown; abandon: it was not confirmed and never '
+  'will be.';
 
 create function app_private.note_looked_at(kind text, id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -87,7 +87,7 @@ comment on column app_public.processor_charges.status is E'@filter\n\nCurrent st
 comment on column app_public.processor_charges.status_changed_at is 'When the status last changed.';
 comment on column app_public.processor_charges.amount is 'Amount in the currency of the payment.';
 comment on column app_public.processor_charges.deposit_amount is
-  E'@behavior -*\n@secret\n\nHow much of it paid its deposit; the rest was more than was due.';
+  E'@behavior -*\n@secret\n\nPart of it that paid its deposit; the rest exceeded the amount due.';
 comment on column app_public.processor_charges.amount_refunded is 'Total amount refunded.';
 comment on column app_public.processor_charges.amount_refunding is E'@secret\n\nAmount of pending refunds.';
 comment on column app_public.processor_charges.fee is E'@masked\n\nFee of the payment processor.';
@@ -182,10 +182,10 @@ create trigger _200_begin before insert on app_public.processor_charges for each
   execute function app_private.tg_processor_charges__begin();
 
 comment on domain app_public.made_payment is
-  E'@transform payment\n@given\n\nThe payment that the processor was asked for.';
+  E'@transform payment\n@given\n\nThe payment requested from the processor.';
 
 comment on domain app_public.made_refund is
-  E'@transform refund\n@given\n\nThe charge of the refund that the processor was asked for.';
+  E'@transform refund\n@given\n\nThe charge of the refund requested from the processor.';
 
 create function app_public.processor_charges_amount_refundable(c app_public.processor_charges) returns app_public.money
 language sql stable as $$

@@ -24,7 +24,7 @@ comment on column app_public.payment_intents.processor_id is
 comment on column app_public.payment_intents.next_action_url is
   E'@impersonal\n\nURL at which the payer confirms the payment with the bank, while the status is REQUIRES_ACTION.';
 comment on column app_public.payment_intents.attempt_key is
-  E'@impersonal\n@behavior -*\n\nUnder which idempotency key it was asked for.';
+  E'@impersonal\n@behavior -*\n\nIdempotency key of the request.';
 comment on constraint payment_intents_organization_id_fkey on app_public.payment_intents is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nWho is paid.';
 comment on constraint payment_intents_project_id_fkey on app_public.payment_intents is

@@ -3,7 +3,7 @@
 -- outstanding requirements.
 
 comment on table app_private.payments_accounts is
-  'The accounts of organizations at the payment processor, and what it says of them.';
+  'Accounts of organizations at the payment processor, with their state there.';
 
 create policy billing on app_public.organization_payments_representatives for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('org.billing'))::uuid[]));
@@ -129,7 +129,7 @@ begin
   if attempt.answered then
     return '{"answered": true}';
   end if;
-  -- One after the other: owners who name people at once see each other's.
+  -- Serialized, so that owners who add people concurrently see each other's.
   perform from app_public.organizations o where o.id = home for no key update;
   select coalesce(jsonb_object_agg(c.name, case when jsonb_typeof(i.value) = 'string'
     then coalesce(to_jsonb(nullif(btrim(i.value #>> '{}'), '')), 'null') else i.value end), '{}') into value_list
@@ -220,7 +220,7 @@ comment on function app_private.account_to_sync(text) is
   'Whose account it is, and its people by their ids at the processor.';
 
 comment on domain app_public.told_representative is
-  E'@transform representative\n@given\n\nThe representative whom the processor was told of.';
+  E'@transform representative\n@given\n\nThe representative as sent to the processor.';
 
 create function app_public.create_organization_payments_representative(
   told app_public.told_representative, organization_id uuid, kind app_public.representative_kind, first_name text,

@@ -15,10 +15,10 @@ comment on column app_public.processor_refunds.processor_id is
 comment on column app_public.processor_refunds.failure_message is
   E'@impersonal\n\nReason for the failure, from the processor; null unless the status is FAILED.';
 comment on column app_public.processor_refunds.created_by_id is
-  E'@inert A refund is asked for once.\n\n'
+  E'@inert A refund is requested once, when it is created.\n\n'
   'User who made the refund; null if the service made it, or it was made at the processor.';
 comment on column app_public.processor_refunds.attempt_key is
-  E'@impersonal\n@behavior -*\n\nUnder which idempotency key it was asked for.';
+  E'@impersonal\n@behavior -*\n\nIdempotency key of the request.';
 comment on constraint processor_refunds_charge_id_fkey on app_public.processor_refunds is
   E'@fieldName charge\n@notNull\n@foreignFieldName refunds\n@backwardDescription Refunds of the charge, in '
   'order.\n\n'
@@ -81,7 +81,7 @@ declare
   rest numeric;
   wanted numeric;
 begin
-  -- Those who refund it at once take turns from here.
+  -- Concurrent refunds are serialized from here.
   select c.* into charge from app_public.processor_charges c where c.id = charge_id for no key update;
   rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
   if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
@@ -108,7 +108,7 @@ begin
 end $$;
 comment on function app_private.open_refund(uuid, jsonb, text, text) is
   'Writes a refund of a charge down, of the amount or of all that is left; the processor is to be asked then. '
-  'Callers have checked finance.write. path: where the input stands in that of the caller, for errors.';
+  'Callers have checked finance.write. path: the position of the input in that of the caller, for errors.';
 
 create function app_hidden.begin_refund(input jsonb, repeat jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -56,7 +56,7 @@ begin
     perform set_config('plat.service', before, true);
     update app_private.webhook_progress p set mapping = extra -> 'mapping' where p.webhook_id = webhook.id;
     update app_private.webhook_health h set failure_count = 0, failing_since = null where h.webhook_id = webhook.id;
-    -- The receiver is well: what waits is tried at once.
+    -- The receiver works again: pending deliveries are attempted immediately.
     update app_private.webhook_queue q set due_at = now() where q.webhook_id = webhook.id and not q.leased
       and q.due_at > now();
     perform app_private.call_dispatchers(webhook.organization_id);
@@ -74,7 +74,7 @@ begin
   end if;
 end $$;
 comment on function app_private.connect_sync(uuid, jsonb) is
-  'Gives a sync the webhook that it goes out by, or brings that up to date.';
+  'Creates or updates the webhook through which a sync is sent.';
 
 create function app_private.are_event_names(names text[]) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$ select n from unnest(names) n
@@ -142,13 +142,13 @@ begin
       continue;
     end if;
     readable := app_private.readable_subjects(work.organization_id);
-    if readable is not null then
-      with unreadable as (
-        update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null from app_public.events e
-          where d.id = any (work.ids) and e.id = d.event_id and e.subject_type <> all (readable) returning d.id
-      )
-      delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
-    end if;
+    -- What the principal may not read, and what is not there any more.
+    with unreadable as (
+      update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null
+        where d.id = any (work.ids) and d.event_id is not null and not exists (select from app_public.events e
+          where e.id = d.event_id and (readable is null or e.subject_type = any (readable))) returning d.id
+    )
+    delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
     return query
       with chosen as materialized (
         select d.id, d.webhook_id, d.event_id, d.attempt, d.inserted_at from app_public.webhook_deliveries d
@@ -188,7 +188,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   order by i.id desc limit 1
 $$;
 comment on function app_private.mail_account(uuid) is
-  'What a user sends their mail by: the account that they connected last; none where they have none that works.';
+  'The mail account through which a user sends: the last one connected; none if none works.';
 
 create function app_private.workflow_mail_sender(execution_id uuid) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

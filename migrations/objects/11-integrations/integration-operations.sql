@@ -259,9 +259,9 @@ begin
   perform set_config('plat.service', before, true);
 end $$;
 comment on function app_private.note_failed(text, uuid, text, boolean, boolean, boolean) is
-  E'@step The viewer was asked for by integration_to_connect, or it is a job of the service.\n\nWrites down that an '
-  'application did not let an integration in: the state stays, until the service itself has failed five times, or for '
-  'good.';
+  E'@step The viewer was asked for by integration_to_connect, or it is a job of the service.\n\n'
+  'Records a failed authentication of an integration: the status stays, unless the failure is permanent or the '
+  'fifth one of the service.';
 
 create function app_private.fail_integration(of_scope text, id uuid, message text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -274,7 +274,7 @@ begin
     'and i.status in (''ENABLED'', ''PENDING'')',
     app_private.integration_table(of_scope)) using id, left(message, 1000);
   update app_private.integration_secrets s set next_refresh_at = null where s.integration_id = id;
-  -- What a user connects for themselves is nobody else's business: they read it in the status.
+  -- Personal integrations concern only their user, who sees the problem in the status.
   select i.* into integration from app_public.organization_integrations i where i.id = fail_integration.id
     and i.status = 'ERROR';
   if integration.id is not null then
@@ -286,7 +286,7 @@ begin
   perform set_config('plat.service', before, true);
 end $$;
 comment on function app_private.fail_integration(text, uuid, text) is
-  'Gives an integration up until somebody refreshes it; for one of an organization a ticket is opened.';
+  'Stops using an integration until somebody refreshes it; for one of an organization, opens a ticket.';
 grant execute on function app_private.note_connected, app_private.note_failed to plat_authenticator;
 
 create function app_private.retry_integration_by_ticket(ticket app_public.escalation_tickets) returns boolean
@@ -500,7 +500,7 @@ language sql stable as $$
     jsonb_build_object('config', to_jsonb(integration) -> 'config' || coalesce(attempt -> 'shown', '{}')))
 $$;
 comment on function app_hidden.answered(anyelement, jsonb) is
-  'An integration as the operation that connects it gives it, with what is shown once.';
+  'An integration as returned by the mutation that connects it, with values that are shown only once.';
 grant execute on function app_hidden.answered to plat_user;
 grant execute on function app_private.due_integrations, app_private.integration_facts, app_private.note_connected,
   app_private.note_failed to plat_worker;

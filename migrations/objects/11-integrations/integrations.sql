@@ -144,8 +144,8 @@ comment on table app_public.user_integrations is 'An application that a user has
 comment on constraint user_integrations_user_id_fkey on app_public.user_integrations is
   E'@fieldName user\n@backwardBehavior -*\n\nThe user who connected the application.';
 comment on table app_private.integration_secrets is
-  'What integrations are let in by, sealed with a key that the database never sees; lookup is the SHA-256 of what a '
-  'caller names it by.';
+  'Credentials of integrations, encrypted with a key that the database never sees; lookup is the SHA-256 of the '
+  'identifier that inbound requests use.';
 comment on table app_private.oauth_attempts is
   'Consents that were asked for: each is taken once, by the address that the provider leads back to.';
 comment on column app_private.oauth_attempts.sealed_verifier is E'@impersonal\n\nA secret of the attempt, sealed.';
@@ -170,8 +170,8 @@ begin
       comment on column app_public.%1$I.request_key is %7$L;
       comment on constraint %8$I on app_public.%1$I is %9$L',
       name, E'@behavior -*\n\nThe application.',
-      E'@impersonal\n\nSettings, without secrets. Values that are shown only once, such as `authorizationUrl`, `secret` or '
-      '`feedUrl`, are only in the response of the mutation that created them.',
+      E'@impersonal\n\nSettings, without secrets. Values that are shown only once, such as `authorizationUrl`, '
+      '`secret` or `feedUrl`, are only in the response of the mutation that created them.',
       E'@secret\n\nWhen the application last accepted the credentials.', 
       E'@secret\n\nWhen data were last exchanged with the application; null if never.',
       E'@impersonal\n@secret\n\nLast error of the application; null once it works again.',

@@ -163,8 +163,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where e.agreement_id = integration_of_envelope.agreement_id
 $$;
 comment on function app_private.integration_of_envelope(uuid) is
-  E'@step It tells whose key a notice is checked with, and nothing else.\n\nThe integration that an agreement is '
-    'signed by; null for none.';
+  E'@step It only returns whose key verifies a notice.\n\n'
+  'The integration that an agreement is signed by; null for none.';
 
 create function app_private.take_envelope_notice(agreement_id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

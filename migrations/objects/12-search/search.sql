@@ -9,7 +9,7 @@
 
 comment on type app_private.search_scope is 'A part of search_texts that a viewer sees.';
 
-comment on column app_private.search_scope.scopes is 'What the index is asked for; null where the realm says enough.';
+comment on column app_private.search_scope.scopes is 'Condition for the index; null if the scope is selective enough.';
 comment on column app_private.search_scope.organization_id is 'Only rows of this organization; null for all.';
 comment on column app_private.search_scope.projects is 'Only rows of these projects; null for all.';
 comment on column app_private.search_scope.ids is 'Single records.';
@@ -320,8 +320,8 @@ begin
   where only_project is null or s.id = only_project;
 end $$;
 comment on function app_hidden.search_number_projects(text[], uuid) is
-  E'@step It tells where to look; the policies decide what is seen there.\n\nThe projects in which the viewer sees '
-  'deals, with one of these permissions or as a buyer.';
+  E'@step It returns where to search; the policies decide what is visible there.\n\n'
+  'The projects in which the viewer sees deals, with one of these permissions or as a buyer.';
 
 create function app_hidden.search_numbers(words text[], types text[], only_project uuid)
 returns setof app_private.search_match

@@ -72,7 +72,7 @@ begin
   return asked;
 end $$;
 comment on function app_hidden.export_query(text, text, uuid, uuid, jsonb, jsonb, jsonb, text[]) is
-  'What an export asks for, in SQL, as the viewer; refuses what no file of the format can hold. group_by: of a report, '
+  'The SQL of an export, as the viewer; refuses what a file of the format cannot contain. group_by: of a report, '
   'whose figures it has; null for an export of rows.';
 
 create function app_hidden.report_groups(query app_hidden.report_query) returns text

@@ -9,8 +9,8 @@ comment on table app_private.export_runs is
   'What the work on an export needs, apart from the record, so that progress is no change of it: what the token in use '
   'was restricted to, how far rights reached when it was read, who works on it until when, and where the file lies.';
 comment on column app_private.export_runs.holder is
-  'The job runner''s worker that has the lease, where it said that it lives; of others only the end of the lease '
-  'tells.';
+  'The worker that holds the lease, if it reports its liveness; for others only the end of the lease shows that '
+  'they died.';
 
 create policy requesters_and_managers on app_public.exports for select to plat_user
   using ((requested_by_id = (select app_public.current_user_id())
@@ -142,8 +142,8 @@ language sql stable as $$
   select w.id, w.place, w.turn <= w.of_person and w.being_written + w.place <= w.of_organization from waiting w
 $$;
 comment on function app_private.export_queue(uuid) is
-  'The exports of an organization that wait, each with its place, and whether it may start now: who has fewer of them '
-  'running comes first.';
+  'Queued exports of an organization, with their position and whether they may start now; users with fewer running '
+  'exports come first.';
 
 create function app_private.tg_exports__next() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -175,7 +175,7 @@ begin
   else
     perform app_hidden.export_query(subject, format, organization_id, project_id, columns, filter, sort, group_by);
   end if;
-  -- One after the other: two at once must not both be the last one within the limit.
+  -- Serialized: two concurrent calls must not both be the last one within the limit.
   perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || organization_id, 0));
   select count(*) filter (where e.requested_by_id = viewer) as of_person, count(*) as of_organization into running
     from app_public.exports e where e.organization_id = request_export.organization_id
@@ -202,8 +202,8 @@ begin
   return result;
 end $$;
 comment on function app_private.request_export(uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text, text[], uuid) is
-  'Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than '
-  'may wait.';
+  'Queues an export for the viewer, with the permissions of their token; refuses data that they may not see, and '
+  'too many queued exports.';
 grant execute on function app_private.request_export to plat_user;
 
 create function app_public.run_custom_export(id uuid) returns app_public.exports
@@ -446,7 +446,8 @@ begin
   end if;
 end $$;
 comment on function app_private.give_up_export(uuid, uuid, text, text) is
-  'Ends the work on an export: as FAILED or CANCELLED, or without a status to let another worker start over at once.';
+  'Ends the work on an export: as FAILED or CANCELLED, or without a status, so that another worker starts over '
+  'immediately.';
 
 create function app_private.sweep_exports(batch int) returns setof text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -572,7 +573,7 @@ begin
     return;
   end if;
   if chosen.status = 'PENDING' then
-    -- One after the other: two at once must not both take the last turn.
+    -- Serialized: two concurrent calls must not both take the last slot.
     perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || chosen.organization_id, 0));
     -- It starts when another one ends and its turn has come.
     if not (select q.starts from app_private.export_queue(chosen.organization_id) q where q.id = chosen.id) then

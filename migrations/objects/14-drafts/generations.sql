@@ -4,8 +4,8 @@
 --           BLOCKED, FAILED → DISCARDED
 --
 -- The text is generated outside of a transaction: the row is PENDING before the provider is called, and completed
--- after. If the process dies, it becomes FAILED after a timeout. BLOCKED has no text, so that nobody can send a refused
--- one. Nothing is sent automatically.
+-- after. If the process dies, it becomes FAILED after a timeout. A BLOCKED draft has no text, so that it cannot be
+-- sent. Nothing is sent automatically.
 --
 -- A draft is only sent when a user decides so, who is responsible for it. A sent draft counts as a response to the
 -- lead.
@@ -44,8 +44,7 @@ comment on column app_public.service_intelligence_generations.kind is 'Kind of t
 comment on column app_public.service_intelligence_generations.status is E'@filter\n\nCurrent status.';
 comment on column app_public.service_intelligence_generations.status_changed_at is 'When the status last changed.';
 comment on column app_public.service_intelligence_generations.requested_by_id is
-  E'@inert A draft is written when it is asked for, and sends nothing.\n\n'
-  'User who requested it; null if a workflow did.';
+  E'@inert A draft is generated on request, and nothing is sent.\n\nUser who requested it; null if a workflow did.';
 comment on column app_public.service_intelligence_generations.subject is
   E'@personal\n@secret\n\nSubject line of the mail.';
 comment on column app_public.service_intelligence_generations.body is
@@ -65,7 +64,7 @@ comment on column app_public.service_intelligence_generations.error is
 comment on column app_public.service_intelligence_generations.pending_until is
   E'@secret\n@behavior -*\n\nWhen it is given up, unless it is completed.';
 comment on column app_public.service_intelligence_generations.request_key is
-  E'@secret\n@behavior -*\n\nWhat tells a repeat of the request from a new one.';
+  E'@secret\n@behavior -*\n\nDistinguishes a repeated request from a new one.';
 comment on constraint generations_text on app_public.service_intelligence_generations is
   'A draft must have a subject, a body and the facts that it uses.';
 comment on constraint service_intelligence_generations_project_id_fkey on app_public.service_intelligence_generations is
@@ -193,7 +192,7 @@ begin
 end $$;
 comment on function app_public.discard_generation is $$
 @arg id Id of the draft.
-@arg expectedVersion The `version` that the client read. If the record has changed since, the mutation is refused with VERSION_MISMATCH.
+@arg expectedVersion The `version` that the client read; if it has changed, refused with VERSION_MISMATCH.
 
 Discards a draft: its status becomes DISCARDED, and it can no longer be accepted.$$;
 
@@ -229,8 +228,8 @@ begin
   perform app_private.lead_interaction(lead.id, now(), true);
 end $$;
 comment on function app_private.send_generation(uuid, uuid) is
-  'Accepts a draft, unless it is, and has it sent to its lead, once; answers go to the sender. Refused for leads '
-  'without address or that asked not to be contacted.';
+  'Accepts a draft, if it was not accepted, and sends it to its lead, once; replies go to the sender. Refused for '
+  'leads without address or that asked not to be contacted.';
 
 create function app_private.send_draft_by_ticket(ticket app_public.escalation_tickets) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -250,5 +249,5 @@ create function app_private.generation_by_id(id uuid) returns app_public.service
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select g from app_public.service_intelligence_generations g where g.id = generation_by_id.id
 $$;
-comment on function app_private.generation_by_id(uuid) is 'A draft that the service asked for before.';
+comment on function app_private.generation_by_id(uuid) is 'A draft that was requested before.';
 grant execute on function app_private.generation_by_id to plat_worker;

@@ -51,7 +51,7 @@ comment on function app_private.start_generation(uuid, uuid, text, text, text, t
 create function app_private.known_generation(repeat jsonb) returns jsonb
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- Said before the provider is asked; claim_answer says it for good.
+  -- Checked before the provider is called; claim_answer decides.
   if exists (select from app_private.idempotency_keys k
     where k.viewer = app_private.repeat_viewer() and k.key_sha256 = sha256(convert_to(repeat ->> 'key', 'UTF8'))
       and k.body_hmac <> decode(repeat ->> 'body', 'hex') and k.inserted_at > now() - interval '24 hours') then
@@ -135,7 +135,7 @@ begin
       and g.requested_by_id = app_public.current_user_id();
 end $$;
 comment on function app_private.fail_lead_email(uuid, text) is
-  'Notes that the drafting service did not deliver what the viewer asked for.';
+  'Records that the drafting service failed for the viewer''s request.';
 grant execute on function app_private.fail_lead_email(uuid, text) to plat_user;
 
 create function app_public.suggest_lead_email(lead_id uuid, draft app_public.composed_draft,

@@ -118,7 +118,7 @@ begin
     'workflows', workflows);
 end $$;
 comment on function app_private.dry_run_effects(jsonb) is
-  'What would follow the events of this transaction, and the jobs that it would enqueue, as far as they are of '
-  'organizations in which the viewer may know of them. Fans out webhooks and notifications to tell: only for a '
+  'Effects that the events of this transaction would have, and jobs that it would enqueue, limited to '
+  'organizations in which the viewer may see them. Fans out webhooks and notifications to tell: only for a '
   'transaction that is rolled back.';
 grant execute on function app_private.dry_run_effects to plat_authenticator;

@@ -29,7 +29,7 @@ begin
     else format('%s was no operator.', email) end;
 end $$;
 comment on function app_private.end_operator(text) is
-  'For the owner of the database: revokes what make_operator granted. Says what became of it.';
+  'For the owner of the database: revokes what make_operator granted; returns the outcome as a sentence.';
 
 create function app_private.operator_list() returns setof text
 language sql stable rows 5 as $$

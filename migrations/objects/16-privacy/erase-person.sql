@@ -170,5 +170,5 @@ begin
   return amount;
 end $$;
 comment on function app_private.erase_expired_contracts(int) is
-  'Erases what was kept of persons who were erased before, once their contracts and payments need not be kept; gives '
-  'how many.';
+  'Erases retained contracts and payments of erased persons once they no longer have to be retained; returns the '
+  'number of persons.';

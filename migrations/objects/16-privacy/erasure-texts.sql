@@ -80,7 +80,7 @@ begin
   return last;
 end $$;
 comment on function app_private.erase_texts(uuid, text, uuid, int) is
-  'Replaces what names an erased person in the texts of a batch of rows of a table; gives the last id of the '
+  'Replaces mentions of an erased person in the texts of a batch of rows of a table; returns the last id of the '
   'batch, null if there is none.';
 
 create function app_private.erasure_relations() returns setof text
@@ -127,7 +127,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   from app_public.erasures e where e.id = announce_erasure_certificate.erasure_id
 $$;
 comment on function app_private.announce_erasure_certificate(uuid, text, int) is
-  'Announces the certificate of an erasure before it is stored; true where the store has it already.';
+  'Registers the certificate of an erasure before it is stored; returns true if the store already has it.';
 
 create function app_private.complete_erasure(erasure_id uuid, checksum text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

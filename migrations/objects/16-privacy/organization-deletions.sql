@@ -41,7 +41,7 @@ comment on column app_public.organization_deletions.kept is 'Retained data: {rec
 comment on column app_public.organization_deletions.kept_until is
   'When the last contracts and payments are deleted too; null if none are retained.';
 comment on column app_public.organization_deletions.requested_by_id is
-  E'@inert Their password was asked for, and owners can cancel it.\n@behavior -*\n\nWho asked.';
+  E'@inert The requester entered their password, and every owner can cancel it.\n@behavior -*\n\nWho asked.';
 comment on column app_public.organization_deletions.cancelled_by_id is
   E'@inert Only names the user who cancelled it.\n@behavior -*\n\nUser who cancelled the deletion.';
 comment on column app_public.organization_deletions.cancel_reason is 'Reason for the cancellation, as free text.';
@@ -66,7 +66,7 @@ comment on table app_private.deletion_readers is
 comment on column app_private.deletion_readers.email is E'@personal\n\nTheir address.';
 comment on column app_private.deletion_readers.organization is E'@impersonal\n\nWhat it was called.';
 comment on table app_private.retained_records is
-  'Contracts and payments of organizations that were deleted, as long as the law asks for; nobody reads them over the '
+  'Contracts and payments of deleted organizations, retained as long as the law requires; not readable through the '
   'API.';
 comment on column app_private.retained_records.data is
   'The record, without the personal data that contracts and payments do not need.';
@@ -95,7 +95,7 @@ create function app_private.is_removing() returns boolean
 language sql stable as $$ select coalesce(current_setting('plat.removing', true), '') = 'on' $$;
 grant execute on function app_private.is_removing to plat_user;
 comment on function app_private.is_removing() is
-  'Whether all that an organization has is being removed: what is otherwise kept for good is not.';
+  'Whether an organization is being deleted, so that records that are otherwise immutable can be deleted.';
 
 create function app_private.set_removing() returns void
 language plpgsql volatile as $$
@@ -104,7 +104,7 @@ begin
   perform set_config('plat.removing', 'on', true);
 end $$;
 comment on function app_private.set_removing() is
-  'Has the rest of the transaction remove what is otherwise kept for good.';
+  'Permits the rest of the transaction to delete records that are otherwise immutable.';
 
 create function app_private.organization_relations() returns table (relation regclass, place int)
 language plpgsql stable as $$
@@ -112,7 +112,8 @@ language plpgsql stable as $$
 declare
   left_over regclass[] := array(select c.oid::regclass from pg_class c
     join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' and not a.attisdropped
-    where c.relkind = 'r' and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace,
+    where c.relkind in ('r', 'p') and not c.relispartition
+      and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace,
         'app_private'::regnamespace)
       -- What says that it was deleted, what is kept, and contents of files, which others may have as well.
       and c.oid <> all (array['app_public.organization_deletions', 'app_private.retained_records',
@@ -280,8 +281,8 @@ begin
   return result;
 end $$;
 comment on function app_private.schedule_organization_deletion(uuid, text, boolean, uuid) is
-  'Has an organization deleted in 30 days, or, with dry_run, only tells what would go. Nobody asked for it where an '
-  'operator of the service does it; its owners are reminded and can cancel it all the same.';
+  'Schedules the deletion of an organization in 30 days; with dry_run, only returns what would be deleted. No user '
+  'requested it if an operator of the service did; its owners are reminded and can cancel it as usual.';
 
 create function app_public.request_organization_deletion(organization_id uuid, password app_public.password_proof,
   second_factor_code app_public.second_factor_code default null, reason app_public.long_text default null,
@@ -300,7 +301,7 @@ comment on function app_public.request_organization_deletion is $$
 @eachTime
 @arg organization_id Id of the organization to delete; the viewer must be an owner.
 @arg password The password of the viewer's account.
-@arg second_factor_code Current code of the authenticator app, or an unused recovery code; required if the account has a second factor.
+@arg second_factor_code Code of the authenticator app, or a recovery code; required if the account has a second factor.
 @arg reason Reason, as free text.
 @arg dry_run If true, returns what would be deleted and retained, and changes nothing.
 
@@ -563,6 +564,8 @@ declare
     and a.atttypid = 'uuid'::regtype);
   addressed name;
   organization uuid;
+  -- The table itself, or its partition: a ctid tells a row from the others of one of these.
+  place regclass;
   rows tid[];
   ids uuid[];
   emails text[];
@@ -574,15 +577,17 @@ begin
     return 0;
   end if;
   perform app_private.set_removing();
-  -- The latest first where rows refer to earlier ones of the same table.
-  execute format('select array_agg(t.ctid) from (select t.ctid from %s t where t.organization_id = $1 %s limit $2) t',
-    target, case when exists (select from pg_constraint k where k.conrelid = target and k.confrelid = target
-      and k.confdeltype in ('a', 'r')) then 'order by t.id desc' else '' end) into rows using organization, batch;
-  if rows is null then
+  execute format('select t.tableoid::regclass from %s t where t.organization_id = $1 limit 1', target) into place
+    using organization;
+  if place is null then
     return 0;
   end if;
+  -- The latest first where rows refer to earlier ones of the same table.
+  execute format('select array_agg(t.ctid) from (select t.ctid from %s t where t.organization_id = $1 %s limit $2) t',
+    place, case when exists (select from pg_constraint k where k.conrelid = target and k.confrelid = target
+      and k.confdeltype in ('a', 'r')) then 'order by t.id desc' else '' end) into rows using organization, batch;
   if has_id then
-    execute format('select array_agg(t.id) from %s t where t.ctid = any ($1)', target) into ids using rows;
+    execute format('select array_agg(t.id) from %s t where t.ctid = any ($1)', place) into ids using rows;
     perform app_private.release_references(target, ids);
     if exists (select from pg_attribute a where a.attrelid = target and a.attname = 'slug') then
       delete from app_private.slugs s where s.record_id = any (ids) and s.table_name = (select c.relname
@@ -596,11 +601,11 @@ begin
       and a.atttypid = 'app_public.email_address'::regtype and not a.attisdropped
     loop
       execute format('select array_agg(distinct t.%1$I::text) from %2$s t where t.ctid = any ($1) and t.%1$I is not '
-        'null', addressed, target) into emails using rows;
+        'null', addressed, place) into emails using rows;
       delete from app_private.mail_deliveries m where m.recipient = any (emails);
     end loop;
   end if;
-  execute format('delete from %s t where t.ctid = any ($1)', target) using rows;
+  execute format('delete from %s t where t.ctid = any ($1)', place) using rows;
   get diagnostics amount = row_count;
   if target::text like 'app_public.%' then
     perform app_private.note_removed(deletion_id, app_hidden.camel(split_part(target::text, '.', 2)), amount);
@@ -621,7 +626,7 @@ language sql volatile as $$
       group by r.record) r)
   where d.id = deletion_id
 $$;
-comment on function app_private.note_removed(uuid, text, int) is 'Adds to what a deletion has removed.';
+comment on function app_private.note_removed(uuid, text, int) is 'Adds to the counts of deleted records.';
 
 create function app_private.empty_organization(deletion_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -672,7 +677,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     announce_deletion_certificate.filesize)
 $$;
 comment on function app_private.announce_deletion_certificate(text, int) is
-  'Announces the certificate of a deletion before it is stored; true where the store has it already.';
+  'Registers the certificate of a deletion before it is stored; returns true if the store already has it.';
 
 create function app_private.complete_deletion(deletion_id uuid, checksum text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

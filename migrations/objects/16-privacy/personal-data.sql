@@ -16,12 +16,13 @@ language sql stable as $$
   join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
   join pg_description d on d.classoid = 'pg_class'::regclass and d.objoid = c.oid and d.objsubid = a.attnum
   cross join lateral regexp_match(d.description, '(?:^|\n)@personal(?:[ \t]+(\w+))?(?=\n|$)') tag
-  where c.relkind = 'r' and tag is not null and (personal_columns.relation is null or c.oid = personal_columns.relation)
+  where c.relkind in ('r', 'p') and not c.relispartition
+    and tag is not null and (personal_columns.relation is null or c.oid = personal_columns.relation)
   order by c.oid::regclass::text, a.attnum
 $$;
 comment on function app_private.personal_columns(regclass) is
-  'The columns with personal data, by their comments, of one table or of all; kept: what they are kept for, empty '
-    'where nothing keeps them.';
+  'Columns with personal data, by their comments, of one table or of all; kept: the reason for retention, empty if '
+  'none.';
 
 create function app_private.erased_value(relation regclass, name name) returns text
 language sql stable as $$
@@ -40,7 +41,7 @@ language sql stable as $$
   where a.attrelid = relation and a.attname = erased_value.name
 $$;
 comment on function app_private.erased_value(regclass, name) is
-  'SQL of what a column of a row t holds once its person is erased.';
+  'SQL expression for the value of a column of a row t after its person was erased.';
 
 create function app_private.erase_members(value jsonb, members text[]) returns jsonb
 language sql immutable as $$
@@ -52,7 +53,8 @@ comment on function app_private.erase_members(jsonb, text[]) is
 create function app_private.is_erasing() returns boolean
 language sql stable as $$ select coalesce(current_setting('plat.erasing', true), '') = 'on' $$;
 comment on function app_private.is_erasing() is
-  'Whether personal data is being erased: what stands for good is replaced then, and no events tell what it was.';
+  'Whether personal data is being erased: otherwise immutable values can then be replaced, and events do not '
+  'contain the previous values.';
 
 create function app_private.set_erasing(erasing boolean) returns void
 language plpgsql volatile as $$
