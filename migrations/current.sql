@@ -1,0 +1,16 @@
+-- Organizations that move, or have moved, to another installation: no reference, since the entry outlives the rows.
+create table if not exists app_private.organization_moves (
+  organization_id uuid primary key,
+  slug text not null,
+  url text not null,
+  status text not null constraint organization_moves_status check (status in ('PAUSED', 'SWITCHING', 'MOVED')),
+  began_at timestamptz not null default now(),
+  ended_at timestamptz
+);
+alter table app_private.organization_moves enable row level security;
+
+alter table app_private.event_counters add column if not exists is_closed boolean not null default false;
+
+insert into app_private.error_codes (code, description) values
+  ('ORGANIZATION_MOVED', 'The organization is on another server, whose address is in url.')
+  on conflict do nothing;
