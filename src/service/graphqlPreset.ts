@@ -32,6 +32,7 @@ import type { Files } from "../files/files.ts";
 import { uploadTransforms } from "../operations/inputs/uploads.ts";
 import { IntrospectionPlugin } from "../plugins/IntrospectionPlugin.ts";
 import { BehaviorCachePlugin } from "../plugins/BehaviorCachePlugin.ts";
+import { LeanBuildPlugin } from "../plugins/LeanBuildPlugin.ts";
 import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "../plugins/DescriptionsPlugin.ts";
 import { DryRunPlugin } from "../plugins/DryRunPlugin.ts";
@@ -155,6 +156,7 @@ export function settingsOf(request: IncomingMessage): Record<string, string> {
 /** In the order in which they are applied. */
 const plugins: GraphileConfig.Plugin[] = [
   IntrospectionPlugin,
+  LeanBuildPlugin,
   BehaviorCachePlugin,
   NamingPlugin,
   BehaviorsPlugin,
