@@ -36,6 +36,7 @@ import { LeanBuildPlugin } from "../plugins/LeanBuildPlugin.ts";
 import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "../plugins/DescriptionsPlugin.ts";
 import { DryRunPlugin } from "../plugins/DryRunPlugin.ts";
+import { EnumTablesPlugin } from "../plugins/EnumTablesPlugin.ts";
 import { EventSubjectPlugin } from "../plugins/EventSubjectPlugin.ts";
 import { FilesPlugin } from "../plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "../plugins/GroupingPlugin.ts";
@@ -156,6 +157,7 @@ export function settingsOf(request: IncomingMessage): Record<string, string> {
 /** In the order in which they are applied. */
 const plugins: GraphileConfig.Plugin[] = [
   IntrospectionPlugin,
+  EnumTablesPlugin,
   LeanBuildPlugin,
   BehaviorCachePlugin,
   NamingPlugin,
@@ -190,6 +192,8 @@ const plugins: GraphileConfig.Plugin[] = [
 const disablePlugins: (keyof GraphileConfig.Plugins)[] = [
   // // Replaced by IntrospectionPlugin.
   "PgIntrospectionPlugin",
+  // // Replaced by EnumTablesPlugin.
+  "PgEnumTablesPlugin",
   // // Ids are not encoded: replaced by RecordNodesPlugin.
   "NodePlugin",
   "QueryQueryPlugin",
