@@ -35,8 +35,9 @@ async function readTables(
   const reads = classes
     .filter((pgClass) => pgClass.getTags().enum !== undefined)
     .map((pgClass) => {
+      const { _id: id } = pgClass;
       const table = [pgClass.getNamespace()!.nspname, pgClass.relname].map(escapeIdentifier).join(".");
-      return `select ${escapeLiteral(pgClass._id)} as id, (select json_agg(r) from (select * from ${table}) r) as rows`;
+      return `select ${escapeLiteral(id)} as id, (select json_agg(r) from (select * from ${table}) r) as rows`;
     });
   const pgService = resolvedPreset.pgServices!.find(({ name }) => name === serviceName)!;
   const { rows } = await withPgClientFromPgService(
@@ -56,8 +57,9 @@ export const EnumTablesPlugin: GraphileConfig.Plugin = {
     helpers: {
       ...stock.helpers,
       async getIntrospectionData(info: Info, serviceName: string, pgClass: AnyType) {
+        const { _id: id } = pgClass;
         const tables = await (info.state.rowsOfTables ??= readTables(info, serviceName));
-        const rows = tables.get(pgClass._id);
+        const rows = tables.get(id);
         if (!rows) throw new Error(`The table ${pgClass.relname} has an enumeration, but no tag @enum.`);
         return rows;
       },

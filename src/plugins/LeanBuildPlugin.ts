@@ -1,7 +1,7 @@
 /**
- * PERF: relieves the build of the schema of work whose results nobody uses, a fifth of its time and memory:
+ * PERF: relieves the build of the schema of work whose results nobody uses, a twelfth of its time:
  * - notes for graphile-export on each function, with which it could write them out as source code
- * - two messages for `DEBUG` and two handlers of errors for each of some 200,000 calls of hooks
+ * - two messages for `DEBUG` and two handlers of errors for each of 120,000 calls of hooks
  * - searches through all functions and tables for each type.
  */
 import { createRequire } from "node:module";
