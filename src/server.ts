@@ -1,3 +1,4 @@
+/** Starts a process of the service: everything that `npm start` does, in reading order. */
 import { setFlagsFromString } from "node:v8";
 import { decideAddress } from "./http/address.ts";
 import { servePart, takePart } from "./http/apiProcesses.ts";
@@ -34,7 +35,7 @@ export async function runService(argv: readonly string[], follow?: Follow): Prom
   try {
     await startAll(start, follow);
   } catch (error) {
-    start.log.debug({ event: "service.start_failed", err: error }, "The start failed.");
+    start.log.debug({ event: "service.start_failed", err: error }, "Startup failed; exiting.");
     console.error((error as Error).message);
     await start.shutdown.begin("the start failed", exitCodes.failed);
   }

@@ -43,7 +43,7 @@ async function startJobs(start: Start, given: Given): Promise<void> {
     log,
     listen: metrics.jobs.listen,
     onFailure: (error) => {
-      log.fatal({ event: "worker.failed", err: error }, "This process cannot run jobs any more; exiting.");
+      log.fatal({ event: "worker.failed", err: error }, "This process can no longer run jobs; exiting.");
       fail("jobs cannot be run", exitCodes.unable);
     },
     presets: [taskContext(context)],

@@ -57,7 +57,7 @@ export async function takeBackup(options: BackupOptions): Promise<BackupResult> 
   await removeUnfinished(series);
   const copies = createLocalFolder(contentsFolder(archive));
   onProgress("Copying files");
-  // // Once before, because some may be deleted in the meantime, and once after, because others are added.
+  // Once before, because some may be deleted in the meantime, and once after, because others are added.
   const keys = new Set(await storedContents(loginUrl));
   await copyContents(store, copies, [...keys]);
 
@@ -156,7 +156,7 @@ async function copyKeys(dataDir: string, to: string): Promise<void> {
   await mkdir(to, { mode: 0o700 });
   for (const name of keyFiles)
     await copyFile(join(dataDir, name), join(to, name)).catch((error: NodeJS.ErrnoException) => {
-      // // A value from a setting.
+      // A value from a setting.
       if (error.code !== "ENOENT") throw error;
     });
 }

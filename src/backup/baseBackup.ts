@@ -30,14 +30,14 @@ type Messages = Connection & { stream: { pause(): void; resume(): void } };
  * streams.
  */
 export async function baseBackup(options: BaseBackupOptions): Promise<BaseBackup> {
-  // // "true" requests a connection for replication commands, without SQL.
+  // "true" requests a connection for replication commands, without SQL.
   const settings = {
     connectionString: options.connectionString,
     replication: "true",
-    // // The initial checkpoint sends nothing until it is written.
+    // The initial checkpoint sends nothing until it is written.
     answerWithin: 60 * 60_000,
   };
-  // // A full disk makes them fail before the server has responded.
+  // A full disk makes them fail before the server has responded.
   const streamFailed = new Promise<never>((_, reject) => {
     for (const stream of [options.tar, options.manifest]) stream.on("error", reject);
   });
@@ -56,7 +56,7 @@ export async function baseBackup(options: BaseBackupOptions): Promise<BaseBackup
       client.query(new Command(options, resolve, reject));
     });
   } finally {
-    // // What is still being sent is discarded.
+    // What is still being sent is discarded.
     (client as Client & { connection: Messages }).connection.stream.resume();
     await client.end();
   }
@@ -91,7 +91,7 @@ class Command implements Submittable {
 
   submit(connection: Connection): void {
     this.#connection = connection as Messages;
-    // // Without WAIT, because the required log is included: a broken archive would be waited for indefinitely.
+    // Without WAIT, because the required log is included: a broken archive would be waited for indefinitely.
     connection.query(
       "BASE_BACKUP (label 'Plat', progress true, checkpoint 'fast', wal true, wait false, manifest 'yes', manifest_checksums 'SHA256')",
     );
@@ -101,7 +101,7 @@ class Command implements Submittable {
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
     this.#rows.push(fields);
-    // // The first row is the start position; the following ones are table spaces, of which the main one has no location.
+    // The first row is the start position; the following ones are table spaces, of which the main one has no location.
     if (this.#rows.length > 2 && !this.#into)
       this.#fail(
         new Error("The cluster has table spaces outside of its folder, which this backup does not take."),
@@ -109,7 +109,7 @@ class Command implements Submittable {
   }
 
   handleCopyData({ chunk }: { chunk: Buffer }): void {
-    // // A copy, because the protocol parser reuses its memory.
+    // A copy, because the protocol parser reuses its memory.
     const content = Buffer.from(chunk.subarray(1));
     if (chunk[0] === DATA) this.#write(content);
     else if (chunk[0] === PROGRESS)
@@ -122,7 +122,7 @@ class Command implements Submittable {
   #next(into: Writable | undefined): void {
     this.#into?.end();
     this.#into = into;
-    // // An ended stream does not emit that its buffer was written.
+    // An ended stream does not emit that its buffer was written.
     this.#resume();
   }
 

@@ -83,7 +83,7 @@ export async function restoreDataDir(options: RestoreOptions): Promise<Restored>
       logFile,
       runAs,
       settings: { ...embeddedSettings, ...recovery.settings, hot_standby: "off" },
-      // // As long as it takes to apply the changes since the backup.
+      // As long as it takes to apply the changes since the backup.
       withinMs: Infinity,
     }).catch(async (error: Error) => {
       throw new Error(await whyNot(error, logFile, options.at), { cause: error });
@@ -200,7 +200,7 @@ async function unpack(
     await own(path);
   });
   await stageLog(backup, log, own);
-  // // Without it, the server would regard the log in its own folder as complete.
+  // Without it, the server would regard the log in its own folder as complete.
   await writeFile(join(unfinished, "recovery.signal"), "");
   await own(join(unfinished, "recovery.signal"));
   await chmod(unfinished, 0o700);

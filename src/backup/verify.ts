@@ -36,7 +36,7 @@ export async function readBackup(
   const archive = extract();
   const [read] = await Promise.allSettled([
     readEntries(),
-    // // Ends the entries with its error.
+    // Ends the entries with its error.
     pipeline(createReadStream(join(folder, "base.tar.gz")), createGunzip(), archive),
   ]);
   if (read.status === "rejected") throw read.reason;

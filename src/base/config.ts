@@ -1,3 +1,4 @@
+/** Reads the settings from the environment and the command line; nothing else reads the environment. */
 import type { StreamLimits } from "./providerOptions.ts";
 import { bareAddress } from "./mailAddress.ts";
 import type { DraftOptions, OauthClientOptions, S3Options, TwilioAccount } from "./providerOptions.ts";

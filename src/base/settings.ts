@@ -1,3 +1,4 @@
+/** All settings of the service as a typed schema: name, default, parser and documentation of each. */
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
 import { withHosts } from "./databaseHosts.ts";

@@ -81,7 +81,7 @@ function squawk(folder: string, files: readonly SqlFile[], ...options: string[])
       process.execPath,
       [program, "--config", config, "--reporter", "json", ...options, ...paths],
       { maxBuffer: 64 * 1024 * 1024 },
-      // // The exit code is 1 if it found something.
+      // The exit code is 1 if it found something.
       (error, stdout, stderr) => {
         if (stdout.startsWith("[")) resolve(JSON.parse(stdout) as Problem[]);
         else reject(new Error(`squawk did not run: ${stderr.trim() || error?.message}`));

@@ -37,7 +37,7 @@ export const commentRules: Rule[] = [
   {
     name: "comment-argument",
     why: "What an argument means is in the comment of its function.",
-    // // The record of a field, the input of an operation, an id, and values of the service need no description; a filter has its own.
+    // The record of a field, the input of an operation, an id, and values of the service need no description; a filter has its own.
     query: `
       select f.object || ' ' || a.name as object, format('Write \`@arg %s …\` into the comment of %s: what it is for.', a.name, f.object) as write
       from functions f
@@ -61,7 +61,7 @@ export const commentRules: Rule[] = [
   {
     name: "comment-check",
     why: "The comment of a check is what the caller reads when it refuses a value.",
-    // // Inputs for its columns. The message of a scalar's check says what is valid (further checks concern the stored format); a domain of
+    // Inputs for its columns. The message of a scalar's check says what is valid (further checks concern the stored format); a domain of
     // an enumeration lists its values.
     query: `
       select t.object || '.' || k.conname as object, format('Write \`comment on constraint %I on %s is ''…'';\`: what to give instead.', k.conname, t.object) as write
@@ -79,7 +79,7 @@ export const commentRules: Rule[] = [
   {
     name: "comment-unique",
     why: "The comment of a unique index or constraint is what the caller reads when there is such a record already.",
-    // // Inputs for its columns; an index that begins with the id is the target of a foreign key.
+    // Inputs for its columns; an index that begins with the id is the target of a foreign key.
     query: `
       select t.object || '.' || i.name as object, format('Write \`comment on %s is ''There is … already.'';\`.',
         case when i.is_constraint then format('constraint %I on %s', i.name, t.object) else format('index %s.%I', t.schema, i.name) end) as write

@@ -36,7 +36,7 @@ const definition =
   /^create (?:or replace )?(function|procedure|view|table|domain|type|policy|trigger|(?:unique )?index) (?:if not exists )?("?[\w.%]+"?)([^]*?);/gim;
 
 /**
- * Format of the SQL files: width, tabs, implicit volatility, and duplicate definitions.
+ * Format of the SQL files: width, tabs, implicit volatility, duplicate definitions, and enumerations without descriptions.
  * The catalog contains none of this.
  */
 export function checkFiles(files: readonly SqlFile[]): Finding[] {
@@ -45,13 +45,13 @@ export function checkFiles(files: readonly SqlFile[]): Finding[] {
   for (const { path, text } of files) {
     for (const [index, line] of text.split("\n").entries())
       for (const found of lineRules(line)) findings.push({ ...found, object: `${path}:${index + 1}` });
-    // // The upgrade from the schema before the baseline repeats what a new database gets from elsewhere.
+    // The upgrade from the schema before the baseline repeats what a new database gets from elsewhere.
     if (path === "migrations/baseline.sql") continue;
     for (const { kind, name, signature, head, index } of definitions(text)) {
       const place = `${path}:${text.slice(0, index).split("\n").length}`;
       const object = `${kind} ${name}${signature}`;
       const first = places.get(object);
-      // // A committed migration is never edited: a later one replaces its function.
+      // A committed migration is never edited: a later one replaces its function.
       const replaces =
         isChain(path) &&
         first !== undefined &&
@@ -72,7 +72,28 @@ export function checkFiles(files: readonly SqlFile[]): Finding[] {
         });
     }
   }
-  return findings;
+  return [...findings, ...undescribedEnums(files)];
+}
+
+/** Enumerations that a migration creates, and no file of objects describes. */
+function undescribedEnums(files: readonly SqlFile[]): Finding[] {
+  const calls = (name: string, inChain: boolean) =>
+    files
+      .filter(({ path }) => isChain(path) === inChain)
+      .flatMap(({ path, text }) =>
+        [...text.matchAll(new RegExp(`^select app_private\\.${name}\\('(\\w+)'`, "gm"))].map((match) => ({
+          enumeration: match[1]!,
+          place: `${path}:${text.slice(0, match.index).split("\n").length}`,
+        })),
+      );
+  const described = new Set(calls("describe_enum", false).map(({ enumeration }) => enumeration));
+  return calls("create_enum", true)
+    .filter(({ enumeration }) => !described.has(enumeration))
+    .map(({ enumeration, place }) => ({
+      rule: "enum-described",
+      object: place,
+      write: `Describe it in migrations/objects: \`select app_private.describe_enum('${enumeration}', …);\`.`,
+    }));
 }
 
 const isChain = (place: string) => /^migrations\/(committed\/|current\.sql)/.test(place);

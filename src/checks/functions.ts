@@ -46,7 +46,7 @@ export const functionRules: Rule[] = [
   {
     name: "operation-viewer",
     why: "An operation that visitors may call has to refuse them itself, or be meant for them.",
-    // // The service creates what is tagged @given after a check by app_hidden.begin_….
+    // The service creates what is tagged @given after a check by app_hidden.begin_….
     query: `${asking("'app_hidden.require_viewer()', 'app_hidden.refuse_anonymous()'")}
       select f.object, 'Let it begin with \`perform app_hidden.require_viewer();\`, grant it to plat_user only, '
         'or write into its comment \`@withoutViewer …\`: why visitors may call it.' as write
@@ -97,7 +97,7 @@ export const functionRules: Rule[] = [
   {
     name: "function-grant-unused",
     why: "A right that nothing uses is there for whoever finds another way in; a definer function calls with its owner's.",
-    // // The rule worker-function finds what background work may execute. By default, visitors may execute what viewers may execute of
+    // The rule worker-function finds what background work may execute. By default, visitors may execute what viewers may execute of
     // app_hidden.
     query: `
       select f.object || ' ' || r.name as object, format('Write \`revoke execute on function %s from %s;\`: only functions call it that run as their owner.',

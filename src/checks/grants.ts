@@ -15,7 +15,7 @@ export const grantRules: Rule[] = [
   {
     name: "policy-missing",
     why: "A grant without a policy reads no rows and refuses every write.",
-    // // Visitors have SELECT everywhere, so that they read no rows rather than get an error. An INSERT or UPDATE granted for the fields of
+    // Visitors have SELECT everywhere, so that they read no rows rather than get an error. An INSERT or UPDATE granted for the fields of
     // an operation's input is executed by a function with that input.
     query: `
       select g.object || ' ' || g.command as object,
@@ -67,7 +67,7 @@ export const grantRules: Rule[] = [
   {
     name: "view-invoker",
     why: "A view reads with the rights of its owner, past every policy, unless it says otherwise.",
-    // // plat_masker is subject to the policies of plat_user.
+    // plat_masker is subject to the policies of plat_user.
     query: `
       select c.oid::regclass::text as object, 'Write \`with (security_invoker = true)\` behind its name.' as write
       from pg_class c where c.relkind = 'v' and c.relowner <> 'plat_masker'::regrole and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
@@ -76,7 +76,7 @@ export const grantRules: Rule[] = [
   {
     name: "view-barrier",
     why: "A condition of the caller may run before that of the view and tell what it leaves out.",
-    // // A view of all rows hides none itself; the policies of its table apply as well.
+    // A view of all rows hides none itself; the policies of its table apply as well.
     query: `
       select c.oid::regclass::text as object, 'Write \`with (security_invoker = true, security_barrier = true)\` behind its name: it leaves rows out.' as write
       from pg_class c where c.relkind = 'v' and pg_get_viewdef(c.oid) !~ 'WHERE \\(CURRENT_USER <> ''plat_anonymous''::name\\);$' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')

@@ -2,7 +2,7 @@
  * Checks the served schema by public rules: the recommended ones of graphql-eslint for schemas, and those of Relay. Waivers are listed
  * here, with reasons.
  */
-// // PERF: the whole package loads schemas from everywhere, which package.json excludes; its rules and the conversion need none of that.
+// PERF: the whole package loads schemas from everywhere, which package.json excludes; its rules and the conversion need none of that.
 import recommended from "@graphql-eslint/eslint-plugin/configs/schema-recommended";
 import relay from "@graphql-eslint/eslint-plugin/configs/schema-relay";
 import {
@@ -54,14 +54,14 @@ const decided = (schema: GraphQLSchema): Linter.RulesRecord => {
     (type) => isObjectType(type) && !type.getInterfaces().some(({ name }) => name === "Node"),
   );
   return {
-    // // Records are nodes with an id, as the interface requires. All other types are values without an identity.
+    // Records are nodes with an id, as the interface requires. All other types are values without an identity.
     "@graphql-eslint/strict-id-in-types": [
       "error",
       { exceptions: { types: values.map(({ name }) => name) } },
     ],
-    // // Lists exist beside connections, for clients that do not page by cursor.
+    // Lists exist beside connections, for clients that do not page by cursor.
     "@graphql-eslint/relay-edge-types": ["error", { listTypeCanWrapOnlyEdgeType: false }],
-    // // The specification requires one direction; the order of lists is an argument.
+    // The specification requires one direction; the order of lists is an argument.
     "@graphql-eslint/relay-arguments": ["error", { includeBoth: false }],
   };
 };

@@ -5,7 +5,7 @@ export const keyRules: Rule[] = [
   {
     name: "foreign-key-index",
     why: "Deleting the other record, and its list of these, read the whole table without an index.",
-    // // By columns besides the tenant. Rows with a text key are look-up tables of a migration, which nobody deletes.
+    // By columns besides the tenant. Rows with a text key are look-up tables of a migration, which nobody deletes.
     query: `
       select k.object || '.' || k.name as object,
         format('Write \`create index %I on %s (%I);\`.', k.table_name || '_' || regexp_replace(lead.name, '_id$', ''), k.object, lead.name) as write
@@ -20,7 +20,7 @@ export const keyRules: Rule[] = [
   {
     name: "foreign-key-tenant",
     why: "A foreign key by id alone lets a row of one tenant refer to one of another, and tells whether an id exists.",
-    // // If the row always has the tenant and the other table has a key with it, or if viewers write the column themselves.
+    // If the row always has the tenant and the other table has a key with it, or if viewers write the column themselves.
     query: `
       select k.object || '.' || k.name as object,
         format('Put the tenant into it: \`foreign key (%s, %s) references %s (%s, %s)\`%s.', array_to_string(k.columns, ', '), tenant.name,
@@ -41,7 +41,7 @@ export const keyRules: Rule[] = [
   {
     name: "tenant-foreign-key",
     why: "A project or organization that is not referred to may be one that there is not, or one of another tenant.",
-    // // Records whose comments refer to them, as in events, are kept after the referenced record.
+    // Records whose comments refer to them, as in events, are kept after the referenced record.
     query: `
       select c.object, case c.name
           when 'project_id' then format('Write \`constraint %I foreign key (project_id, organization_id) references app_public.projects (id, organization_id) on delete cascade\`.',
@@ -54,7 +54,7 @@ export const keyRules: Rule[] = [
   {
     name: "relation-not-null",
     why: "A field that is null where its type says never takes the record around it from the answer; one that may be null has to be handled by every client.",
-    // // Security definer functions return rows whatever the viewer sees, unless they check first; so do their callers.
+    // Security definer functions return rows whatever the viewer sees, unless they check first; so do their callers.
     query: `
       with recursive definers as (
         select f.oid, f.oid as maker from functions f where f.definer

@@ -86,7 +86,7 @@ export const maskRules: Rule[] = [
   {
     name: "masked-leak",
     why: "A function that gives a masked column to everybody undoes the mask.",
-    // // Whether a value is null is not a secret, and functions tagged @reads receive what the viewer may know. Definer functions have
+    // Whether a value is null is not a secret, and functions tagged @reads receive what the viewer may know. Definer functions have
     // their own rule.
     query: `${asks}
       select distinct f.object, format('It reads the masked column %s: let it ask for the permission, as %s_%s does.', m.object, m.table_name, m.name) as write
@@ -137,7 +137,7 @@ export const maskRules: Rule[] = [
   {
     name: "masked-view",
     why: "A view gives what it reads to whoever may read the view.",
-    // // Whole rows that it reads, such as the argument of a masking function, count as reading all columns in the catalog.
+    // Whole rows that it reads, such as the argument of a masking function, count as reading all columns in the catalog.
     query: `
       select distinct v.oid::regclass::text as object, format('It reads the masked column %s: read it through app_public.%I.', m.object, m.table_name || '_' || m.name) as write
       from columns m join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = m.table_oid and d.refobjsubid = m.number

@@ -21,7 +21,7 @@ export const policyRules: Rule[] = [
   {
     name: "policy-per-row",
     why: "A function that is called for each row takes seconds where one call takes none.",
-    // // For reads; a write touches few rows, which have already been found.
+    // For reads; a write touches few rows, which have already been found.
     query: `
       select p.object || ' ' || p.name as object,
         format('It calls %s%s for each row: compare a column with \`any (array(select …))\` over a function whose arguments are constants, '

@@ -64,7 +64,7 @@ function sightsOf(node: Node): Sight[] {
   if (node.name !== "BOOLEXPR") return lookedAt(node);
   const parts = node.children.map(sightsOf);
   if (node.fields["boolop"] === "and") return parts.flat();
-  // // For alternatives: what all of them check.
+  // For alternatives: what all of them check.
   if (node.fields["boolop"] === "or") return parts.reduce((both, one) => both.filter(isIn(one)));
   return [];
 }

@@ -5,7 +5,7 @@ export const principalRules: Rule[] = [
   {
     name: "principal",
     why: "What acts later in somebody's name outlives their rights, and the token that made it.",
-    // // By the columns for a request to act later; who did something (uploaded, approved, paused) is another matter.
+    // By the columns for a request to act later; who did something (uploaded, approved, paused) is another matter.
     query: `
       select c.object, format('Declare with \`app_private.make_principal(''%s'', ''%s'', …)\` in whose name its rows act, beside a column '
         'principal_token_id; or, where nothing acts by it later, say why in the comment of the column: \`@inert …\`.', c.schema, c.table_name) as write

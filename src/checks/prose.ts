@@ -94,8 +94,12 @@ export function descriptions(sdl: string): Description[] {
   return prose;
 }
 
+/** Words that add nothing to a name: grammar, and what every field is. */
 const emptyWords = new Set(
-  "the a an of its this that is to it in and or s for by with has are on which whose as".split(" "),
+  (
+    "a an the this that its it their they is are was were be been has do doe did of to in on for by with from at as " +
+    "and or not s which whose when whether all any one own new given only if name id record value list"
+  ).split(" "),
 );
 
 /** The words of a name or sentence that carry meaning, without their endings. */
@@ -104,11 +108,13 @@ function stems(text: string): string[] {
     .replace(/([a-z])([A-Z])/g, "$1 $2")
     .toLowerCase()
     .split(/[^a-z]+/)
+    .filter((word) => !emptyWords.has(word))
+    .map((word) => word.replace(/ies$/, "y").replace(/s$/, ""))
     .filter((word) => word !== "" && !emptyWords.has(word))
-    .map((word) => word.replace(/ies$/, "y").replace(/s$/, "").replace(/e?d?$/, ""));
+    .map((word) => word.replace(/(?:ed|ing|e|d)$/, ""));
 }
 
-/** A finding for each description that only repeats the name, the type and the parent. */
+/** A finding for each description that adds no word to the name, the type and the parent. */
 export function repetitions(prose: readonly Description[]): string[] {
   return prose
     .filter(({ name, text, type }) => {
@@ -133,7 +139,7 @@ export async function proseFaults(prose: readonly Prose[], terms: [string, strin
   const plugins = [{ pluginId: "markdown", plugin: markdown }];
   const kernel = new TextlintKernel();
   const faults: string[] = [];
-  // // Many coordinates share a description.
+  // Many coordinates share a description.
   const texts = Map.groupBy(prose, ({ text }) => text);
   for (const [text, [{ name }]] of texts as Map<string, [Prose, ...Prose[]]>) {
     const { messages } = await kernel.lintText(text, { ext: ".md", filePath: name, plugins, rules });
@@ -167,12 +173,17 @@ export function repeatedParagraphs({ name, text }: Prose): string[] {
   );
 }
 
-/** The comments of a source file, with their lines: blocks and lines of TypeScript, lines of SQL. */
+/** The comments of a source file, with their lines: blocks and lines of TypeScript, lines of SQL and `comment on …`. */
 function* commentLines(name: string, text: string): Generator<[line: number, comment: string]> {
-  const comment = name.endsWith(".sql") ? /^\s*--(.*)$/ : /^\s*(?:\/\*\*|\*|\/\/)(.*)$/;
+  const isSql = name.endsWith(".sql");
+  const comment = isSql ? /^\s*--(.*)$/ : /^\s*(?:\/\*\*|\*|\/\/)(.*)$/;
+  let isStatement = false;
   for (const [index, line] of text.split("\n").entries()) {
+    isStatement ||= isSql && line.startsWith("comment on ");
     const match = comment.exec(line);
     if (match) yield [index + 1, match[1]!];
+    else if (isStatement) yield [index + 1, line];
+    if (line.endsWith(";")) isStatement = false;
   }
 }
 
@@ -203,7 +214,7 @@ export async function checkProse(): Promise<string[]> {
   ];
   const contributing = await read("CONTRIBUTING.md");
   const texts = await Promise.all(documents.map(async (name) => ({ name, text: await read(name) })));
-  // // The glossary itself contains the forbidden words.
+  // The glossary itself contains the forbidden words.
   const prose = texts.map(({ name, text }) => ({
     name,
     text: name === "CONTRIBUTING.md" ? text.replace(/^\|.*$/gm, "") : text,

@@ -39,7 +39,7 @@ const relations = {
         where t.oid = p.proargtypes[0] and cn.nspname = 'app_public' and p.proname like replace(c.relname, '_', '\\_') || '\\_%') as is_field
     from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
     where n.nspname in ('app_public', 'app_hidden', 'app_private')`,
-  // // One row per table, role and granted privilege, on the table or on columns of it.
+  // One row per table, role and granted privilege, on the table or on columns of it.
   granted: `
     select distinct t.oid as table_oid, t.object, coalesce(r.rolname, 'PUBLIC') as role, lower(a.privilege_type) as command
     from tables t
@@ -64,7 +64,7 @@ const relations = {
         as referenced_columns
     from pg_constraint k join tables t on t.oid = k.conrelid join tables r on r.oid = k.confrelid
     where k.contype = 'f' and k.conparentid = 0`,
-  // // An index by its leading columns; an expression is null.
+  // An index by its leading columns; an expression is null.
   indexes: `
     select i.indexrelid as oid, i.indrelid as table_oid, c.relname as name, i.indisunique as is_unique, i.indisprimary as is_primary,
       array(select a.attname from unnest(i.indkey::int2[]) with ordinality u (n, o) left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = u.n and u.n > 0

@@ -51,7 +51,7 @@ export async function sourceWords(): Promise<SourceWords> {
 export async function workerSources(): Promise<string[]> {
   const files = new Set([...workerParts, ...(await filesBelow("src/tasks", /\.ts$/))]);
   const texts: string[] = [];
-  // // A file that is added during the iteration is visited as well.
+  // A file that is added during the iteration is visited as well.
   for (const file of files) {
     const text = await read(file);
     texts.push(text);

@@ -19,7 +19,7 @@ export const tableRules: Rule[] = [
   {
     name: "table-tenant",
     why: "The tenant of a row has to be in the row: policies, indexes and foreign keys take it from there.",
-    // // A table has no tenant if it is a catalogue (nobody writes it through the API, and it refers to no row of a tenant), if it belongs
+    // A table has no tenant if it is a catalogue (nobody writes it through the API, and it refers to no row of a tenant), if it belongs
     // to a user, or if it is the tenant or the user.
     query: `
       select t.object, format('Add \`organization_id uuid not null\` to it, with a foreign key that has it; or, where its rows are parts of '
@@ -38,7 +38,7 @@ export const tableRules: Rule[] = [
   {
     name: "table-tenant-index",
     why: "Every question starts at the tenant; without its index each reads the rows of all tenants.",
-    // // Records that are only listed on another record are found by its foreign key.
+    // Records that are only listed on another record are found by its foreign key.
     query: `
       select t.object, format('Write \`create index %I on %s (organization_id, id);\`, with the columns of its default order in place of id.',
         t.name || '_organization', t.object) as write

@@ -21,7 +21,7 @@ try {
   const { values } = parseArgs({
     options: { keep: { type: "string" }, list: { type: "boolean" }, verify: { type: "boolean" } },
   });
-  // // Only the settings that are needed to access the data.
+  // Only the settings that are needed to access the data.
   const config = loadConfig(process.env, ["--migrate-only"]);
   if (!config.archive) throw new Error("ARCHIVE_DIR is not set: it names the folder for backups.");
   if (values.keep !== undefined && !/^[1-9]\d{0,4}$/.test(values.keep))

@@ -74,7 +74,7 @@ async function buildAndRead(from: string, to: string): Promise<CatalogObject[][]
       for (const name of ["before", "after"])
         await client!.query(`create database ${name} template template0`);
     });
-    // // Roles belong to the cluster, so one after the other.
+    // Roles belong to the cluster, so one after the other.
     await buildSchema(url("before"), before.folder);
     await buildSchema(url("after"), after.folder);
     return await readBoth([url("before"), url("after")]);

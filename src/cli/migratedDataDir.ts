@@ -65,7 +65,7 @@ function contentKey(): string {
   const hash = createHash("sha256").update(`${process.arch} ${process.getuid?.()}`);
   for (const source of sources)
     for (const file of filesOf(join(repository, source)))
-      // // PERF: sequentially; hundreds of small files take several times as long with asynchronous calls.
+      // PERF: sequentially; hundreds of small files take several times as long with asynchronous calls.
       hash.update(`\0${file.slice(repository.length)}\0`).update(readFileSync(file));
   return hash.digest("hex").slice(0, 24);
 }
@@ -94,7 +94,7 @@ async function make(folder: string): Promise<void> {
     await mkdir(unfinished, { mode: 0o711 });
     await copyDataDir(made, unfinished);
     await rename(unfinished, folder).catch((error: NodeJS.ErrnoException) => {
-      // // Another run was faster; its result is equivalent.
+      // Another run was faster; its result is equivalent.
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     });
   } finally {

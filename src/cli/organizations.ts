@@ -62,7 +62,7 @@ try {
     throw new Error("`--rows` and `--json` belong to `-- tables`.");
   if ((what === "export") !== (values.to !== undefined))
     throw new Error("`-- export SLUG --to FILE` names both.");
-  // // Only the settings that are needed to access the data.
+  // Only the settings that are needed to access the data.
   const config = loadConfig(process.env, ["--migrate-only"]);
   await withDatabase(config, (loginUrl) =>
     onConnection(loginUrl, async (client) => {

@@ -61,7 +61,7 @@ try {
 }
 
 function moment(text: string): Date {
-  // // Without a time zone, the time would differ between machines.
+  // Without a time zone, the time would differ between machines.
   const date = new Date(text);
   if (!/T.*(Z|[+-]\d\d:?\d\d)$/.test(text) || Number.isNaN(date.getTime()))
     throw new Error("--at takes a moment with its zone, such as 2026-11-21T14:03Z.");

@@ -116,7 +116,7 @@ class Compiler {
 
   #leaf({ rootStep, processRoot }: Output, type: GraphQLLeafType, bound: ReadonlySet<number>): Write {
     const read = this.#read(rootStep, bound);
-    // // PERF: these keep a string unchanged.
+    // PERF: these keep a string unchanged.
     const isText = type.serialize === GraphQLID.serialize || type.serialize === GraphQLString.serialize;
     return (values) => {
       let value = read(values);
@@ -259,7 +259,7 @@ export function compileWriter(
       mode: string;
       id: number;
     };
-    // // These cut or reverse rows after they have arrived.
+    // These cut or reverse rows after they have arrived.
     if (fetchOneExtra || lastStepId !== null || beforeStepId !== null) return undefined;
     if (mode !== "normal" && mode !== "aggregate") return undefined;
     ids.push(id);

@@ -258,7 +258,7 @@ export class CompiledOperation {
     if (complete === "unknown") return 0;
     const ids = this.#idsOf(variables);
     if (!complete) return this.#refuse(candidate);
-    // // It is ambiguous which of two variables an id came from.
+    // It is ambiguous which of two variables an id came from.
     if (new Set(ids.values()).size < ids.size) return 0;
     const open = pages.filter(({ variable }) => variable === undefined || variables[variable] == null);
     const steps = complete.map(({ step }) => step);
@@ -279,7 +279,7 @@ export class CompiledOperation {
       return 0;
     }
     const fixed = new Map([...ids].filter(([variable, id]) => first.ids.get(variable) === id));
-    // // Compiled in the meantime for the same ids.
+    // Compiled in the meantime for the same ids.
     if (candidate.fixed && [...candidate.fixed.keys()].every((variable) => fixed.has(variable))) return 0;
     const isSame = complete.every(({ statement: { text, values = [] } }, index) => {
       const before = first.statements[index];

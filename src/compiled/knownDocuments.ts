@@ -11,7 +11,7 @@ export const PLANS_PER_OPERATION = 8;
 
 /** The variables of a document's conditions, `@include(if: $name)` and `@skip(if: $name)`, each once. */
 function conditionVariables(text: string, document: DocumentNode): readonly string[] {
-  // // PERF: most documents have no directive, and visiting all nodes takes a while.
+  // PERF: most documents have no directive, and visiting all nodes takes a while.
   if (!text.includes("@")) return [];
   const names = new Set<string>();
   visit(document, {
@@ -118,7 +118,7 @@ export class KnownDocument {
 }
 
 /**
- * Recent documents, as many as fit into a number of bytes with their plans. Documents that were used twice are kept separately from those
+ * Recent documents with their plans, up to a number of bytes. Documents that were used twice are kept separately from those
  * used once: a flood of unique documents only replaces itself.
  */
 export class Documents {
@@ -153,7 +153,7 @@ export class Documents {
     this.#once.delete(text);
     this.#again.set(text, once);
     this.#bytesAgain += this.#counted.get(once)!;
-    // // Documents that are used repeatedly have most of the space, but never all of it.
+    // Documents that are used repeatedly have most of the space, but never all of it.
     while (this.#bytesAgain > this.#most * 0.8 && this.#again.size > 1) this.#demote();
     return once;
   }

@@ -38,7 +38,7 @@ const statuses: Record<string, ICalEventStatus> = {
  * zone; the description says the time at the place.
  */
 export function calendarText({ name, host, appointments }: CalendarFeed): string {
-  // // PERF: creating a formatter is slow, and most appointments of a feed are in the same time zone.
+  // PERF: creating a formatter is slow, and most appointments of a feed are in the same time zone.
   const formats = new Map<string, Intl.DateTimeFormat>();
   const formatOf = (timeZone: string): Intl.DateTimeFormat => {
     const known = formats.get(timeZone);

@@ -27,7 +27,7 @@ export type ThreadMessage = { ready: true } | { results: string[] } | { fault: s
 const { progress } = workerData as ThreadData;
 const at = new Int32Array(progress);
 
-// // Also after the embedded database has closed.
+// Also after the embedded database has closed.
 lowerPriority(10);
 
 function resultsOf({ task: name, shared, items, from, over, sliceMs }: Part): string[] {

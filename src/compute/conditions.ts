@@ -30,15 +30,15 @@ const engine = new CountingEngine(undefined, {
   maxDepth: 100,
   maxArrayLength: 10_000,
   maxStringLength: 100_000,
-  // // What the library compiles does not pass through `run`, which counts operations.
+  // What the library compiles does not pass through `run`, which counts operations.
   disableInterpretedOptimization: true,
   disableInline: true,
 });
-// // Not a number if there is no time, so that no comparison with it is true.
+// Not a number if there is no time, so that no comparison with it is true.
 engine.addMethod("secondsSince", ([time]: unknown[]) =>
   typeof time === "string" ? (Date.now() - Date.parse(time)) / 1000 : Number.NaN,
 );
-// // As JSON Logic defines it; the library only checks whether the key exists, which it does in all records.
+// As JSON Logic defines it; the library only checks whether the key exists, which it does in all records.
 engine.addMethod("missing", (names: unknown[], data: unknown) =>
   names.filter((name) => [null, undefined, ""].includes(engine.run({ var: name }, data) as string)),
 );

@@ -132,7 +132,7 @@ class ThreadPool implements Compute {
         this.#threads.delete(thread);
         if (this.#isStopping) return;
         if (job) this.#goOnWithout(job, item, cause);
-        // // No thread can start: reject all waiting work, to be retried later.
+        // No thread can start: reject all waiting work, to be retried later.
         else if (!thread.isReady)
           this.#queues.rejectAll(new Error("A thread could not be started.", { cause }));
         this.#dispatch();
@@ -152,7 +152,7 @@ class ThreadPool implements Compute {
   /** The completed items of its part are kept; the part is repeated without the item for which the thread was terminated. */
   #goOnWithout(job: Job, item: number, cause: Error | undefined): void {
     if (job.over.includes(item)) {
-      // // The item is not the cause.
+      // The item is not the cause.
       const fault = new Error("A thread ended twice at the same place.", { cause });
       this.#queues.end(job, () => job.reject(fault));
       return;

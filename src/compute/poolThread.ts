@@ -80,7 +80,7 @@ export class PoolThread {
     Atomics.store(this.#progress, 0, from);
     const { task, shared, over } = job;
     const part: Part = { task, shared, items: job.items.slice(from, to), from, over, sliceMs };
-    // // Pending results keep the process alive, an idle thread does not.
+    // Pending results keep the process alive, an idle thread does not.
     this.#worker.ref();
     this.#worker.postMessage(part);
     this.#watch();
@@ -102,7 +102,7 @@ export class PoolThread {
       this.#timer = setTimeout(async () => {
         const used = await Promise.race([
           before.then((usage) => this.#worker.cpuUsage(usage)).catch(() => undefined),
-          // // A thread that does not answer is busy with something long.
+          // A thread that does not answer is busy with something long.
           pause(taskMs, undefined, { ref: false }),
         ]);
         if (!this.#job || this.#since !== since) return;

@@ -4,7 +4,7 @@ import { CronExpressionParser } from "cron-parser";
 /** Why an expression is invalid, as a sentence; undefined if it is valid. */
 export function scheduleFault(line: string): string | undefined {
   const fields = line.trim().split(/\s+/);
-  // // The library also accepts seconds, nicknames and random values.
+  // The library also accepts seconds, nicknames and random values.
   if (
     fields.length !== 5 ||
     fields.some((field) => !/^[A-Za-z0-9*/,\-#?]+$/.test(field) || /^H/i.test(field))

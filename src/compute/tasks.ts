@@ -94,7 +94,7 @@ export const tasks = {
   }),
   /** A feed of appointments as iCalendar. */
   calendar: computed<null, CalendarFeed, string>((_, feed) => calendarText(feed)),
-  /** When a cron line is due next, as ISO 8601; null where it cannot be read any more. */
+  /** When a cron line is due next, as ISO 8601; null if it can no longer be parsed. */
   schedule: computed<null, { schedule: string; timeZone: string; after: string }, string | null>(
     (_, { schedule, timeZone, after }) => {
       try {

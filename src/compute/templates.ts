@@ -36,7 +36,7 @@ function createEngine(html: boolean): Liquid {
   return engine;
 }
 
-/** PERF: a step goes through many executions with the same texts. So many characters of templates are kept, read, per engine. */
+/** PERF: a step goes through many executions with the same texts. The parsed templates that each engine keeps have at most this number of characters. */
 const mostKept = 200_000;
 const kept = new Map([engines.text, engines.html].map((engine) => [engine, new Map<string, Template[]>()]));
 const lengths = new Map<Liquid, number>();

@@ -1,3 +1,4 @@
+/** Reads the objects of a database from the catalog of PostgreSQL, as statements that create and drop them. */
 import type { ClientBase } from "pg";
 import { commentQueries } from "./catalogComments.ts";
 import { flattenLogic } from "./catalogExpressions.ts";

@@ -108,7 +108,7 @@ export class DatabaseClient extends Client {
       clearTimeout(this.#looking);
       answered();
     });
-    // A server that dies may say so in the packet in which it accepted the connection: before whoever connects knows that
+    // A server that dies may say so in the packet in which it accepted the connection: before the client knows that
     // there is one, and listens. An error without a listener would end the process; this one fails the next statement.
     this.on("error", () => {});
   }

@@ -37,9 +37,9 @@ export function isStructure({ kind }: Pick<CatalogObject, "kind">): boolean {
 /** Message for a difference that is left. */
 export function driftSentence({ kind, identity, here, wanted }: Difference): string {
   const source = isStructure({ kind }) ? "migrations" : "files of objects";
-  if (!here) return `The database lacks ${identity}, which the ${source} make.`;
-  if (!wanted) return `The database has ${identity}, which the ${source} do not make.`;
-  return `The database has ${identity} otherwise than the ${source} make it: ${oneLine(here.definition)} instead of ${oneLine(wanted.definition)}.`;
+  if (!here) return `The database lacks ${identity}, which the ${source} create.`;
+  if (!wanted) return `The database has ${identity}, which the ${source} do not create.`;
+  return `The database has another ${identity} than the ${source} create: ${oneLine(here.definition)} instead of ${oneLine(wanted.definition)}.`;
 }
 
 function oneLine(text: string): string {

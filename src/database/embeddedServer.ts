@@ -1,3 +1,4 @@
+/** The embedded PostgreSQL server: creates its cluster, starts, restarts and stops it. */
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { chown, lstat, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -188,7 +189,7 @@ function keepRunning(
       try {
         await stopLeftover(start.data);
         running = await startPostmaster({ ...start, port: first.port });
-        logger?.warn({ event: "embedded.started_again" }, "The embedded database runs again.");
+        logger?.warn({ event: "embedded.started_again" }, "The embedded database is running again.");
         return true;
       } catch (error) {
         logger?.warn({ event: "embedded.start_failed", err: error }, "The embedded database did not start.");
@@ -203,10 +204,7 @@ function keepRunning(
       const since = performance.now();
       await running.exited;
       if (stopping.signal.aborted) return;
-      logger?.warn(
-        { event: "embedded.ended" },
-        "The embedded database ended by itself; it is started again.",
-      );
+      logger?.warn({ event: "embedded.ended" }, "The embedded database stopped unexpectedly; restarting it.");
       if (performance.now() - since > ranWellMs) pauses.reset();
       if (!(await restart())) return;
       // The stop found the previous server.

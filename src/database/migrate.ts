@@ -1,3 +1,4 @@
+/** Brings a database to this version: roles, migrations and replaceable objects. */
 import type { Client } from "pg";
 import {
   appliedMigrations,

@@ -1,3 +1,4 @@
+/** Opens the database of the service: the embedded server, or the one of DATABASE_URL. */
 import type { Config } from "../base/config.ts";
 import type { Logger } from "../base/log.ts";
 import { startEmbeddedPostgres } from "./embeddedServer.ts";

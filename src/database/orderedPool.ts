@@ -1,3 +1,4 @@
+/** A connection pool in order of arrival, which keeps its connections after errors. */
 import { DatabaseError, Pool, type PoolClient, type PoolConfig } from "pg";
 import { FairSemaphore } from "../admission/fairSemaphore.ts";
 import type { Party } from "../admission/party.ts";
@@ -57,7 +58,7 @@ export class OrderedPool extends Pool {
 
   async #connect(): Promise<PoolClient> {
     const startedAt = startTiming(connectionWaits);
-    const leave = await this.#order.acquire(callers);
+    const leave = this.#order.tryAcquire(callers) ?? (await this.#order.acquire(callers));
     let client: PoolClient;
     try {
       client = await super.connect();

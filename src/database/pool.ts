@@ -1,3 +1,4 @@
+/** Connection pools with the timeouts that every connection of the service has. */
 import type { Pool } from "pg";
 import type { Logger } from "../base/log.ts";
 import { OrderedPool } from "./orderedPool.ts";

@@ -153,7 +153,7 @@ function requireKept(before: readonly CatalogObject[], now: readonly CatalogObje
 /** Objects that no migration can have created, since its reader would have refused them. */
 function tellUnknown(names: string[], log: MigrationLog | undefined): void {
   for (const name of names)
-    log?.warn({ event: "schema.drift", object: name }, `No migration makes ${name}; it is left as it is.`);
+    log?.warn({ event: "schema.drift", object: name }, `No migration creates ${name}; it is left unchanged.`);
 }
 
 const mostSentences = 20;
@@ -175,6 +175,6 @@ export function tellDifferences({ changes, drift }: Reconciled, log: MigrationLo
   if (drift.length > mostSentences)
     log?.warn(
       { event: "schema.drift" },
-      `There are ${drift.length - mostSentences} more differences of structure.`,
+      `There are ${drift.length - mostSentences} more structural differences.`,
     );
 }

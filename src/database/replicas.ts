@@ -156,7 +156,7 @@ export class Replica {
         this.#look = undefined;
         client?.end().catch(() => {});
         client = undefined;
-        // A host that vanished answers nobody: whoever waits for it asks the primary.
+        // A host that vanished does not answer: queries that wait for it go to the primary.
         for (const waiting of this.#clients) cut(waiting);
       }
       this.#tell(reason);
@@ -185,12 +185,12 @@ export class Replica {
     if (!this.isUsable)
       this.#log.warn(
         { event: "database.replica_left_out", err: error, replica: this.name, look: this.#look },
-        "A read replica is late, unreachable or no standby of this database; the primary answers until it is back.",
+        "A read replica lags, is unreachable or is not a standby of this database; queries go to the primary until it recovers.",
       );
     else if (!isFirst)
       this.#log.info(
         { event: "database.replica_back", replica: this.name },
-        "A read replica answers queries again.",
+        "A read replica has recovered and receives queries again.",
       );
   }
 

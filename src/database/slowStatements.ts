@@ -26,7 +26,7 @@ export function logSlowStatements(log: Pick<Logger, "warn">, slowMs: number): ()
         statement: text && withoutPasswords(text).slice(0, TEXT_LENGTH),
         ...context,
       },
-      "A statement took long.",
+      "A statement exceeded SLOW_STATEMENTS.",
     );
   };
   diagnostics.subscribe(statementTimings.name, tell);

@@ -28,7 +28,7 @@ export async function awaitStartedServer(
       if (!isTold)
         log.warn(
           { event: "database.starting", err: error },
-          "The database accepts no connections yet; the start waits for it.",
+          "The database does not accept connections yet; waiting for it.",
         );
       await pause(pauses.pause());
     }

@@ -5,7 +5,7 @@
 import { escapeIdentifier, type ClientBase } from "pg";
 import { schemas as schemaList } from "./catalogSql.ts";
 
-/** What a table without a way to an organization is; whether rows move with one is up to whoever moves it. */
+/** Role of a table that does not lead to an organization; whether its rows move with one is decided by the operator. */
 const tenancies = {
   direct: "each row names its organization",
   parent: "each row has a foreign key that leads to its organization",

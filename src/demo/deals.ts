@@ -39,7 +39,7 @@ const purchases: {
   { unit: "303", firstName: "Clara", lastName: "Nunes", status: "IN_REVIEW", daysAgo: 4, financing: "CASH" },
 ];
 
-/** What became of a negotiation: whose lead about which home, the offers in turn, and the end. */
+/** A negotiation of the demo: the lead, the home, the offers in turn, and the outcome. */
 const negotiations: {
   lead: string;
   by: string;

@@ -54,7 +54,7 @@ async function withFiles(
 /** Held while one process loads the demo; the others wait and then find it there. */
 const lockKey = 7_528_000_002n;
 
-/** What became of the demo: loaded now, there from an earlier start, or omitted because the database is in use. */
+/** State of the demo: loaded now, there from an earlier start, or omitted because the database is in use. */
 export type DemoState = "loaded" | "present" | "absent";
 
 /**

@@ -48,12 +48,12 @@ export class Stage {
     return id;
   }
 
-  /** The moment so many days before the demo is loaded, so that it never looks old. */
+  /** A moment a number of days before the demo is loaded, so that it never looks old. */
   daysAgo(days: number): Date {
     return new Date(this.#now - days * dayMs);
   }
 
-  /** The day so many days from the loading of the demo, as PostgreSQL takes a date. */
+  /** A day a number of days from the loading of the demo, as PostgreSQL takes a date. */
   day(daysFromNow: number): string {
     return this.daysAgo(-daysFromNow).toISOString().slice(0, 10);
   }

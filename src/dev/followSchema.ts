@@ -96,7 +96,7 @@ class SchemaFollower {
       this.#told(async () => {
         if (mine !== this.#generation) return;
         const isApplied = await this.#quickly(since);
-        // // Not awaited: the next save takes precedence.
+        // Not awaited: the next save takes precedence.
         this.#whole = this.#whole.then(() => this.#told(() => this.#complete(mine, since, isApplied)));
       }),
     );
@@ -128,7 +128,7 @@ class SchemaFollower {
     try {
       await step();
     } catch (error) {
-      // // If the end of the process interrupts it, nobody waits for it.
+      // If the end of the process interrupts it, nobody waits for it.
       if (this.#isStopping) return;
       this.#say(`${(error as Error).message}\nThe API goes on as it was.`);
       if ((error as Error).name !== "SchemaError")
@@ -155,7 +155,7 @@ class SchemaFollower {
     const names = changed.map(({ file }) => relative(this.#folder, file.path));
     if (current.text !== this.#appliedCurrent) names.unshift(currentFile);
     if (names.length === 0) return false;
-    // // A committed migration disappears from the current one, and remains in the database.
+    // A committed migration disappears from the current one, and remains in the database.
     if ((await migrationsHash(this.#folder)) !== this.#appliedMigrations) return false;
     await this.#thread.unchanging();
     if (
@@ -192,7 +192,7 @@ class SchemaFollower {
     const isBrought = await this.#thread.bring(
       { mine, isFirst },
       {
-        // // PERF: concurrently with the comparison, from the reference, which the database will match.
+        // PERF: concurrently with the comparison, from the reference, which the database will match.
         build: async (url) => {
           schema = this.#options.buildSchema(authenticatorUrlOf(url));
           await schema;
@@ -201,7 +201,7 @@ class SchemaFollower {
           bringTo();
           if (mine !== this.#generation || (this.#isServed && isReference)) return;
           if (this.#isServed && !isShown) {
-            // // After what was already applied and reported, there is mostly nothing left to do.
+            // After what was already applied and reported, there is mostly nothing left to do.
             if (isFirst || hasChanged) this.#say(`${broughtWhole}; it holds ${after(since)}.`);
             return;
           }

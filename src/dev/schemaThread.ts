@@ -30,7 +30,7 @@ export interface Whole {
   isFirst: boolean;
 }
 
-/** What became of the database. */
+/** Resulting state of the database. */
 export interface Changed {
   /** Whether anything had to be made, replaced or dropped. */
   isChanged: boolean;

@@ -28,7 +28,7 @@ export function organizationArchive(source: ExportSource, { store, wrote }: Arch
   async function part(name: string, stream: Readable, options: object): Promise<void> {
     ignoreEarlyErrors(stream);
     archive.addReadStream(stream, name, options);
-    // // Writing stops when the reader stops.
+    // Writing stops when the reader stops.
     const stop = () => stream.destroy();
     output.once("close", stop);
     await finished(stream).finally(() => output.off("close", stop));

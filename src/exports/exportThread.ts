@@ -8,7 +8,7 @@ import type { DatabaseValue } from "../database/databaseValue.ts";
 const { kind, columns, timeZone, title } = workerData as WritingData;
 const port = parentPort!;
 
-// // If the system supports thread priorities, requests take precedence; elsewhere, this would apply to the whole process.
+// If the system supports thread priorities, requests take precedence; elsewhere, this would apply to the whole process.
 if (process.platform === "linux") setPriority(5);
 
 const say = (message: FromThread) => port.postMessage(message);

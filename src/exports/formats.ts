@@ -26,7 +26,7 @@ export interface Writing {
 export const formats: Readonly<Record<string, Format>> = {
   CSV: {
     type: "text/csv",
-    // // The byte order mark tells spreadsheet programs that the file is UTF-8.
+    // The byte order mark tells spreadsheet programs that the file is UTF-8.
     write: async ({ header, lines }, { wrote }) => texts(lines, wrote, `\ufeff${header}\r\n`),
   },
   JSONL: {

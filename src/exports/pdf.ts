@@ -43,7 +43,7 @@ export function floorPlanPages(
   const { columns, timeZone } = source;
   const paper = new PdfLayout({ ...options, foot: footOf(columns, timeZone), layout: "portrait" });
   return paper.written(async () => {
-    // // There are few of them; the transaction must not last as long as their images are fetched.
+    // There are few of them; the transaction must not last as long as their images are fetched.
     const rows: ExportRow[] = [];
     for await (const batch of source.batches) rows.push(...batch);
     const keys = await source.pictures(rows.map(([id]) => id));
@@ -91,7 +91,7 @@ function floorPlanPage(
   line(of("subtitle"), 12, 2);
   y += 6;
 
-  // // Two facts in a row.
+  // Two facts in a row.
   const facts = columns.flatMap(({ name, type }, i) => {
     const cell = cells[i];
     return cell == null || inHead.has(name)

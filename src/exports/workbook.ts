@@ -35,10 +35,10 @@ function escaped(text: string): string {
 }
 
 function textCell(at: string, text: string, kind?: number): string {
-  // // Not within a surrogate pair.
+  // Not within a surrogate pair.
   const shown =
     text.length > mostOfCell ? `${text.slice(0, mostOfCell - 1).replace(/[\ud800-\udbff]$/, "")}…` : text;
-  // // It is text in any case, and should remain text when a user edits the cell.
+  // It is text in any case, and should remain text when a user edits the cell.
   const look = kind ?? (/^[=+\-@]/.test(shown) ? style.formulaLike : 0);
   const space = /^\s|\s$|\n/.test(shown) ? ' xml:space="preserve"' : "";
   return `<c r="${at}"${look ? ` s="${look}"` : ""} t="inlineStr"><is><t${space}>${escaped(shown)}</t></is></c>`;
@@ -56,7 +56,7 @@ function cell(at: string, value: string, type: string): string {
     case "DECIMAL":
     case "MONEY": {
       const [, decimals] = /^-?\d+(?:\.(\d+))?$/.exec(value) ?? [];
-      // // Sheets calculate with 15 digits; longer numbers would change.
+      // Sheets calculate with 15 digits; longer numbers would change.
       if (!/^-?\d/.test(value) || value.replace(/\D/g, "").length > 15) return textCell(at, value);
       const digits = decimals?.length ?? 0;
       const kind = type === "INTEGER" ? style.whole : type === "MONEY" ? (style.amount[digits] ?? 0) : 0;
@@ -64,7 +64,7 @@ function cell(at: string, value: string, type: string): string {
     }
     case "BOOLEAN":
       return `<c r="${at}" t="b"><v>${value === "true" ? 1 : 0}</v></c>`;
-    // // Sheets have no time zones: the database returns local times.
+    // Sheets have no time zones: the database returns local times.
     case "DATE":
     case "DATETIME": {
       const count = days(Date.parse(type === "DATE" ? value : `${value}Z`));
@@ -159,7 +159,7 @@ export function workbook(
         { objectMode: false },
       );
       archive.addReadStream(content, `xl/worksheets/sheet${sheets}.xml`, packing);
-      // // Writing stops when the reader stops.
+      // Writing stops when the reader stops.
       output.once("close", () => content.destroy());
       await finished(content);
     } while (!next.done);

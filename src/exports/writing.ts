@@ -100,7 +100,7 @@ export function writtenInThread(
       const value = await (calls[call] as (argument: unknown) => Promise<unknown>)(argument);
       worker.postMessage({ id, value } satisfies ToThread);
     } catch (error) {
-      // // The reader receives the error.
+      // The reader receives the error.
       output.destroy(error as Error);
     }
   }

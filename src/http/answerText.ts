@@ -1,3 +1,4 @@
+/** Serializes GraphQL responses in slices, so that a large one does not block the event loop. */
 import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { performance } from "node:perf_hooks";
 

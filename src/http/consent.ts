@@ -51,7 +51,10 @@ export function consentPage(integrations: Integrations): RequestHandler {
       found(await integrations.takeConsent(parameters));
     } catch (error) {
       if (!(error instanceof ConnectionFailed)) throw error;
-      requestState(request).log.warn({ event: "consent.failed", err: error }, "Redeeming a consent failed.");
+      requestState(request).log.warn(
+        { event: "consent.failed", err: error },
+        "Completing an OAuth consent failed.",
+      );
       throw new CodedError("PROVIDER_ERROR", error.message, {
         provider: "oauth",
         retryable: error.retryable,

@@ -1,3 +1,4 @@
+/** Refusals of the transport: unknown paths, and errors of middlewares, as coded errors. */
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import { CodedError, errorBody } from "../base/errors.ts";
 import { refusalType } from "./accept.ts";

@@ -133,7 +133,10 @@ export class SchemaUsage {
         values: [JSON.stringify(uses)],
       })
       .catch((error: unknown) =>
-        log.warn({ event: "graphql.usage_lost", err: error }, "The use of the schema could not be recorded."),
+        log.warn(
+          { event: "graphql.usage_lost", err: error },
+          "Recording the use of schema coordinates failed; their next use on another day is recorded.",
+        ),
       );
   }
 }

@@ -1,3 +1,4 @@
+/** The HTTPS server: its certificate, which is reloaded when it is renewed, and its time limits. */
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import type { RequestListener } from "node:http";

@@ -50,7 +50,7 @@ async function ofNotifications(
     kind_name: kindName,
     wanted,
   } = rows[0] ?? { organization: null, kind_name: "", wanted: false };
-  // A former member gets no mails any more, which is the desired result.
+  // A former member no longer gets mails, which is the desired result.
   if (organization === null)
     return ["You do not receive these emails", paragraph(reader, "You are no longer a member there.")];
   const what = `about ${kindName} from ${organization}`;

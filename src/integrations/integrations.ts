@@ -125,7 +125,7 @@ class ConnectedApplications implements Integrations {
   }
 
   async check(app: AppFacts, { config, credentials }: Change, tenant: string): Promise<void> {
-    // // PERF: the library is large, and not every service has integrations.
+    // PERF: the library is large, and not every service has integrations.
     const { checkAgainst } = await import("./jsonSchema.ts");
     if (config) checkAgainst(app.configSchema, config, "config");
     if (credentials) checkAgainst(app.credentialsSchema ?? nothing, credentials, "credentials");
@@ -143,7 +143,7 @@ class ConnectedApplications implements Integrations {
         throw new ConnectionFailed("This version of the service does not support the application.", {
           retryable: false,
         });
-      // // Credentials sealed with a former key remain valid.
+      // Credentials sealed with a former key remain valid.
       const sealed = change.credentials ? this.sealCredentials(id, change.credentials) : facts.sealed;
       const credentials =
         change.credentials ?? (sealed === null ? undefined : this.#openCredentials(id, sealed));
@@ -159,7 +159,7 @@ class ConnectedApplications implements Integrations {
       return result;
     } catch (error) {
       if (!(error instanceof ConnectionFailed)) throw error;
-      // // A failed change is not applied, so it is not a failure of the existing integration.
+      // A failed change is not applied, so it is not a failure of the existing integration.
       if (Object.keys(change).length === 0) await this.#noteFailure(scope, id, error, byService);
       throw error;
     }
@@ -206,7 +206,7 @@ class ConnectedApplications implements Integrations {
     const { rows: due } = await this.#query("select * from app_private.due_integrations($1)", [batch]);
     const faults: unknown[] = [];
     for (const { scope, id } of due as { scope: Connection["scope"]; id: string }[])
-      // // Separately: a failure of one must not keep others from being refreshed in time.
+      // Separately: a failure of one must not keep others from being refreshed in time.
       await this.retry(scope, id).catch((error: unknown) => {
         faults.push(new Error(`Integration ${id} could not be refreshed.`, { cause: error }));
       });
@@ -282,7 +282,7 @@ class ConnectedApplications implements Integrations {
       throw new ConnectionFailed("The consent has ended; refresh the integration and consent again.", {
         retryable: false,
       });
-    // // The state is opaque, bound to this user, and its attempt can be used once.
+    // The state is opaque, bound to this user, and its attempt can be used once.
     const { url, verifier } = await this.#theClient().authorizationUrl("state", app.oauthScopes);
     const attempt = randomUUID();
     await this.#query("select app_private.begin_consent($1, $2, $3, $4, $5)", [

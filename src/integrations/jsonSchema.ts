@@ -15,7 +15,7 @@ const kinds: Record<string, string> = {
   null: "null",
 };
 
-// // PERF: `checkCatalogue` validates the schemas themselves, at development time.
+// PERF: `checkCatalogue` validates the schemas themselves, at development time.
 const ajv = new Ajv2020({ ownProperties: true, verbose: true, meta: false, validateSchema: false });
 
 /** By the text of the schema, each compiled once. */
@@ -35,7 +35,7 @@ function validatorOf(schema: object): ValidateFunction {
 export function checkAgainst(schema: object | null, value: unknown, name: string): void {
   const validator = validatorOf(schema ?? {});
   if (validator(value)) return;
-  // // The error that no alternative matches follows those of each alternative.
+  // The error that no alternative matches follows those of each alternative.
   const fault = validator.errors!.at(-1)!;
   const { missingProperty, additionalProperty } = fault.params as Record<string, string | undefined>;
   const member = missingProperty ?? additionalProperty;

@@ -58,7 +58,7 @@ export async function sendAs(
     );
     return undefined;
   }
-  // // The mail has been sent, even if recording it fails.
+  // The mail has been sent, even if recording it fails.
   await query("select app_private.note_synced('USER', $1)", [account.id]).catch(() => {});
   return { id };
 }

@@ -23,7 +23,7 @@ export function createOauthClient(
   const authentication = clientSecret === undefined ? oauth.None() : oauth.ClientSecretPost(clientSecret);
   const options = () => ({
     signal: AbortSignal.timeout(timeoutMs),
-    // // Configured by the operator, so it may be a provider on this machine.
+    // Configured by the operator, so it may be a provider on this machine.
     [oauth.allowInsecureRequests]: issuer.startsWith("http:"),
   });
   let known: Promise<oauth.AuthorizationServer> | undefined;
@@ -32,7 +32,7 @@ export function createOauthClient(
     const found = (known ??= oauth
       .discoveryRequest(new URL(issuer), options())
       .then((response) => oauth.processDiscoveryResponse(new URL(issuer), response)));
-    // // The discovery of a provider that is down is retried at the next call.
+    // The discovery of a provider that is down is retried at the next call.
     found.catch(() => (known = undefined));
     return found;
   }
@@ -46,7 +46,7 @@ export function createOauthClient(
     return {
       credentials: {
         accessToken: tokens.access_token,
-        // // Not every provider returns a new refresh token.
+        // Not every provider returns a new refresh token.
         refreshToken: tokens.refresh_token ?? former?.["refreshToken"],
         scope: tokens.scope,
       },

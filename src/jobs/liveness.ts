@@ -182,7 +182,7 @@ class WorkerLiveness implements Liveness {
       if (moved[0]!.jobs > 0)
         this.#log.warn(
           { event: "worker.clock_set_back", jobs: moved[0]!.jobs },
-          "The clock of the database was set back; jobs of later times were moved to now.",
+          "The clock of the database was set back; jobs with later times were rescheduled to now.",
         );
     }
     this.#clockOffset = offset;

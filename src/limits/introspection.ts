@@ -40,7 +40,7 @@ class Pieces {
           this.#until = performance.now() + SLICE_MS;
         }
         resolve(item);
-        // // The item is completed before the next one is taken.
+        // The item is completed before the next one is taken.
         await undefined;
       }
     };

@@ -91,7 +91,7 @@ export function hasFragmentCycle(document: DocumentNode): boolean {
     visit(definition, { FragmentSpread: ({ name }) => void names.add(name.value) });
     spreads.set(definition.name.value, names);
   }
-  // // Removes fragments that spread no others until nothing changes; those on a cycle remain.
+  // Removes fragments that spread no others until nothing changes; those on a cycle remain.
   for (let before = -1; before !== spreads.size;) {
     before = spreads.size;
     for (const [name, names] of spreads)

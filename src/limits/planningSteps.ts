@@ -81,7 +81,7 @@ export function planningSteps(
     const sum = new Weighing();
     const same = new Map<string, { times: number; copies: number }>();
     for (const { name, node, definition, selections: inner } of fields.of(type, selections)) {
-      // // PERF: most fields have no arguments, so that no name is built for them.
+      // PERF: most fields have no arguments, so that no name is built for them.
       const key = node.arguments?.length ? `${name} ${node.arguments.map(print).join()}` : name;
       let alike = same.get(key);
       if (!alike) same.set(key, (alike = { times: 0, copies: 1 }));

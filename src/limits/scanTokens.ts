@@ -9,7 +9,7 @@ const closing = new Set<string>([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKi
  * @returns the limit that it exceeds, undefined if none; a text without valid tokens is left to the parser
  */
 export function scanTokens(query: string): "tokens" | "characters" | "nesting" | undefined {
-  // // A token has at least one character, so a short document cannot exceed either limit.
+  // A token has at least one character, so a short document cannot exceed either limit.
   if (query.length <= queryLimits.nesting) return undefined;
   if (query.length > queryLimits.characters) return "characters";
   const lexer = new Lexer(new Source(query));

@@ -71,7 +71,7 @@ export class SelectedFields {
     const definition = type.getFields()[node.name.value];
     if (!definition) return;
     const answered = (node.alias ?? node.name).value;
-    // // PERF: documents have thousands of fields, most of them of the type of the selection.
+    // PERF: documents have thousands of fields, most of them of the type of the selection.
     const key = type === own ? answered : `${type.name}.${answered}`;
     const known = found.get(key);
     if (!known) {

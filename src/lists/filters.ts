@@ -29,7 +29,7 @@ export type Within = "portfolio" | "record";
 export interface FilterMember {
   name: string;
   description: string;
-  /** Why not to use it any more, and until when it works. */
+  /** Why it is deprecated, and until when it works. */
   deprecationReason?: string;
   type(): GraphQLInputType;
   /** The column of the condition, if it concerns one. */

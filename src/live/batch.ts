@@ -42,7 +42,7 @@ export class Batch {
 
 /** Filter of a subscriber: all given conditions must match. */
 export interface EventFilter {
-  /** Names such as lead.created, lead.* or *. */
+  /** Event names, such as lead.created, or patterns, such as lead.* or *. */
   readonly names?: readonly string[] | undefined;
   readonly projectId?: string | undefined;
   readonly subjectType?: string | undefined;

@@ -35,7 +35,7 @@ export class Commits {
    */
   async follow(organizationId: string): Promise<void> {
     const line = (await this.#open()).current();
-    // Nobody may be following it any more.
+    // Perhaps nobody follows it any longer.
     if (line && [...this.#options.followed()].includes(organizationId))
       await this.#listen(organizationId, line).catch(() => {});
   }

@@ -23,7 +23,7 @@ export interface Subscriber {
 
 export interface FeedOptions {
   /**
-   * Reads the events after a sequence number, from a range of at most so many numbers.
+   * Reads the events after a sequence number, from a range with a maximum length.
    * @returns undefined if the viewer has lost access to the organization
    */
   read(after: number, most: number, lane: "live" | "behind"): Promise<Batch | undefined>;

@@ -59,7 +59,7 @@ export class Feeds {
       for (const feed of ofOrganization.values()) feed.resume();
   }
 
-  /** Removes feeds without subscribers; returns whether nobody follows the organization any more. */
+  /** Removes feeds without subscribers; returns whether the organization has no followers left. */
   tidy(organizationId: string): boolean {
     const ofOrganization = this.#feeds.get(organizationId);
     if (!ofOrganization) return false;

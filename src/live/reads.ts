@@ -74,7 +74,7 @@ export class EventReads {
   }
 
   /**
-   * The visible events of an organization after a sequence number, from a range of at most so many numbers; undefined
+   * The visible events of an organization after a sequence number, from a range with a maximum length; undefined
    * if the viewer has lost access.
    */
   async events(

@@ -9,7 +9,7 @@ const badInput = (message: string, field: string) => new CodedError("BAD_USER_IN
  */
 export function sequenceOf(text: string | undefined, head: number, field: string): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(text)) throw badInput("A sequence is a whole number as text.", field);
+  if (!/^\d{1,15}$/.test(text)) throw badInput("A sequence must be a whole number, as a string.", field);
   if (Number(text) > head) throw badInput("There is no event with this sequence number yet.", field);
   return Number(text);
 }

@@ -47,7 +47,7 @@ export function localizeErrors(errors: Outgoing[], language: Language): void {
     if (fields.length > 0)
       extensions.fields = fields.map(({ path, message: text }) => ({ path, ...told(text, language) }));
   }
-  // // A request that is refused before execution has one error: the first one lists everything.
+  // A request that is refused before execution has one error: the first one lists everything.
   const [first, ...others] = errors;
   const ofRequest = others.filter(({ path }) => path === undefined);
   if (first?.extensions?.fields && first.path === undefined && ofRequest.length > 0)

@@ -43,7 +43,7 @@ export function writtenOut(text: string, language: Language): string {
       try {
         return writeOut(kind, value, of, language);
       } catch {
-        // // A user typed it: there is no such time zone or currency.
+        // A user typed it: there is no such time zone or currency.
         return value;
       }
     })

@@ -91,7 +91,7 @@ export function workGauges(
     help: "When the numbers of waiting work were read last",
     registers,
   });
-  // // A gauge without a label starts at 0, which would be wrong before the first query.
+  // A gauge without a label starts at 0, which would be wrong before the first query.
   const clear = () => {
     for (const [name, gauge] of byName) {
       gauge.reset();

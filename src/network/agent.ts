@@ -31,7 +31,7 @@ export class PublicAgent extends Agent {
     return `${super.getName(options)}:${addresses.join(",")}`;
   }
 
-  // // NOTE: It returns whether the connection is kept, which its type does not declare.
+  // NOTE: It returns whether the connection is kept, which its type does not declare.
   override keepSocketAlive(socket: Duplex): boolean {
     const { totalSocketCount } = this as unknown as { totalSocketCount: number };
     return totalSocketCount <= MOST && (super.keepSocketAlive(socket) as unknown as boolean);

@@ -9,7 +9,7 @@ export function networkOf(ip: string | undefined): string {
   const address = (ip ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
   if (isIPv4(address)) return address;
   if (!isIPv6(address) || address.includes("%")) return "unknown";
-  // // The address parser normalizes each group of an IPv6 address to its shortest form.
+  // The address parser normalizes each group of an IPv6 address to its shortest form.
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
   const before = head === "" ? [] : head.split(":");
   const after = tail ? tail.split(":") : [];

@@ -55,7 +55,7 @@ const special4 = blockList("ipv4", [
   "198.51.100.0/24",
   "203.0.113.0/24",
   "224.0.0.0/3",
-  // // The metadata service of a large cloud, although in a public range.
+  // The metadata service of a large cloud, although in a public range.
   "168.63.129.16/32",
 ]);
 /** All of 2000::/3 is public except for these; nothing outside of it is: mapped, NAT64, unique local, link-local, multicast. */
@@ -98,7 +98,7 @@ export async function resolvePublicAddress(text: string, policy: AddressPolicy):
   if (url?.protocol !== "https:") throw new AddressRefused("The URL must start with https://.");
   if (url.username || url.password)
     throw new AddressRefused("The URL must not contain a user name or password.");
-  // // The parser has already normalized 127.1, 0x7f000001 and 2130706433.
+  // The parser has already normalized 127.1, 0x7f000001 and 2130706433.
   const { addresses, isLoopback: loopback } = await resolvePublicHost(
     url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, ""),
     policy,
@@ -129,7 +129,7 @@ async function resolveHost(host: string, policy: AddressPolicy): Promise<Checked
   if (localName.test(host) && !(policy.loopback && host === "localhost"))
     throw new AddressRefused("This host is not on a public network.");
   if (policy.loopback && host === "localhost") return [{ address: "127.0.0.1", family: 4 }];
-  // // NOTE: Not `lookup`, which blocks one of the few threads of the process for as long as a slow name server takes.
+  // NOTE: Not `lookup`, which blocks one of the few threads of the process for as long as a slow name server takes.
   const resolver = new Resolver({ timeout: 2000, tries: 2 });
   if (policy.nameServers) resolver.setServers(policy.nameServers);
   const [found4, found6] = await Promise.all([

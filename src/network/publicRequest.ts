@@ -36,7 +36,7 @@ function contextHeaders(): Record<string, string> {
 
 /** @throws AddressRefused, AddressUnknown, the connection error, or the reason of the signal */
 export function requestPublicly(address: string, options: RequestOptions): Promise<Received> {
-  // // Not the URL: it may contain secrets.
+  // Not the URL: it may contain secrets.
   const attributes = { "http.request.method": options.method };
   return inSpan({ name: options.method, kind: "client", attributes }, () => send(address, options));
 }
@@ -46,7 +46,7 @@ async function send(address: string, options: RequestOptions): Promise<Received>
   try {
     return await requestOnce(destination, options);
   } catch (error) {
-    // // The receiver closed the idle connection while it was being reused, which is not a failure of the receiver.
+    // The receiver closed the idle connection while it was being reused, which is not a failure of the receiver.
     if (!(error instanceof StaleConnection)) throw error;
     return await requestOnce(destination, { ...options, agent: undefined });
   }
@@ -82,7 +82,7 @@ function requestOnce(
         checkedAddresses: addresses,
         signal,
         rejectUnauthorized: !isLoopback,
-        // // No second resolution: the connection goes to the checked addresses.
+        // No second resolution: the connection goes to the checked addresses.
         lookup: (_host, { all }, found) => {
           if (all) found(null, addresses);
           else found(null, addresses[0]!.address, addresses[0]!.family);
@@ -98,7 +98,7 @@ function requestOnce(
             isCut,
             retryAfter: secondsOf(response.headers["retry-after"]),
           });
-          // // After a complete response, the socket returns to its agent.
+          // After a complete response, the socket returns to its agent.
           if (isCut || !agent) outgoing.destroy();
         };
         response.on("data", (part: Buffer) => {

@@ -16,7 +16,7 @@ export interface Item {
   subjectId: string;
 }
 
-// // Plain text, which is escaped where it is inserted.
+// Plain text, which is escaped where it is inserted.
 const engine = new Liquid({ cache: true, strictFilters: true, ownPropertyOnly: true, renderLimit: 1000 });
 engine.registerFilter("words", (value: unknown) =>
   String(value ?? "")

@@ -46,16 +46,16 @@ export function registerDeletePayload(build: GraphileBuild.Build, resource: AnyR
     () => {
       const { GraphQLNonNull, GraphQLID, GraphQLBoolean } = build.graphql;
       return {
-        description: `Result of \`delete${typeName}\`.`,
+        description: `Result of \`delete${typeName}\`: the id of the deleted record, and the record that it belonged to.`,
         fields: () => {
           const fields: Record<string, AnyType> = {
             id: {
-              description: "Id of the deleted record.",
+              description: "Same as `deletedId`.",
               type: new GraphQLNonNull(GraphQLID),
               plan: ($payload: AnyStep) => $payload.get("record").get("id"),
             },
             deleted: {
-              description: "Always true; a deletion that is refused is an error.",
+              description: "Always true; a refused deletion is an error.",
               type: new GraphQLNonNull(GraphQLBoolean),
               plan: () => constant(true),
             },
@@ -74,7 +74,7 @@ export function registerDeletePayload(build: GraphileBuild.Build, resource: AnyR
               relationName,
             });
             fields[fieldName] = {
-              description: "The record that it belonged to; null where the viewer may not see it.",
+              description: "The record that the deleted one belonged to; null if the viewer may not see it.",
               type: build.getGraphQLTypeByPgCodec(relation.remoteResource.codec, "output"),
               plan: ($payload: AnyStep) => {
                 const $record = $payload.get("record");

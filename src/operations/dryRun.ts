@@ -26,7 +26,7 @@ export const dryRunField = {
 
 /** The same for mutations without a dry run. */
 export const noDryRun =
-  "Refused where it is true: the operation has no dry run, since it acts outside of the database, or counts attempts, before anything is stored.";
+  "Must not be true: the operation has no dry run, because it acts outside the database or counts attempts before anything is stored.";
 
 /** Transforms of arguments without effects outside the transaction. */
 const inert: ReadonlySet<string> = new Set([

@@ -26,6 +26,10 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
   const parameters = (resource.parameters ?? []) as PgResourceParameter[];
   const spreads = parameters[0]?.name === "input" && baseCodec(parameters[0].codec) === TYPES.jsonb;
   const own = parameters.slice(spreads ? 1 : 0);
+  // Without a record as its result, it is named after its subject: `deleteLeadSource`.
+  const recordType = resource.codec.extensions?.isTableLike
+    ? build.inflection.tableType(resource.codec)
+    : fieldName.replace(/^[a-z]+/, "");
   let members: Member[] | undefined;
   const getMembers = () =>
     (members ??= [
@@ -34,7 +38,7 @@ export function functionOperation(build: GraphileBuild.Build, resource: AnyResou
             ({ name }) => name !== "id" || tags?.withoutId === undefined,
           )
         : []),
-      ...argumentMembers(build, own, argumentDescriptions(tags)),
+      ...argumentMembers(build, own, argumentDescriptions(tags), recordType),
     ]);
   const tableOfResult = resource.codec.extensions?.pg?.name as string | undefined;
   const uploadTarget = spreads ? (tableOfResult ?? fieldName) : fieldName;
@@ -80,6 +84,7 @@ function argumentMembers(
   build: GraphileBuild.Build,
   parameters: readonly PgResourceParameter[],
   descriptions: ReturnType<typeof argumentDescriptions>,
+  recordType: string,
 ): Member[] {
   const { GraphQLNonNull } = build.graphql;
   return parameters
@@ -92,7 +97,8 @@ function argumentMembers(
         column: parameter.name!,
         codec: parameter.codec,
         type: !parameter.optional ? new GraphQLNonNull(type) : type,
-        description: descriptions.get(name) ?? (name === "id" ? describeId : idDescription(parameter.name!)),
+        description:
+          descriptions.get(name) ?? (name === "id" ? describeId(recordType) : idDescription(parameter.name!)),
       };
     });
 }

@@ -3,6 +3,7 @@ import { TYPES, type PgCodec, type PgResourceParameter } from "postgraphile/@dat
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { workOf } from "../admission/operationWork.ts";
 import { camel, inputTypeOf, toDatabaseNames } from "../schema/codecNames.ts";
+import { nounOf } from "../schema/nouns.ts";
 import type { AnyType } from "../schema/stackTypes.ts";
 import { refuseOutside } from "./dryRun.ts";
 
@@ -32,7 +33,9 @@ export interface Member {
   description: string | undefined;
 }
 
-export const describeId = "Id of the record.";
+/** Description of the `id` of an input, by the type of the record. */
+export const describeId = (typeName: string): string =>
+  `Id of the ${nounOf(typeName)}. NOT_FOUND if there is none or the viewer may not see it.`;
 const describeVersion =
   "The `version` that the client read. If the record has changed since, the mutation is refused with VERSION_MISMATCH.";
 
@@ -50,7 +53,7 @@ export function columnMembers(
       column: "id",
       codec: TYPES.text,
       type: new GraphQLNonNull(GraphQLID),
-      description: describeId,
+      description: describeId(build.inflection.tableType(codec)),
     });
   }
   for (const [column, attribute] of Object.entries(codec.attributes ?? {}) as [string, AnyType][]) {

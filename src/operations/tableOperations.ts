@@ -3,11 +3,11 @@ import { context as contextStepOf, get, lambda, object, type ExecutableStep } fr
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import { sql } from "postgraphile/pg-sql2";
-import { aNoun, clauseOf, introduced, nounOf } from "../schema/nouns.ts";
+import { aNoun, clauseOf, introduced } from "../schema/nouns.ts";
 import { tableName, type AnyResource } from "../schema/recordTables.ts";
 import { callInMutation } from "./callInMutation.ts";
 import { operationNameOf } from "./deletePayload.ts";
-import { columnMembers, toColumns, transformsOf, type Member } from "./inputFields.ts";
+import { columnMembers, describeId, toColumns, transformsOf, type Member } from "./inputFields.ts";
 import type { Operation } from "./operation.ts";
 import type { AnyType } from "../schema/stackTypes.ts";
 
@@ -55,7 +55,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
       description:
         how === "insert"
           ? `${isFile ? "Uploads" : "Creates"} ${introduced(subject, clause)}.`
-          : `Changes ${subject}. Omitted fields keep their values.`,
+          : `Changes ${subject}. Omitted fields keep their values; null clears an optional field.`,
       deprecationReason: undefined,
       uploadTarget,
       members: getMembers,
@@ -83,7 +83,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
     operations.push({
       fieldName: `delete${operationName}`,
       inputTypeName: `Delete${operationName}Input`,
-      description: `Deletes ${subject}. Refused with CONFLICT while other records depend on it.`,
+      description: `Deletes ${subject}. Refused with CONFLICT while other records depend on it; the error names them.`,
       deprecationReason: undefined,
       uploadTarget,
       transforms: () => [],
@@ -93,7 +93,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
           column: "id",
           codec: TYPES.text,
           type: new GraphQLNonNull(GraphQLID),
-          description: `Id of the ${nounOf(typeName)}. NOT_FOUND if there is none or the viewer may not see it.`,
+          description: describeId(typeName),
         },
       ],
       outputType: () => build.getOutputTypeByName(`Delete${operationName}Payload`),

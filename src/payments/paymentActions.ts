@@ -71,7 +71,7 @@ export function paymentActions(processor: PaymentProcessor, query: Query): Payme
   return {
     async pay(payment) {
       if (!payment.open) return;
-      // // The id is stored before the confirmation, so that every charge is known.
+      // The id is stored before the confirmation, so that every charge is known.
       const { processorId, ...made } = payment.processorId ? payment : await make(payment);
       if (processorId && made.open && made.confirm && made.status === "REQUIRES_CONFIRMATION")
         await confirm({ ...made, processorId });
@@ -96,7 +96,7 @@ export function paymentActions(processor: PaymentProcessor, query: Query): Payme
       try {
         await noteRefund(refund.id, await processor.refund(refund));
       } catch (error) {
-        // // A permanently refused refund is refundable again.
+        // A permanently refused refund is refundable again.
         if (error instanceof ProcessorRefusal && !refund.processorId)
           await noteRefund(refund.id, { failureMessage: error.message });
         throw error;

@@ -3,7 +3,7 @@ import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Certified } from "./writeCertificate.ts";
 
-// // If the system supports thread priorities, requests take precedence; elsewhere, this would apply to the whole process.
+// If the system supports thread priorities, requests take precedence; elsewhere, this would apply to the whole process.
 if (process.platform === "linux") setPriority(5);
 
 const certified = workerData as Certified;

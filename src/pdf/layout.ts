@@ -187,7 +187,7 @@ export class PdfLayout {
     shown.forEach((line, i) => {
       const textWidth = widths.sum(line) * size;
       this.document.text(
-        // // Words of right-to-left scripts are reversed together with their letters, as one.
+        // Words of right-to-left scripts are reversed together with their letters, as one.
         line.replace(rightToLeft, (words) => words.replaceAll(" ", "\u00a0")),
         align === "right" ? x + width - textWidth : x,
         y + i * size * 1.25,

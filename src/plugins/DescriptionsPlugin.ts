@@ -41,12 +41,12 @@ const connectionFigures: Record<string, string> = {
 };
 
 const comparisons: Record<string, string> = {
-  equalTo: "Equal to this value.",
-  notEqualTo: "Not equal to this value.",
-  greaterThan: "Greater than this value.",
-  greaterThanOrEqualTo: "Greater than or equal to this value.",
-  lessThan: "Less than this value.",
-  lessThanOrEqualTo: "Less than or equal to this value.",
+  equalTo: "The aggregate equals this value.",
+  notEqualTo: "The aggregate differs from this value.",
+  greaterThan: "The aggregate is above this value.",
+  greaterThanOrEqualTo: "The aggregate is at least this value.",
+  lessThan: "The aggregate is below this value.",
+  lessThanOrEqualTo: "The aggregate is at most this value.",
 };
 
 /** Arguments of connections, replacing PostGraphile's descriptions. */
@@ -55,12 +55,29 @@ const stackArguments: Record<string, string> = {
   having: "Returns only the groups whose aggregates satisfy these conditions.",
 };
 
+/** Sentences of PostGraphile and graphql-js, with ours. */
+const stackSentences: Record<string, string> = {
+  "Read all values in the set after (below) this cursor.": "Only the records after this cursor.",
+  "Read all values in the set before (above) this cursor.": "Only the records before this cursor.",
+  "When paginating forwards, are there more items?": "Whether there are records after this page.",
+  "When paginating backwards, are there more items?": "Whether there are records before this page.",
+  "When paginating forwards, the cursor to continue.":
+    "Cursor of the last record of this page, to pass as `after`; null if the page is empty.",
+  "When paginating backwards, the cursor to continue.":
+    "Cursor of the first record of this page, to pass as `before`; null if the page is empty.",
+  "A location in a connection that can be used for resuming pagination.":
+    "Position of a record in a connection; opaque. Pass it to `after` or `before` of the same connection, with the same order.",
+  "A signed eight-byte integer. The upper big integer values are greater than the max value for a JavaScript number. Therefore all big integers will be output as strings and not numbers.":
+    "A 64-bit integer, as a string, since JavaScript numbers are exact only up to 2^53.",
+};
+
 /** Types of PostGraphile and graphql-js, replacing their descriptions. */
 const stackTypes: Record<string, string> = {
   Query: "Read operations. A query never changes data.",
   Mutation: "Write operations. The mutations of a request are executed one after the other.",
   Subscription: "Streams of events, over server-sent events.",
-  PageInfo: "Position of a page within a connection.",
+  PageInfo:
+    "Position of a page within a connection: whether there are further pages, and its first and last cursor.",
 };
 
 /** Types of aggregates and of conditions on them, by name. */
@@ -74,7 +91,7 @@ function describeType(name: string): string | undefined {
       ? `${figures[aggregates[2]]} of each field, over the matching \`${aggregates[1]}\` records.`
       : `Aggregates over the matching \`${aggregates[1]}\` records.`;
   if (/^Having\w+Filter$/.test(name))
-    return "Comparisons that an aggregate of a group has to satisfy, all of them.";
+    return "Comparisons of an aggregate of a group with given values; the group must satisfy all of them.";
   return undefined;
 }
 
@@ -187,11 +204,17 @@ export const DescriptionsPlugin: GraphileConfig.Plugin = {
         for (const [name, arg] of Object.entries(args))
           described[name] = {
             ...arg,
-            description: stackArguments[name] ?? arg.description ?? told.get(name),
+            description:
+              stackArguments[name] ??
+              stackSentences[arg.description ?? ""] ??
+              arg.description ??
+              told.get(name),
           };
         return described;
       },
       GraphQLObjectType_fields_field(field, build, { Self, scope }) {
+        const ours = stackSentences[field.description ?? ""];
+        if (ours) return { ...field, description: ours };
         const stock = / ?across the matching connection/i.test(field.description ?? "");
         if (stock && connectionFigures[scope.fieldName] && /Connection$/.test(Self.name))
           return { ...field, description: connectionFigures[scope.fieldName] };
@@ -207,6 +230,10 @@ export const DescriptionsPlugin: GraphileConfig.Plugin = {
             : `${which} of each field, over all matching records.`,
         };
       },
+      GraphQLScalarType: (config) => ({
+        ...config,
+        description: stackSentences[config.description ?? ""] ?? config.description,
+      }),
       GraphQLObjectType(config) {
         const description = stackTypes[config.name];
         if (description) return { ...config, description };

@@ -17,7 +17,7 @@ export const LeadOrBuyerPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: recordUnion("LeadOrBuyerPlugin", {
       name: "LeadOrBuyer",
-      description: "The person whom a record is about, before or after the purchase begins.",
+      description: "The lead or the buyer that a record refers to.",
       field: {
         of: "WorkflowExecution",
         name: "subject",

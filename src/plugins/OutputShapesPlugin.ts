@@ -28,11 +28,11 @@ const shared: Record<string, string> = {
   userId: "Id of the user account.",
   nodes: "The records of this page.",
   edges: "The records of this page, each with its cursor.",
-  cursor: "Position of the record in the list, for the arguments `after` and `before`.",
-  node: "The record.",
+  cursor: "Position of the record in the list, for the arguments `after` and `before`; opaque.",
+  node: "The record at this position of the list.",
   pageInfo: "Cursors of the first and last record of this page, and whether there are further pages.",
   totalCount: "Number of matching records on all pages.",
-  aggregates: "Sums, averages, extremes and counts over all matching records.",
+  aggregates: "Sums, averages, extremes and counts over all matching records, not only those of this page.",
   groupedAggregates: "The same aggregates for each group.",
   keys: "The values that the records of this group have in common, in the order of `groupBy`.",
 };
@@ -63,7 +63,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
             const list = new GraphQLList(new GraphQLNonNull(inner.ofType as AnyType));
             type = required ? new GraphQLNonNull(list) : list;
           }
-          // Whoever sees the record sees what it refers to: the rule relation-not-null holds the tag against the policies.
+          // Viewers of the record can see the referenced one: the rule relation-not-null holds the tag against the policies.
           if (!isNonNullType(type) && relationOf(context.scope)?.extensions?.tags?.notNull !== undefined)
             type = new GraphQLNonNull(type as AnyType);
           const { fieldName } = context.scope;
@@ -78,7 +78,7 @@ export const OutputShapesPlugin: GraphileConfig.Plugin = {
           return {
             ...field,
             type,
-            description: isNonNullType(type) ? description : withoutRecord(context.scope, description),
+            description: describeRecord(context.scope, isNonNullType(type), description),
           };
         },
       },
@@ -108,10 +108,19 @@ function relationOf(scope: GraphileBuild.ScopeObjectFieldsField): AnyType | unde
 const scopes: Record<string, string> = { organizations: "org.member", projects: "project.read" };
 
 /** Description of a field for a referenced record, with the meaning of null. */
-function withoutRecord(fieldScope: GraphileBuild.ScopeObjectFieldsField, description = ""): string {
+function describeRecord(
+  fieldScope: GraphileBuild.ScopeObjectFieldsField,
+  isNonNull: boolean,
+  description = "",
+): string {
   const { pgRelationDetails: details, fieldName } = fieldScope as AnyScope;
   const relation = relationOf(fieldScope);
-  if (!relation || /\bnull\b/i.test(description)) return description;
+  if (!relation) return description;
+  // A relation without a description of its own has that of its column.
+  const told = /^Reads a single/.test(description)
+    ? `The ${words(fieldName)}.`
+    : description.replace(/^Id of (?:the|an?) /, "The ");
+  if (isNonNull || /\bnull\b/i.test(told)) return told;
   const hasOne = relation.localAttributes.every(
     (name: string) =>
       details.codec.attributes[name].notNull || details.codec.attributes[name].extensions?.tags?.notNull,
@@ -119,7 +128,6 @@ function withoutRecord(fieldScope: GraphileBuild.ScopeObjectFieldsField, descrip
   const scope = scopes[relation.remoteResource.codec.name];
   const hidden = `the viewer may not see it${scope ? `, such as an access token without \`${scope}\`` : ""}`;
   const when = hasOne ? `null if ${hidden}` : `null if there is none or ${hidden}`;
-  const told = /^Reads a single/.test(description) ? `The ${words(fieldName)}.` : description;
   return /^[^.]*\.$/.test(told)
     ? `${told.slice(0, -1)}; ${when}.`
     : `${told} ${when[0]!.toUpperCase()}${when.slice(1)}.`;

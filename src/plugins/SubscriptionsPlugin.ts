@@ -62,21 +62,21 @@ function eventsOf(resource: AnyResource, $update: ExecutableStep) {
 
 const typeDefs = gql`
   """
-  Which events a subscription is about: those that match all that is given.
+  Conditions on events, all of which must be met.
   """
   input EventSubscriptionFilter {
     """
-    Names such as lead.created, lead.* or *.
+    Event names, such as lead.created, or patterns, such as lead.* or *.
     """
     names: [String!]
 
     """
-    The organization whose events they are, by id or slug.
+    Id or slug of the organization.
     """
     organizationId: ID!
 
     """
-    The project of the record, by id or slug.
+    Id or slug of the project that the records belong to.
     """
     projectId: ID
 
@@ -86,17 +86,17 @@ const typeDefs = gql`
     subjectId: ID
 
     """
-    The kind of record that changed, such as lead.
+    Type of the changed record, such as lead.
     """
     subjectType: String
   }
 
   """
-  Events that were committed since the update before.
+  Events that were committed since the previous update of the subscription.
   """
   type EventsUpdate {
     """
-    The events, in the order of their sequence; empty where there are none up to the sequence.
+    Events in ascending \`sequence\`; empty if none matched up to \`upToSequence\`.
     """
     events: [Event!]!
 
@@ -106,17 +106,17 @@ const typeDefs = gql`
     organizationId: ID!
 
     """
-    All events that were asked for up to this sequence have been told: subscribe after it to go on.
+    All matching events up to this sequence number have been sent; pass it as \`afterSequence\` to resume.
     """
     upToSequence: String!
   }
 
   """
-  Records that have changed since the update before.
+  Records that changed since the previous update of the subscription.
   """
   type ChangedUpdate {
     """
-    The records, as far as the viewer may see their events.
+    Ids of the changed records whose events the viewer may see.
     """
     ids: [ID!]!
 
@@ -126,18 +126,18 @@ const typeDefs = gql`
     organizationId: ID!
 
     """
-    What is read from now on has all changes up to this sequence.
+    Queries from now on see all changes up to this sequence number.
     """
     upToSequence: String!
   }
 
   extend type Subscription {
     """
-    Which of some records have changed, so that a program reads them again; 100 records of one organization at most.
+    Notifies of changes of given records, so that a client can query them again; at most 100 records of one organization.
     """
     changed(
       """
-      The records.
+      Ids of up to 100 records, which must belong to the organization.
       """
       ids: [ID!]!
 

@@ -16,7 +16,7 @@ export async function loadOrCreateSecret(folder: string, name: string): Promise<
   const known = await readFile(file, "utf8").catch(ignoreMissing);
   if (known !== undefined) return checked(known, file);
   try {
-    // // Creating a link is atomic, so that a crash leaves no empty secret and two processes use the same one.
+    // Creating a link is atomic, so that a crash leaves no empty secret and two processes use the same one.
     await writeFile(fresh, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx" });
     await link(fresh, file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;

@@ -27,7 +27,7 @@ export function banner(
   demoUser?: { email: string; password: string },
 ): string {
   const url = `${config.baseUrl}/graphql`;
-  // // A certificate created on first start is not trusted by anything else.
+  // A certificate created on first start is not trusted by anything else.
   const curl = config.tls ? "curl -s" : "curl -sk";
   const ask = (query: string, header = "") =>
     `${curl} ${url} ${header}-H 'Content-Type: application/json' -d '${JSON.stringify({ query })}'`;

@@ -91,7 +91,7 @@ export async function requireUsable({ config, part }: Start, database: Database)
 export function watchDatabase({ part, log, shutdown, readiness, metrics }: Start, database: Database): void {
   let isMigrated = true;
   readiness.add("migrated", async () => {
-    // // An unreachable database is not an incomplete one: the other checks report it.
+    // An unreachable database is not an incomplete one: the other checks report it.
     const asked = database.missing().then(
       (missing) => (isMigrated = missing.length === 0),
       () => isMigrated,
@@ -102,6 +102,6 @@ export function watchDatabase({ part, log, shutdown, readiness, metrics }: Start
   readiness.add("writes", () => database.takesChanges());
   const work = readWork(database.authenticatorUrl, log);
   shutdown.add("numbers of work", work.end);
-  // // Once for all processes of the API.
+  // Once for all processes of the API.
   if (!part) metrics.watchWork(work.read, log);
 }

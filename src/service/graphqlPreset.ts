@@ -144,7 +144,7 @@ export function settingsOf(request: IncomingMessage): Record<string, string> {
   const { tokenCheck } = state;
   const settings = withCheck(
     withWork(viewerSettings(request), state.work),
-    tokenCheck?.carried && tokenCheck,
+    tokenCheck?.isCarried ? tokenCheck : undefined,
   );
   if (tokenCheck)
     tokenCheck.onRenewed = (claims) => {
@@ -190,14 +190,14 @@ const plugins: GraphileConfig.Plugin[] = [
 
 /** Plugins of the stack that ours replace. */
 const disablePlugins: (keyof GraphileConfig.Plugins)[] = [
-  // // Replaced by IntrospectionPlugin.
+  // Replaced by IntrospectionPlugin.
   "PgIntrospectionPlugin",
-  // // Replaced by EnumTablesPlugin.
+  // Replaced by EnumTablesPlugin.
   "PgEnumTablesPlugin",
-  // // Ids are not encoded: replaced by RecordNodesPlugin.
+  // Ids are not encoded: replaced by RecordNodesPlugin.
   "NodePlugin",
   "QueryQueryPlugin",
-  // // ListsPlugin replaces the stock conditions and orders.
+  // ListsPlugin replaces the stock conditions and orders.
   "PgIndexBehaviorsPlugin",
   "PgConditionArgumentPlugin",
   "PgConditionCustomFieldsPlugin",
@@ -312,7 +312,7 @@ export function createPreset(options: PresetOptions): GraphileConfig.Preset {
       sortExport: true,
       pgForbidSetofFunctionsToReturnNull: true,
       pgOmitListSuffix: true,
-      // // Operations replace the stock mutations.
+      // Operations replace the stock mutations.
       defaultBehavior: "+list +connection -resource:insert -resource:update -resource:delete -node",
     },
   };

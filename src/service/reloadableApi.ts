@@ -51,20 +51,21 @@ function count({ app, graphql }: ApiState) {
   const settle = () => {
     if (retired && open === 0) idle.resolve();
   };
+  const onClose = () => {
+    open--;
+    settle();
+  };
   return {
     handle: (request: IncomingMessage, response: ServerResponse) => {
       open++;
-      response.once("close", () => {
-        open--;
-        settle();
-      });
+      response.on("close", onClose);
       app(request, response);
     },
     isReachable: () => graphql.isReachable(),
     drain: () => graphql.drain(),
     retire: async () => {
       retired = true;
-      // // Clients reopen their streams, which the next state serves.
+      // Clients reopen their streams, which the next state serves.
       graphql.drain();
       settle();
       await idle.promise;

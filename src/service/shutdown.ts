@@ -1,7 +1,8 @@
+/** Ordered, bounded shutdown: parts are stopped in reverse order of their start, within STOP_TIMEOUT. */
 import { exitCodes } from "../base/exitCodes.ts";
 import type { Logger } from "../base/log.ts";
 
-// // Ctrl-C under `npm start` arrives twice: from the terminal, and forwarded by npm.
+// Ctrl-C under `npm start` arrives twice: from the terminal, and forwarded by npm.
 const sameSignalWithinMs = 1000;
 
 /** Why a part is stopped: the exit code of the process, 0 for a signal. */
@@ -41,7 +42,7 @@ export function orderedShutdown(log: Logger, withinMs: number): Shutdown {
         await stop({ exitCode });
         log.debug({ event: "service.stopped", part: what }, "Stopped.");
       } catch (error) {
-        log.error({ event: "stop.failed", part: what, err: error }, "A component failed while stopping.");
+        log.error({ event: "stop.failed", part: what, err: error }, "A component failed during shutdown.");
         exitCode ||= exitCodes.failed;
       }
       left.delete(what);

@@ -26,7 +26,7 @@ export async function beginStart(config: ServiceConfig, part: Start["part"]): Pr
   const log = createLog(config.logLevel);
   const shutdown = orderedShutdown(log, config.stopDelayMs + config.stopTimeoutMs);
   if (config.tracing) {
-    // // PERF: other processes do not load it.
+    // PERF: other processes do not load it.
     const { startTracing } = await import("../tracing/tracing.ts");
     shutdown.add("traces", startTracing({ ...config.tracing, mode: config.mode }).stop);
   }
@@ -42,14 +42,14 @@ export async function beginStart(config: ServiceConfig, part: Start["part"]): Pr
 
 function catchFailures({ log, metrics, fail }: Start): void {
   process.on("uncaughtException", (error) => {
-    log.fatal({ event: "process.exception", err: error }, "An unexpected failure.");
+    log.fatal({ event: "process.exception", err: error }, "Uncaught exception; exiting.");
     fail("failure", exitCodes.failed);
   });
-  // // A rejection that nothing awaits any more, such as a part of a job that has already failed, must not end the process.
+  // A rejection that nothing awaits any longer, such as a part of a job that has already failed, must not end the process.
   process.on("unhandledRejection", (error) => {
     metrics.strayRejections.inc();
     log.error({ event: "process.stray_rejection", err: error }, "Unhandled promise rejection.");
   });
-  // // The reader of the output may be gone, which is no reason to stop.
+  // The reader of the output may be gone, which is no reason to stop.
   for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
 }

@@ -47,7 +47,7 @@ export async function startParts(
   { database, demo }: Data,
   entry: string,
 ): Promise<void> {
-  // // They find what was created once: the keys in the data folder, and the certificate.
+  // They find what was created once: the keys in the data folder, and the certificate.
   await Promise.all([loadJwtKeys(config), loadCertificate(config)]);
   const api = await startApiProcesses({
     entry,
@@ -127,7 +127,7 @@ async function loadApi() {
     async (schema?: Promise<GraphQLSchema>) => {
       const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
       const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
-      // // A child process receives what the first process found.
+      // A child process receives what the first process found.
       const hasDemo = demo !== "absent" || (part !== undefined && config.demo);
       const portal = hasDemo ? { demo: demoSignIn } : {};
       return {
@@ -151,9 +151,9 @@ async function listen(
   };
   const listener = await serve(api.handler, config, { log, part, reloaded });
   shutdown.add("HTTP", () => listener.close(config.stopTimeoutMs * requestsShare));
-  // // Clients reopen them elsewhere, or here once the service is back.
+  // Clients reopen them elsewhere, or here once the service is back.
   shutdown.add("event streams", api.drain);
-  // // Gives the load balancer time to see that the process is no longer ready.
+  // Gives the load balancer time to see that the process is no longer ready.
   shutdown.add("new requests", async ({ exitCode }) => {
     listener.drain();
     if (exitCode === exitCodes.stopped) await pause(config.stopDelayMs);

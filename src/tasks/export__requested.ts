@@ -39,7 +39,7 @@ class Stopped extends Error {}
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
-  // // Reads see what is due as expired.
+  // Reads see what is due as expired.
   await helpers.query("select app_private.expire_before_export($1)", [id]);
   const { rows } = await helpers.query<Run>("select * from app_private.start_export($1, $2)", [
     id,
@@ -115,7 +115,7 @@ class Work {
         );
         if (!rows[0]!.on) this.#stop.abort(new Stopped("The export is not to be written any more."));
       } catch (error) {
-        // // The lease is valid for a while; completion checks it again.
+        // The lease is valid for a while; completion checks it again.
         this.#helpers.logger.warn(`Recording the progress of an export failed: ${(error as Error).message}`, {
           event: "export.progress_failed",
         });
@@ -149,7 +149,7 @@ class Work {
         source.permissions,
         source.rights,
       ]);
-      // // The partial file of a dead worker is useless.
+      // The partial file of a dead worker is useless.
       const name = `export-${this.#id}.`;
       await removeLeftovers(incomingFolder, { name });
       this.#signal.throwIfAborted();

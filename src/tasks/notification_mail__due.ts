@@ -37,11 +37,11 @@ const task: Task = async (payload, helpers) => {
     const unsubscribe = await unsubscribeLink(helpers, { kind: mail.kind, readerId: mail.memberId });
     const [first] = mail.items;
     const { name, email } = first!.data;
-    // // An unconfirmed address only gets a few mails; the others are dropped.
+    // An unconfirmed address only gets a few mails; the others are dropped.
     await deliverWithinQuota(helpers, mail.organizationId, mail.to, {
       key,
       requestIds: mail.requestIds,
-      // // A single message of a visitor can be answered by replying to the mail.
+      // A single message of a visitor can be answered by replying to the mail.
       ...(mail.count === 1 &&
         first!.subjectType === "contact_message" && {
           replyTo: { name: String(name), address: String(email) },

@@ -18,7 +18,7 @@ const task: Task = async (payload, helpers) => {
   );
   const message = rows[0];
   if (!message) return;
-  // // Messages above the limit of an unconfirmed address remain in the database.
+  // Messages above the limit of an unconfirmed address remain in the database.
   await deliverWithinQuota(helpers, message.organizationId, message.mailboxes, {
     key: `organization contacted ${id}`,
     replyTo: { name: message.name, address: message.email },

@@ -32,7 +32,7 @@ const task: Task = async (_payload, helpers) => {
       logger.warn(`Asking the payment processor about a ${kind} failed: ${(error as Error).message}`, {
         event: "payments.reconcile_failed",
       });
-      // // The processor is unreachable: the others would time out as well.
+      // The processor is unreachable: the others would time out as well.
       if (error instanceof ProcessorFailure && (failures += 1) === 3) return;
     }
     await query("select app_private.note_looked_at($1, $2)", [kind, facts.id ?? facts.organizationId]);

@@ -3,7 +3,7 @@ import { deliverToEach } from "../jobs/deliver.ts";
 import { automationsSuspended, type Suspended } from "../providers/mail/templates.ts";
 
 /**
- * Notifies the owners of {organizationId} that {suspended} were suspended because their principal has no access any more.
+ * Notifies the owners of {organizationId} that {suspended} were suspended because their principal no longer has access.
  * Idempotent: repeats only reach those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {

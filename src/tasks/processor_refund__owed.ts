@@ -15,7 +15,7 @@ const task: Task = async (payload, helpers) => {
   try {
     await actionsOf(helpers).refund(facts);
   } catch (error) {
-    // // Recorded as failed; retrying is useless.
+    // Recorded as failed; retrying is useless.
     if (!(error instanceof ProcessorRefusal)) throw error;
   }
 };

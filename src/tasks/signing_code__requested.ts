@@ -38,7 +38,7 @@ const task: Task = async (payload, helpers) => {
       helpers.logger.warn(`${error.message} The code goes by mail.`, { event: "text_message.failed" });
     }
   if (!sent) {
-    // // Another attempt has another code, and therefore another mail.
+    // Another attempt has another code, and therefore another mail.
     const key = `signing_code ${issued.message_id}`;
     const letter = signingCode({ code, title, organization, expiresAt });
     if (await deliver(helpers, { key, to: issued.email, organizationId: issued.organization_id, ...letter }))

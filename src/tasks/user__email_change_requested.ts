@@ -23,7 +23,7 @@ interface Issued {
 const task: Task = async (payload, helpers) => {
   const userId = idOf(payload, "user_id");
   const { id, revision } = helpers.job;
-  // // A second request while the job waits is the same job in its next revision.
+  // A second request while the job waits is the same job in its next revision.
   const key = `email change ${id} ${revision}`;
   if (await isSettled(helpers, `${key} new`)) return;
   const { rows } = await helpers.query<Issued>("select * from app_private.issue_email_change($1)", [userId]);
@@ -33,7 +33,7 @@ const task: Task = async (payload, helpers) => {
   const confirms = (text: string) => `${helpers.webUrl}/#confirm-email-change=${text}`;
   if (formerEmail !== null) {
     await deliver(helpers, {
-      // // With the codes of this attempt, even if an earlier one got here.
+      // With the codes of this attempt, even if an earlier one got here.
       key: `${key} former ${helpers.job.attempts}`,
       to: formerEmail,
       ...formerAddressCode({

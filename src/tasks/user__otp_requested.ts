@@ -13,7 +13,7 @@ const usefulAttempts = 8;
 const task: Task = async (payload, helpers) => {
   const userId = idOf(payload, "user_id");
   const { id, revision, attempts } = helpers.job;
-  // // A second request while the job waits is the same job in its next revision.
+  // A second request while the job waits is the same job in its next revision.
   const key = `otp ${id} ${revision}`;
   if (attempts > usefulAttempts || (await isSettled(helpers, key))) return;
   const { rows } = await helpers.query<{ email: string; code: string; expires_at: Date }>(

@@ -11,7 +11,7 @@ import { accountExists, verificationCode } from "../providers/mail/templates.ts"
 const task: Task = async (payload, helpers) => {
   const userId = idOf(payload, "user_id");
   const { id, revision } = helpers.job;
-  // // A second request while the job waits is the same job in its next revision.
+  // A second request while the job waits is the same job in its next revision.
   const key = `verification ${id} ${revision}`;
   if (await isSettled(helpers, key)) return;
   const { rows } = await helpers.query<{ email: string; code: string | null; expires_at: Date }>(

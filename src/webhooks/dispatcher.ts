@@ -201,7 +201,7 @@ class WebhookDispatcher implements Dispatcher {
       if (error instanceof SealFault && error.reason === "PLACE") throw error;
       log.error(
         { event: "secret.unreadable", err: error },
-        "The secret of a webhook cannot be opened; check SECRET_KEYS.",
+        "The secret of a webhook cannot be decrypted; check SECRET_KEYS.",
       );
       return { answer: undefined, failure: "The service cannot open the secret.", durationMs: 0 };
     }

@@ -55,7 +55,7 @@ export async function callWebhook(
       return { failure: "The webhook at this host has a secret that is not its own: rotate it." };
     log.error(
       { event: "secret.unreadable", err: error },
-      "The secret of a webhook cannot be opened; check SECRET_KEYS.",
+      "The secret of a webhook cannot be decrypted; check SECRET_KEYS.",
     );
     return { failure: "The service cannot open the secret." };
   }

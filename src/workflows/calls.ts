@@ -206,7 +206,7 @@ export class Calls {
       // The call is repeated when the lease expires.
       this.#options.log.error(
         { event: "workflow.call_failed", err: error },
-        "A call of a workflow failed unexpectedly.",
+        "An external call of a workflow step failed unexpectedly; the step is retried.",
       );
     }
     await unlock(holder, [run.executionId]);

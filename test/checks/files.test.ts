@@ -35,6 +35,24 @@ test.each([
   ]);
 });
 
+test("an enumeration that no file of objects describes is found", () => {
+  const created = file(
+    "\nselect app_private.create_enum('mood', array['GOOD', 'BAD']);",
+    "migrations/current.sql",
+  );
+  const described = file(
+    "select app_private.describe_enum('mood', 'Mood of a person.', array[['GOOD', 'Happy.'], ['BAD', 'Sad.']]);",
+  );
+  expect(checkFiles([created])).toEqual([
+    {
+      rule: "enum-described",
+      object: "migrations/current.sql:2",
+      write: expect.stringContaining("describe_enum('mood', …)"),
+    },
+  ]);
+  expect(checkFiles([created, described])).toEqual([]);
+});
+
 test.each([
   [
     "create function app_public.f(a int) returns int stable;",

@@ -30,12 +30,13 @@ test("the glossary says what is not used; what depends on the meaning is left to
 test("finds forbidden words in comments and messages, and not in code", () => {
   const files = [
     { name: "a.ts", text: "/** Begins anew. */\nconst anew = 1;\n" },
-    { name: "a.sql", text: "-- Anew.\nselect 'anew';\n" },
+    { name: "a.sql", text: "-- Anew.\nselect 'anew';\ncomment on table t is\n  'Made '\n  'anew.';\n" },
     { name: "en.json", text: '{"errors": {"a": "Start anew.", "b": "Renewed."}}' },
   ];
   expect(sourceProse(files, [["anew", "again"]])).toEqual([
     "a.ts:1: Use “again” instead of “anew”.",
     "a.sql:1: Use “again” instead of “anew”.",
+    "a.sql:5: Use “again” instead of “anew”.",
     "en.json a: Use “again” instead of “anew”.",
   ]);
 });
@@ -61,11 +62,14 @@ test("a description says more than the name, its type and what it belongs to", (
   const sdl = `"All there is to read." type Query {
     "The status of the query." status: Kind
     "Its kinds." all("In cents." amount: Int): [Kind!]
+    "When the query was closed." closedAt: String
+    "When the query was closed; null until then." reopenedAt: String
   }
   "State of a thing." enum Kind { "One." ONE "Sold to a buyer." TWO }`;
   expect(repetitions(descriptions(sdl)).map((finding) => finding.split(":")[0])).toEqual([
     "Query.status",
     "Query.all",
+    "Query.closedAt",
     "Kind.ONE",
   ]);
 });

@@ -335,7 +335,7 @@ test.each([
   [
     "?organizationId=o&after=x",
     signedIn,
-    [400, "BAD_USER_INPUT", "after", "A sequence is a whole number as text."],
+    [400, "BAD_USER_INPUT", "after", "A sequence must be a whole number, as a string."],
   ],
   [
     "?organizationId=o&after=10",

@@ -291,7 +291,7 @@ test("a consent that is used, too old, or cannot be redeemed is refused", async 
   expect(refusal(answer).slice(0, 2)).toEqual([502, "PROVIDER_ERROR"]);
   expect(answer.json.errors[0].extensions).toMatchObject({ provider: "oauth" });
   expect(server.log).toContainEqual(
-    expect.objectContaining({ msg: "Redeeming a consent failed.", level: 40 }),
+    expect.objectContaining({ msg: "Completing an OAuth consent failed.", level: 40 }),
   );
   outcome.value = () => {
     throw new Error("Something else.");

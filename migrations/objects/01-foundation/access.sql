@@ -20,7 +20,8 @@ language sql volatile as $$
     on conflict (party_id) do update set version = access_versions.version + 1
 $$;
 comment on function app_private.count_up_access(uuid[]) is
-  'Has the access of users, or of the members of organizations, found anew by their next requests.';
+  'Invalidates the cached access of users, or of the members of organizations, so that their next requests look it '
+  'up again.';
 
 create function app_private.tg_members__access() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -198,7 +199,7 @@ begin
   end if;
 end $$;
 comment on function app_private.stop_when_outdated(uuid, uuid, bytea, uuid[], bigint) is
-  E'@step The token is verified, by its signature or its hash.\n\nRaises PLAT2 where a token does not hold any more '
-  'without reserve, or the access that was found from these versions may be another: then authenticate_session or '
-  'authenticate_access_token say what holds. Of parties null the access is not looked at.';
+  E'@step The token is verified, by its signature or its hash.\n\n'
+  'Raises PLAT2 if a token may no longer be fully valid, or cached access of these versions may be outdated; then '
+  'authenticate_session or authenticate_access_token decide. Of parties null the access is not looked at.';
 grant execute on function app_private.stop_when_outdated to plat_authenticator;

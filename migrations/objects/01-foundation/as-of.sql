@@ -15,7 +15,7 @@ begin
   elsif exists (select from unnest(undone_changes.ids) i (id) join app_public.events e on e.subject_id = i.id
       and e.occurred_at > undone_changes.at and e.data = '{}') then
     perform app_hidden.fail('BAD_USER_INPUT',
-      'Changes since that time are no longer kept; give a later time.', '{"field": "at"}');
+      'Changes since that time are no longer retained; use a later time.', '{"field": "at"}');
   end if;
   -- PERF: for all records at once; the names of the columns are only looked up once.
   return query
@@ -58,7 +58,8 @@ declare
   attribute record;
 begin
   for attribute in
-    select t.attname, coalesce(d.text, case when c.attname is null then 'The id of the record.' end) as text,
+    select t.attname, coalesce(d.text, case when c.attname is null
+        then 'Id of the current record, for its query by id.' end) as text,
       case when t.attname in (regexp_replace(table_name, 's$', '_id'), 'project_id', 'status') then E'@notNull\n\n'
         else '' end as tags
     from pg_attribute t

@@ -192,9 +192,9 @@ begin
   return amount;
 end $$;
 comment on function app_private.expire_deadlines(uuid, boolean, int, interval) is
-  'Expires what is due in an organization, the oldest first, for no longer than that: 300 ms, or 20 where it is not '
-  'the viewer''s own. Returns how many; what is locked is put off. Less than 0 when it is not to be waited for, since '
-  'others have locked what says that something is due.';
+  'Expires what is due in an organization, the oldest first, for no longer than that: 300 ms, or 20 where it is '
+  'not the viewer''s own. Returns how many; what is locked is put off. Negative if it should not be waited for, '
+  'because others have locked the due rows.';
 
 create function app_private.expire_due(batch int default 200) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -264,5 +264,5 @@ begin
   return free_claims;
 end $$;
 comment on function app_private.expire_claims(uuid[]) is
-  'Releases claims that are over, all at once, as expire_claim does one; those of which something is locked by '
-  'somebody else are left as they are. Returns the ids of the released ones.';
+  'Releases all expired claims together, as expire_claim does for one; skips claims that others have locked. '
+  'Returns the ids of the released ones.';

@@ -1,8 +1,8 @@
 -- GraphQL documents that programs send by id, registered with a release: see docs/queries.md.
 
 comment on table app_private.documents is
-  'Documents of GraphQL that programs ask for by their ids. What an id stands for never changes: programs of earlier '
-  'releases go on asking for it.';
+  'Documents of GraphQL that programs ask for by their ids. The meaning of an id never changes, because clients of '
+  'earlier releases keep using it.';
 comment on column app_private.documents.id is 'What programs send as documentId.';
 comment on column app_private.documents.text is 'The document.';
 comment on column app_private.documents.registered_at is 'When it was registered first.';
@@ -12,7 +12,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select d.text from app_private.documents d where d.id = document_id
 $$;
 comment on function app_private.document_text is
-  E'@step Asked by the API before an operation, for whoever asks.\n\n'
+  E'@step Called by the API before an operation, as the viewer.\n\n'
   'The document of an id; null where none is registered.';
 grant execute on function app_private.document_text to plat_authenticator;
 

@@ -18,8 +18,7 @@ begin
   return coalesce(result, false);
 end $$;
 comment on function app_private.viewer_sees_subject(text, uuid) is
-  'What app_hidden.sees_subject says, also where policies do not hold for whoever asks: in functions that run as the '
-  'owner.';
+  'What app_hidden.sees_subject says, also where policies do not apply, in functions that run as the owner.';
 
 create function app_hidden.deleted_records(_type anyelement) returns setof anyelement
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -52,7 +51,8 @@ create function app_hidden.to_sequence(value text) returns bigint
 language plpgsql stable as $$
 begin
   if value !~ '^[0-9]{1,18}$' then
-    perform app_hidden.fail('BAD_USER_INPUT', 'A sequence is a whole number as text.', '{"field": "afterSequence"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'A sequence must be a whole number, as a string.',
+      '{"field": "afterSequence"}');
   end if;
   return value::bigint;
 end $$;
@@ -65,7 +65,7 @@ begin
   if to_regclass(format('app_public.%I', table_name)) is null then
     return;
   end if;
-  -- What a webhook calls events is what it wants to be told.
+  -- The events of a webhook are those that it subscribes to.
   if table_name in ('users', 'webhooks') then
     return;
   end if;

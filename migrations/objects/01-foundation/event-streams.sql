@@ -77,8 +77,8 @@ language sql stable as $$
     offset 0) whole
 $$;
 comment on function app_hidden.event_message(app_public.events, jsonb, jsonb) is
-  'What webhooks and streams are told of an event, with these of its changes and its record. 256 KB at most: of a '
-  'larger one all but the record itself, which the receiver reads from the API.';
+  'Payload of an event for webhooks and streams, with the given changes and record. 256 KB at most: of a larger '
+  'one all but the record itself, which the receiver reads from the API.';
 
 -- SECURITY INVOKER: policies and masks are those of the viewer.
 create function app_hidden.read_events(organization_id uuid, after_sequence bigint, most int)
@@ -108,9 +108,9 @@ language sql stable rows 200 as $$
   order by 1, 8 nulls first
 $$;
 comment on function app_hidden.read_events(uuid, bigint, int) is
-  'The events of an organization after a sequence that the viewer may read, as the policy of events says: of at most '
-  'so many numbers, 500 kB or one event. The last row has no event but the head: up to its number that is all. '
-  'Nothing where the viewer has no part in the organization.';
+  'The events of an organization after a sequence that the viewer may read, as the policy of events says: of at '
+  'most a number of sequence numbers, 500 kB or one event. The last row has no event but the head: up to its '
+  'number that is all. Nothing where the viewer has no part in the organization.';
 
 create function app_hidden.begin_stream(organization text, project text, out organization_id uuid,
   out project_id uuid, out head bigint)

@@ -19,22 +19,24 @@ comment on column app_public.events.name is 'Event name, such as lead.created.';
 comment on column app_public.events.dispatched_at is 'When the event was dispatched to webhooks and workflows.';
 comment on column app_public.events.actor_type is 'Kind of actor that caused the event.';
 comment on column app_public.events.channel is 'Channel through which the change was made.';
-comment on column app_public.events.request_id is 'The X-Request-Id of the request.';
+comment on column app_public.events.request_id is
+  'Value of `X-Request-Id` of the request that made the change; null if a background job did.';
 comment on column app_public.events.changes is
   E'@personal\n@masked\n\nThe changed fields: {field: [before, after]}; null for a new record.';
 comment on column app_public.events.data is E'@personal\n@masked\n\nThe record after the change.';
 comment on column app_public.events.transaction_id is E'@behavior -*\n\nThe transaction that wrote the event.';
 comment on column app_public.events.organization_id is
   E'@filter organizationIds\n@formerFilter organizationId Removed after 2028-01-01.\n\n'
-  'The organization whose sequence the event is in.';
+  'Id of the organization that the event belongs to; `sequence` counts within it.';
 comment on column app_public.events.project_id is
-  E'@filter projectIds\n@formerFilter projectId Removed after 2028-01-01.\n\nThe project of the record.';
-comment on column app_public.events.subject_type is E'@filter\n\nThe kind of record that changed, such as lead.';
+  E'@filter projectIds\n@formerFilter projectId Removed after 2028-01-01.\n\n'
+  'Id of the project that the changed record belongs to; null if it belongs to none.';
+comment on column app_public.events.subject_type is E'@filter\n\nType of the changed record, such as lead.';
 comment on column app_public.events.subject_id is
-  E'@filter subjectIds\n@formerFilter subjectId Removed after 2028-01-01.\n\nThe record that changed.';
+  E'@filter subjectIds\n@formerFilter subjectId Removed after 2028-01-01.\n\nId of the changed record.';
 comment on column app_public.events.occurred_at is E'@filter\n\nWhen the transaction that made the change began.';
 comment on column app_public.events.actor_id is E'@behavior -*\n\nThe user who caused it.';
-comment on column app_public.events.caused_by_id is E'@behavior -*\n\nThe event that led to this one.';
+comment on column app_public.events.caused_by_id is E'@behavior -*\n\nThe event that caused this one.';
 comment on column app_public.events.workflow_depth is
   E'@behavior -*\n\nHow many executions of workflows led to the event, each through what the one before did.';
 
@@ -49,7 +51,7 @@ comment on table app_public.events is $$
 @foreignKey (actor_id) references users (id)|@fieldName actor|@backwardBehavior -*
 @foreignKey (caused_by_id) references events (id)|@fieldName causedBy|@backwardBehavior -*
 
-The record of one change; never deleted. Personal data in it can be erased (see `erasedAt`).$$;
+An immutable record of one change. Events are never deleted; personal data in them can be erased (see `erasedAt`).$$;
 
 comment on table app_private.event_counters is 'The last sequence number of each stream.';
 comment on table app_private.event_batches is
@@ -214,8 +216,8 @@ begin
     app_private.column_json(relation, 'n', column_names));
   return case operation
     when 'insert' then format('
-  -- PERF: whoever writes thousands of rows as the last thing of a transaction has them numbered as they are written,
-  -- which is half the work; the stream waits for the end of the transaction either way.
+  -- PERF: if thousands of rows are written at the end of a transaction, they are numbered as they are written, which
+  -- halves the work; the stream waits for the commit in either case.
   if app_hidden.setting(''numbers_at_once'') = ''on'' then
     _streams := array(select distinct %1$s from %3$s n limit 2);
     if cardinality(_streams) = 1 then
@@ -284,7 +286,7 @@ declare
   _amount bigint;
   _last bigint;
 begin
-  -- What is erased is not told.
+  -- Erased values are not included.
   if app_private.is_erasing() then
     %s;
     return null;
@@ -306,8 +308,8 @@ comment on function app_private.record_events(regclass, text) is
   'Lets a table join the stream of events, or brings its triggers up to the columns, @secret comments and event names '
   'that it has now.';
 
--- Masks. An event holds the whole record; whoever reads it gets of a masked column what the function of that column
--- gives them of the record with the value of the event in it. So there is one rule for the field and for its history.
+-- Masks. An event contains the whole record. For a masked column, readers get the result of its function for the
+-- record with the value of the event. So there is one rule for the field and for its history.
 create function app_private.mask_event(relation regclass) returns text[]
 language plpgsql volatile as $$
 declare
@@ -443,7 +445,7 @@ comment on function app_private.make_event_masks() is
 create function app_public.events_data(e app_public.events) returns jsonb
 language sql stable as $$ select app_hidden.event_value(e.subject_type, e.subject_id, e.data, e.data) $$;
 comment on function app_public.events_data is
-  E'@notNull\n\nThe record after the change; of a field that the viewer may not read, null.';
+  E'@notNull\n\nField values after the change; null for fields that the viewer may not read.';
 
 create function app_public.events_changes(e app_public.events) returns jsonb
 language sql stable as $$
@@ -488,7 +490,8 @@ grant execute on function app_public.events_filter_after_sequence, app_public.ev
   plat_anonymous;
 comment on function app_public.events_filter_after_sequence is
   E'@filter afterSequence\n\nOnly events after this sequence number.';
-comment on function app_public.events_filter_names is E'@filter names\n\nNames such as lead.created, lead.* or *.';
+comment on function app_public.events_filter_names is
+  E'@filter names\n\nEvent names, such as lead.created, or patterns, such as lead.* or *.';
 
 create function app_private.number_events() returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$

@@ -21,7 +21,7 @@ comment on column app_private.stored_files.check_at is
 comment on table app_private.file_tables is 'The tables whose rows keep contents from being swept.';
 
 comment on column app_private.stored_files.organization_id is 'The organization whose quota it counts for.';
-comment on column app_private.stored_files.stored_by_id is 'Whoever sent it first; it counts for their quota too.';
+comment on column app_private.stored_files.stored_by_id is 'The first sender, whose quota it counts towards.';
 comment on column app_private.stored_files.pending is
   'Requests that have sent it and are not answered yet: as long as there are any, it stays.';
 comment on table app_private.storage_used is
@@ -66,7 +66,7 @@ begin
   end if;
 end $$;
 comment on function app_private.require_storage(uuid, uuid, bigint, bigint) is
-  'Refuses so many bytes where the organization, or the user who sends them, would have more than the quota.';
+  'Refuses an upload that would exceed the quota of the organization, or of the user who sends it.';
 
 create function app_private.refuse_storage(quota bigint) returns void
 language plpgsql stable as $$
@@ -125,10 +125,10 @@ comment on table app_private.document_record is
   'Holds no rows: the columns of a document, for `create table ... (like app_private.document_record including all, '
   '...)`.';
 comment on column app_private.document_record.file is
-  E'@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
+  E'@writeOnly\n@secret\n\nA PDF, Office document, text, CSV or image of at most 50 MB.';
 comment on column app_private.document_record.title is 'Display title, shown instead of the filename.';
 comment on column app_private.document_record.description is 'Free-text description.';
-comment on column app_private.document_record.category is 'What it contains, such as BROCHURE or CONTRACT.';
+comment on column app_private.document_record.category is 'Subject of the file, such as BROCHURE or CONTRACT.';
 comment on column app_private.document_record.public is 'Whether everyone who can see the record can see the file.';
 comment on column app_private.document_record.filename is 'Filename for downloads.';
 comment on column app_private.document_record.filemime is
@@ -140,7 +140,7 @@ comment on column app_private.document_record.uploaded_by_id is E'@behavior -*\n
 comment on table app_private.image_record is
   'Holds no rows: the columns of a picture, for `create table ... (like app_private.image_record including all, ...)`.';
 comment on column app_private.image_record.file is
-  E'@writeOnly\n@secret\n\nThe picture: PNG, JPEG, WebP, GIF or AVIF, 5 MB at most.';
+  E'@writeOnly\n@secret\n\nA PNG, JPEG, WebP, GIF or AVIF image of at most 5 MB.';
 comment on column app_private.image_record.title is 'Caption.';
 comment on column app_private.image_record.alt is 'Alternative text for screen readers.';
 comment on column app_private.image_record.sequence is
@@ -178,7 +178,7 @@ begin
   return result;
 end $$;
 comment on function app_hidden.file_is_public is
-  'Whether whoever calls it sees the record with that content; the API asks as a visitor without a token.';
+  'Whether the viewer can see the record with that content; the API calls it as a visitor without a token.';
 
 create function app_private.tg__let_go_of_file() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -190,7 +190,7 @@ begin
   return null;
 end $$;
 comment on function app_private.tg__let_go_of_file() is
-  'Has the sweep look at a content a week after a row has let go of it.';
+  'Schedules the sweep of a content a week after a row stopped referring to it.';
 
 create function app_private.forget_files(checksums text[]) returns setof text
 language plpgsql volatile as $$
@@ -226,7 +226,7 @@ begin
     select gone.checksum from gone;
 end $$;
 comment on function app_private.forget_files(text[]) is
-  'Forgets those of the contents, which whoever calls it has locked, that no row has, and tells which.';
+  'Removes those of the given contents, locked by the caller, that no row refers to, and returns them.';
 
 create function app_private.sweep_files(batch int) returns setof text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -236,8 +236,8 @@ begin
       update skip locked));
 end $$;
 comment on function app_private.sweep_files is
-  'Forgets contents that are due and that no row has, and tells which; whoever calls it deletes them from the store '
-  'before the transaction ends.';
+  'Removes due contents that no row refers to, and returns them; the caller deletes them from the store before the '
+  'transaction commits.';
 
 create function app_private.release_files(checksums text[]) returns setof text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -304,7 +304,7 @@ begin
   return new;
 end $$;
 comment on function app_private.tg__only_file() is
-  'A new file takes the place of the former one; arguments: table and column of the record that it belongs to.';
+  'A new file replaces the previous one; arguments: table and column of the record that it belongs to.';
 
 create function app_private.make_file_table(
   table_name text, subject text, parent text, list text,
@@ -360,8 +360,9 @@ begin
     E'@parent\n@fieldName ' || app_hidden.camel(parent_name) || E'\n'
     || case when is_image and readers is null then E'@notNull\n' else '' end
     || case when only_one then '@backwardBehavior -*'
-      else '@foreignFieldName ' || app_hidden.camel(list) || E'\n@backwardDescription The '
-      || replace(list, '_', ' ') || ', in their order.' end
+      else '@foreignFieldName ' || app_hidden.camel(list) || E'\n@backwardDescription '
+      || case when is_image then 'Images, in display order; the first is the cover.'
+        else 'Files, in display order.' end end
     || E'\n\nThe ' || replace(parent_name, '_', ' ') || ' that it belongs to.');
   execute format('comment on constraint %I on app_public.%I is %L', table_name || '_uploaded_by_id_fkey', table_name,
     E'@fieldName uploadedBy\n@backwardBehavior -*\n\nThe user who uploaded the file; visible to members of the same '
@@ -428,16 +429,19 @@ comment on type app_public.delete_organization_avatar_payload is
   E'@foreignKey (organization_id) references organizations (id)|@fieldName organization\n\n'
   'Result of `deleteOrganizationAvatar`.';
 
-comment on column app_public.delete_organization_avatar_payload.id is E'@notNull\n\nThe deleted picture.';
-comment on column app_public.delete_organization_avatar_payload.deleted is E'@notNull\n\nWhether it is deleted.';
+comment on column app_public.delete_organization_avatar_payload.id is E'@notNull\n\nId of the deleted image.';
+comment on column app_public.delete_organization_avatar_payload.deleted is
+  E'@notNull\n\nAlways true; a refused deletion is an error.';
 comment on column app_public.delete_organization_avatar_payload.organization_id is E'@behavior -*\n\nIts organization.';
 
 comment on type app_public.delete_project_avatar_payload is
   E'@foreignKey (project_id) references projects (id)|@fieldName project\n\nResult of `deleteProjectAvatar`.';
 
-comment on column app_public.delete_project_avatar_payload.id is E'@notNull\n\nThe deleted picture.';
-comment on column app_public.delete_project_avatar_payload.deleted is E'@notNull\n\nWhether it is deleted.';
-comment on column app_public.delete_project_avatar_payload.project_id is E'@behavior -*\n\nIts project.';
+comment on column app_public.delete_project_avatar_payload.id is E'@notNull\n\nId of the deleted image.';
+comment on column app_public.delete_project_avatar_payload.deleted is
+  E'@notNull\n\nAlways true; a refused deletion is an error.';
+comment on column app_public.delete_project_avatar_payload.project_id is
+  E'@behavior -*\n\nThe project that the schedule belongs to.';
 
 create function app_public.delete_organization_avatar(organization_id uuid) returns
   app_public.delete_organization_avatar_payload
@@ -472,8 +476,8 @@ end $$;
 grant execute on function app_public.delete_organization_avatar, app_public.delete_project_avatar to plat_user,
   plat_anonymous;
 comment on function app_public.delete_organization_avatar is
-  E'@arg organizationId The organization whose logo is deleted.\n\nDeletes the logo of an organization. '
-  'Requires the role OWNER.';
+  E'@arg organizationId Id of the organization; the viewer must be an owner.\n\n'
+  'Deletes the avatar (logo) of an organization. Requires the role OWNER.';
 comment on function app_public.delete_project_avatar is
-  E'@arg projectId The project that keeps no image.\n\nDeletes the avatar of a project; it then has none.';
+  E'@arg projectId Id of the project whose logo is deleted.\n\nDeletes the avatar (logo) of a project.';
 grant execute on function app_private.sweep_files to plat_worker;

@@ -42,10 +42,35 @@ language sql immutable strict parallel safe as $$
 $$;
 comment on function app_hidden.camel(text) is 'The name of a column as the API spells it.';
 
-comment on function app_private.create_enum(text, text, text[]) is
-  'Makes the enumeration app_public.<name>; values are pairs of value and description.';
+comment on function app_private.create_enum(text, text[]) is
+  'Creates the enumeration app_public.<name> with these values; describe_enum documents it.';
 
-comment on function app_private.add_enum_values(text, text[]) is 'Adds values to an enumeration made by create_enum.';
+comment on function app_private.create_enum(text, text, text[]) is
+  'Creates an enumeration from pairs of value and description, for old migrations; describe_enum replaces the texts.';
+
+comment on function app_private.add_enum_values(text, text[]) is
+  'Adds values to an enumeration; describe_enum documents them.';
+
+create function app_private.describe_enum(name text, description text, value_list text[]) returns void
+language plpgsql volatile as $$
+declare
+  type_name text := replace(initcap(replace(name, '_', ' ')), ' ', '');
+  described text[] := array(select value_list[i][1] from generate_subscripts(value_list, 1) i);
+  declared text[];
+begin
+  execute format('select array_agg(value) from app_public.%I', name || '_values') into declared;
+  if not (declared @> described and described @> declared) then
+    raise exception 'The enumeration % has the values %, but describe_enum describes %.', name, declared, described;
+  end if;
+  execute format('comment on table app_public.%I is %L', name || '_values',
+    E'@enum\n@enumName ' || type_name || E'\n\n' || description);
+  execute format('comment on domain app_public.%I is %L', name, E'@enum ' || name || E'_values\n\n' || description);
+  execute format('update app_public.%I v set description = $1[i][2] from generate_subscripts($1, 1) i
+      where v.value = $1[i][1]', name || '_values')
+    using value_list;
+end $$;
+comment on function app_private.describe_enum(text, text, text[]) is
+  'Documents an enumeration and each of its values; refuses a list that lacks a value or has another one.';
 
 comment on domain app_public.email_address is
   E'@scalar EmailAddress\n\nAn email address, such as ada@example.com. Case is ignored; stored in lower case.';

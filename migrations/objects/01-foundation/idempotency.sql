@@ -12,8 +12,8 @@ comment on column app_private.idempotency_keys.answers is
 
 create function app_private.repeat_viewer() returns text
 language sql stable as $$
-  -- What a restricted access token may not see, it does not read from a repeat either; without a token, visitors are
-  -- told apart by their address.
+  -- A stored response is not returned to a restricted access token that may not see it; visitors without a token are
+  -- identified by their address.
   select case
     when app_public.current_user_id() is null
       then 'address ' || coalesce(app_private.network_of(app_hidden.setting('ip')), '')
@@ -90,5 +90,5 @@ begin
   return amount;
 end $$;
 comment on function app_private.sweep_idempotency_keys(int) is
-  'Deletes keys that are over, at most a batch of them; returns how many.';
+  'Deletes expired keys, at most a batch; returns their number.';
 grant execute on function app_private.sweep_idempotency_keys to plat_worker;

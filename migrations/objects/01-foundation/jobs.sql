@@ -8,8 +8,8 @@ language sql stable as $$
     'traceparent', app_hidden.setting('traceparent'), 'organizationId', organization_id)) as of) c
 $$;
 comment on function app_private.job_context(uuid) is
-  'What the payload of a job says of whoever has asked for it: {context: {requestId, traceparent, organizationId}}, '
-  'as far as it is known. The log, events and mails of the job bear the id; see src/worker.ts.';
+  'Origin of a job for its payload, as far as known: {context: {requestId, traceparent, organizationId}}. The log, '
+  'events and mails of the job bear the id; see src/worker.ts.';
 
 create function app_private.note_dry_job(task text, payload jsonb, organization_id uuid, run_at timestamptz)
 returns void

@@ -40,8 +40,8 @@ language sql stable as $$
   from pg_class c where c.oid = relation
 $$;
 comment on function app_hidden.readable_source(regclass) is
-  'Where whoever calls reads whole rows of a table from: the service from the table, the roles of the API from the '
-  'view that masks, where there is one.';
+  'Relation from which the caller reads whole rows of a table: the table for the service, the masked view for the '
+  'roles of the API, if there is one.';
 
 create function app_hidden.of_masked(relation regclass, expression text, alias text default 't') returns text
 language plpgsql stable as $$

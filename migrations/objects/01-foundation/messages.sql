@@ -7,7 +7,7 @@ comment on table app_private.mail_deliveries is
 comment on column app_private.mail_deliveries.detail is E'@personal\n\nThe id the server gave, or why it refused.';
 comment on column app_private.mail_deliveries.recipient is E'@personal\n\nWhom it went to.';
 comment on column app_private.mail_deliveries.key is E'@impersonal\n\nWhich mail it was.';
-comment on column app_private.mail_deliveries.outcome is E'@impersonal\n\nWhat became of the delivery.';
+comment on column app_private.mail_deliveries.outcome is E'@impersonal\n\nOutcome of the delivery.';
 
 create function app_private.note_mail(key text, recipient text, outcome text, detail text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -21,7 +21,7 @@ begin
     on conflict on constraint mail_deliveries_pkey do nothing;
 end $$;
 comment on function app_private.note_mail(text, text, text, text) is
-  'Notes what became of a mail; the note is kept for 90 days.';
+  'Records the outcome of a mail; kept for 90 days.';
 
 comment on table app_private.contact_messages is
   'What visitors wrote to an organization, or to the operator of the service (organization_id null).';
@@ -74,9 +74,9 @@ grant execute on function app_public.contact_organization to plat_user, plat_ano
 comment on function app_public.contact_organization is $$
 @arg organization_id The organization that receives the message.
 @arg name Name of the sender.
-@arg email Where the answer goes.
+@arg email Email address for the reply.
 @arg message The message, at most 20,000 characters.
-@arg phone Where to call back.
+@arg phone Phone number for the reply.
 
 Forwards a message by email to the organization: to its address for inquiries if the owner of the address has
 agreed through the link in a mail, otherwise to its owners.$$;
@@ -93,11 +93,11 @@ end $$;
 grant execute on function app_public.contact_service to plat_user, plat_anonymous;
 comment on function app_public.contact_service is $$
 @arg name Name of the sender.
-@arg email Where the answer goes.
+@arg email Email address for the reply.
 @arg message The message, at most 20,000 characters.
-@arg phone Where to call back.
+@arg phone Phone number for the reply.
 
-Sends a message to the operator of the service.$$;
+Sends a message by email to the operator of the service.$$;
 
 -- Who gets which mail; read by the tasks.
 create function app_private.owner_addresses(organization_id uuid) returns text[]
@@ -120,7 +120,8 @@ language sql stable as $$
       and not coalesce(app_private.is_mailbox(o.id, o.email), false)
 $$;
 comment on function app_private.organization_mailboxes(uuid) is
-  'Where mail to an organization goes: its address for enquiries, where whoever owns that agreed; else its owners''.';
+  'Recipients of mail to an organization: its address for inquiries if the owner of that address consented, '
+  'otherwise its owners.';
 
 create function app_private.organization_message(id uuid)
 returns table (name text, email text, phone text, message text, organization text, organization_id uuid,

@@ -268,9 +268,9 @@ begin
   end if;
 end $$;
 comment on function app_hidden.partner_ids() is
-  'Users whom the viewer knows by work in one project, by name and what they show of themselves: those of '
-  'organizations affiliated with projects of the viewer''s, also after that has ended where they had deals; and, for '
-  'whoever sees own leads only, those who work on these with them.';
+  'Users that the viewer works with in a project, with their public profile: members of organizations affiliated '
+  'with the viewer''s projects, also after the affiliation ended if they had deals; and, for viewers who see own '
+  'leads only, those who work on these leads with them.';
 
 -- A function that runs with more rights than its caller sees every row, whatever its caller sees.
 create function app_private.viewer_reaches(relation regclass, id uuid, command "char") returns boolean
@@ -297,13 +297,13 @@ begin
 end $$;
 comment on function app_private.viewer_reaches(regclass, uuid, "char") is
   'Whether the policies of a table for a command (as pg_policy.polcmd names it) show the viewer a row, also where '
-  'policies do not hold for whoever asks: in functions that run as the owner.';
+  'policies do not apply, in functions that run as the owner.';
 
 create function app_private.viewer_sees(relation regclass, id uuid) returns boolean
 language sql stable as $$ select app_private.viewer_reaches(relation, id, 'r') $$;
 comment on function app_private.viewer_sees(regclass, uuid) is
-  'Whether the policies of a table show the viewer a row, also where policies do not hold for whoever asks: in '
-  'functions that run as the owner.';
+  'Whether the policies of a table show the viewer a row, also where policies do not apply, in functions that run '
+  'as the owner.';
 
 create function app_hidden.organization_can(organization_id uuid, permission text) returns boolean
 language sql stable as $$
@@ -337,7 +337,7 @@ begin
         and (only_organization is null or m.organization_id = only_organization));
 end $$;
 comment on function app_hidden.project_can(uuid, uuid, text) is
-  'Whether the viewer has the permission in the project, be it for their own leads only.';
+  'Whether the viewer has the permission in the project, for all leads or for their own only.';
 
 -- The two sets that project_can looks into, for those who ask of many rows.
 create function app_hidden.find_organizations_where(permission text) returns uuid[]
@@ -360,7 +360,7 @@ language sql stable parallel safe as $$
     else app_hidden.find_organizations_where(permission) end
 $$;
 comment on function app_hidden.organizations_where(text) is
-  'The organizations in whose projects the viewer has the permission, be it for their own leads only.';
+  'Organizations in whose projects the viewer has the permission, for all leads or for their own only.';
 
 create function app_hidden.find_projects_where(permission text) returns uuid[]
 language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -382,7 +382,7 @@ language sql stable parallel safe as $$
     else app_hidden.find_projects_where(permission) end
 $$;
 comment on function app_hidden.projects_where(text) is
-  'Projects of others in which the viewer has the permission, be it for their own leads only.';
+  'Projects of other organizations in which the viewer has the permission, for all leads or for their own only.';
 
 create function app_private.asked_once(condition text) returns text
 language plpgsql immutable as $$
@@ -436,7 +436,7 @@ begin
 end $$;
 comment on function app_private.has_part_in(uuid) is
   'Whether the viewer sees a project, or works with or buys in it whatever they see: of any other its id tells '
-  'nothing. For what is told beside records, whose own policies are asked too.';
+  'nothing. For values that are returned beside records, whose own policies apply as well.';
 
 create function app_hidden.require_organization(organization_id uuid, permission text) returns void
 language plpgsql stable as $$

@@ -105,8 +105,8 @@ begin
   family := nullif(array_to_string(words[begins:], ' '), '');
 end $$;
 comment on function app_hidden.split_name(text) is
-  'The given name and the family name in a full name, each null where it cannot be told; both for what is no name of a '
-  'person, or is written in a script of languages that put the family name first.';
+  'Given name and family name in a full name, each null if unknown; both for what is no name of a person, or is '
+  'written in a script of languages that put the family name first.';
 
 create function app_private.names_in_texts(first_name text, last_name text, name text, fallback text) returns jsonb
 language sql immutable parallel safe as $$

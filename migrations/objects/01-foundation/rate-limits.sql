@@ -146,7 +146,7 @@ begin
     from app_private.limit_of(name) l);
 end $$;
 comment on function app_private.is_within_limit(text, text) is
-  'Counts one use by the key, where there is room for it: for limits that must not be told.';
+  'Counts one use by the key if the limit permits it: for limits that must not be revealed.';
 
 create function app_private.rate_limit(bucket text, key text, max int, per interval) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

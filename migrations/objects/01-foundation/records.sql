@@ -171,8 +171,8 @@ begin
   if tg_op = 'DELETE' and app_private.is_removing() then
     return old;
   end if;
-  -- Whoever is adding something that refers to it has a weaker lock on it already, which this one waits for; whoever
-  -- comes later waits for this one and then finds it gone (make_parent_checks).
+  -- A transaction that adds a reference to it holds a weaker lock, which this one waits for; later ones wait for
+  -- this one and then find the record deleted (make_parent_checks).
   execute format('select from %s where id = $1 for update', tg_relid::regclass) using old.id;
   -- A foreign key that restricts deletion restricts soft deletion too; one that cascades takes its rows along.
   for dependent in
@@ -742,7 +742,7 @@ comment on function app_private.make_record is
   'other_party: the column of another organization that gets the events, too.';
 
 comment on function app_private.slug_owner(text,text) is
-  E'@withoutViewer Slugs are public: they stand in addresses. Whether the viewer sees the record is asked with its '
-  'id.\n\nThe record behind a present or former slug.';
+  E'@withoutViewer Slugs are public: URLs contain them. Whether the viewer sees the record is asked with its id.\n\n'
+  'The record behind a present or former slug.';
 
 revoke execute on function app_hidden.slugify from plat_user, plat_anonymous;

@@ -21,7 +21,7 @@ insert into app_private.retention (relation, over) values
   ('app_hidden.duplicate_accounts', 'inserted_at < now() - interval ''2 hours'''),
   ('app_public.users', 'deleted_at is null and id = any (array(select d.user_id from app_hidden.duplicate_accounts d '
     'where d.inserted_at < now() - interval ''1 hour''))'),
-  -- The invitation stays, what is in its mail does not work any more.
+  -- The invitation is kept; the link in its mail becomes invalid.
   ('app_private.organization_invite_tokens',
     'exists (select from app_public.organization_invites i where i.id = invite_id and (i.status <> ''PENDING'' or '
     'i.expires_at < now() - interval ''30 days''))'),
@@ -36,7 +36,7 @@ create function app_private.retained_relations() returns setof text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select r.relation::text from app_private.retention r order by r.relation
 $$;
-comment on function app_private.retained_relations() is 'The tables whose rows are deleted once they are over.';
+comment on function app_private.retained_relations() is 'Tables whose rows are deleted after their retention period.';
 
 create function app_private.sweep_retention(relation text, batch int) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -52,5 +52,5 @@ begin
   return amount;
 end $$;
 comment on function app_private.sweep_retention(text, int) is
-  'Deletes rows of a table that are over, at most a batch of them; returns how many.';
+  'Deletes rows of a table whose retention period has passed, at most a batch; returns their number.';
 grant execute on function app_private.retained_relations, app_private.sweep_retention to plat_worker;

@@ -3,8 +3,8 @@
 -- where it stopped; each kind is a row here. What was already over when it was recorded has no event.
 
 comment on table app_private.clock_steps is
-  'The events that the clock makes, and how far each was told: `at` is the moment, of the record n and its project p; '
-  '`near` is true between $1 and $2 at least, along an index; `pending` for which records.';
+  'Time-based events, and the time up to which each was written: `at` is the moment, of the record n and its '
+  'project p; `near` is true between $1 and $2 at least, along an index; `pending` for which records.';
 comment on column app_private.clock_steps.told_at is E'@runtime\n\nUp to which time events were written.';
 comment on column app_private.clock_steps.told_id is
   E'@runtime\n\nThe last record of that time whose event was written.';
@@ -88,8 +88,7 @@ begin
   return told.amount;
 end $$;
 comment on function app_private.tell_clock_step(text, text, int) is
-  'Writes the events of a step that the clock has come to since it was told last, at most a batch of them; returns how '
-  'many.';
+  'Writes time-based events of a step that have become due since the last run, at most a batch; returns their number.';
 
 create function app_private.tell_clock_steps(organization_id uuid, seconds int) returns void
 language plpgsql volatile as $$
@@ -103,8 +102,7 @@ begin
   end loop;
 end $$;
 comment on function app_private.tell_clock_steps(uuid, int) is
-  'Writes the events of an organization whose clock was turned forward by so many seconds, of the moments that it '
-  'passed.';
+  'Writes the time-based events of an organization whose clock was advanced by a number of seconds.';
 
 select app_private.make_clock_step('open_house', 'started', 'n.starts_at', 'n.starts_at between $1 and $2',
   $$n.status = 'SCHEDULED'$$, '{"status": ["SCHEDULED", "ACTIVE"]}');

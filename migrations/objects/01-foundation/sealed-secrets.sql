@@ -78,7 +78,7 @@ create function app_private.unbound_columns() returns setof text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select c.relation || '.' || c.name from app_private.sealed_columns c
   where not exists (select from app_private.bound_columns b where b.relation = c.relation and b.name = c.name
-    -- Processes of an earlier version may go on beside those of this one for so long.
+    -- For how long processes of an earlier version may run beside those of this one.
     and b.since < now() - interval '1 day')
 $$;
 comment on function app_private.unbound_columns() is

@@ -16,12 +16,13 @@ grant select on app_hidden.transition_requirements to plat_user, plat_anonymous;
 
 comment on table app_hidden.transition_requirements is 'What must be filled in before a record may enter a state.';
 
-comment on type app_public.transition is 'A transition to another status that the viewer can make with an update.';
+comment on type app_public.transition is
+  'A transition to another status that the viewer can make with an update mutation.';
 
 comment on column app_public.transition."to" is E'@notNull\n\nStatus after the transition.';
 comment on column app_public.transition.allowed is
   E'@notNull\n\nWhether the transition is possible now. If not, see `blockedBy`.';
-comment on column app_public.transition.blocked_by is E'@notNull\n\nNames of the fields that have to be set first.';
+comment on column app_public.transition.blocked_by is E'@notNull\n\nNames of the fields that must be set first.';
 
 create function app_hidden.transitions_from(subject text, record_now jsonb) returns app_public.transition[]
 language sql stable as $$

@@ -5,7 +5,7 @@
 
 comment on type app_public.access_ending is
   'Access that was revoked when the email address was verified or the password was reset or changed.';
-comment on column app_public.access_ending.ended_at is E'@notNull\n\nWhen.';
+comment on column app_public.access_ending.ended_at is E'@notNull\n\nWhen access was revoked.';
 comment on column app_public.access_ending.cause is
   E'@notNull\n\nReason: ADDRESS_VERIFIED, PASSWORD_RESET or PASSWORD_CHANGED.';
 comment on column app_public.access_ending.sessions is

@@ -2,16 +2,18 @@
 -- answer comes from the policies themselves, evaluated as that person, so that it cannot differ from them.
 
 comment on type app_public.access_explanation is
-  'Why a person sees a record or does not, and what they may do with it.';
+  'Explanation of why a person can or cannot see a record, and what they can do with it.';
 comment on column app_public.access_explanation.is_visible is E'@notNull\n\nWhether the person can read the record.';
-comment on column app_public.access_explanation.reason is E'@notNull\n\nWhat decides it.';
+comment on column app_public.access_explanation.reason is
+  E'@notNull\n\nReason why the person can or cannot see the record.';
 comment on column app_public.access_explanation.roles is
-  E'@notNull\n\nRoles of the person that matter here: in the organization, such as MEMBER, and in the project as a '
-  'member of an affiliated organization, such as SELLER (Seller Sisters).';
+  E'@notNull\n\n'
+  'Roles of the person that apply to the record: in the organization, such as MEMBER, and in the project through '
+  'an affiliated organization, such as SELLER (Seller Sisters).';
 comment on column app_public.access_explanation.permissions is
-  E'@notNull\n\nPermissions to read such records that the person has here, be it for own records only.';
+  E'@notNull\n\nPermissions of the person to read records of this type here, including those for own records only.';
 comment on column app_public.access_explanation.missing_permissions is
-  E'@notNull\n\nFurther permissions that show such records, which the person lacks here.';
+  E'@notNull\n\nPermissions that would show records of this type, and that the person lacks here.';
 comment on column app_public.access_explanation.may_update is
   E'@notNull\n\nWhether their permissions let them change it; its status may still refuse a change.';
 comment on column app_public.access_explanation.may_delete is
@@ -93,7 +95,7 @@ begin
   return result;
 end $$;
 comment on function app_private.explain_viewer(regclass, uuid, uuid, uuid, text[]) is
-  'Why the viewer sees a record or does not, and what they may do with it.';
+  'Explanation of why the viewer can or cannot see a record, and what they can do with it.';
 
 create function app_private.is_told(relation regclass, id uuid, column_name name) returns boolean
 language plpgsql stable as $$
@@ -106,7 +108,7 @@ begin
   return result;
 end $$;
 comment on function app_private.is_told(regclass, uuid, name) is
-  'Whether the viewer, who sees the record, is told a value of its column.';
+  'Whether the viewer, who can see the record, can read the value of its column.';
 
 create function app_private.known_person(user_id uuid, organization_id uuid, roles text[]) returns boolean
 language sql stable as $$
@@ -140,7 +142,7 @@ begin
       where a.attrelid = to_regclass(format('app_public.%I', r.table_name)) and a.attname = 'organization_id'
         and not a.attisdropped);
   if relation is null then
-    perform app_hidden.fail('BAD_USER_INPUT', 'No records of an organization have this type; give one such as Lead.',
+    perform app_hidden.fail('BAD_USER_INPUT', 'No records of an organization have this type; use a type such as Lead.',
       '{"field": "type"}');
   end if;
   execute format('select t.organization_id, (to_jsonb(t) ->> %L)::uuid from %s t where t.id = $1 '
@@ -152,14 +154,14 @@ begin
   end if;
   roles := app_private.roles_in(user_id, organization_id, project);
   if not app_private.known_person(user_id, organization_id, roles) then
-    perform app_hidden.fail('NOT_FOUND', 'Nobody with this id has a part in the organization.', '{"field": "userId"}');
+    perform app_hidden.fail('NOT_FOUND', 'Nobody with this id takes part in the organization.', '{"field": "userId"}');
   end if;
   if field is not null then
     select a.attname into column_name from pg_attribute a where a.attrelid = relation and a.attnum > 0
       and not a.attisdropped and app_hidden.camel(a.attname) = field and (a.attname = any (
         app_hidden.masked_columns(relation)) or has_column_privilege('plat_user', relation, a.attnum, 'select'));
     if column_name is null then
-      perform app_hidden.fail('BAD_USER_INPUT', 'Name a field that holds a value of the record, such as status.',
+      perform app_hidden.fail('BAD_USER_INPUT', 'Specify a field that holds a value of the record, such as status.',
         '{"field": "field"}');
     end if;
     viewer_is_told := app_private.is_told(relation, id, column_name);
@@ -174,11 +176,11 @@ begin
 end $$;
 grant execute on function app_public.explain_access to plat_user;
 comment on function app_public.explain_access is $$
-@arg organization_id The organization that the record belongs to.
-@arg user_id The person: a member, somebody of an affiliated organization, or a buyer.
-@arg type The type of the record, such as Lead.
-@arg id The record, which the viewer sees as well.
-@arg field A field that holds a value of the record, such as price: whether the person can read it.
+@arg organization_id Id of the organization that the record belongs to.
+@arg user_id Id of the person: a member, a member of an affiliated organization, or a buyer.
+@arg type GraphQL type of the record, such as Lead.
+@arg id Id of the record; the viewer must see it, too.
+@arg field Name of a field of the record, such as price, to check whether the person can read its value.
 
-Explains why a person sees a record or does not, and what they may do with it. The policies are evaluated as that
+Explains why a person can or cannot see a record, and what they can do with it. The policies are evaluated as that
 person, signed in without an access token. Requires the role OWNER or ADMIN.$$;

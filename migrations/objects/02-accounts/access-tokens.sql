@@ -49,7 +49,7 @@ comment on column app_public.access_tokens.scopes is
 comment on column app_public.access_tokens.audience is 'Endpoint that accepts the token.';
 comment on column app_public.access_tokens.read_only is 'Whether mutations are refused with this token.';
 comment on column app_public.access_tokens.expires_at is 'When the token expires; null if it does not expire.';
-comment on column app_public.access_tokens.revoked_at is 'When it was revoked.';
+comment on column app_public.access_tokens.revoked_at is 'When the token was revoked; null if not revoked.';
 comment on column app_public.access_tokens.updated_at is E'@behavior -*\n\nWhen the record was last changed.';
 comment on column app_public.access_tokens.version is E'@behavior -*\n\nGrows with every change.';
 comment on constraint access_tokens_user_id_fkey on app_public.access_tokens is
@@ -59,7 +59,7 @@ comment on constraint access_tokens_user_id_fkey on app_public.access_tokens is
   'The user.';
 comment on constraint access_tokens_organization_id_fkey on app_public.access_tokens is
   E'@backwardBehavior -*\n\n'
-  'The only organization that the token gives access to; null if it covers all organizations of its user.';
+  'The only organization that the token can access; null if it covers all organizations of its user.';
 comment on constraint access_tokens_token_is_not_kept on app_public.access_tokens is 'Tokens must not be stored.';
 comment on constraint access_tokens_parent_id_fkey on app_public.access_tokens is
   E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe token that created it.';
@@ -80,7 +80,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.access_tokens_status, app_public.access_tokens_last_used_at to plat_user,
   plat_anonymous;
-comment on function app_public.access_tokens_status is E'@notNull\n\nWhether it can still be used.';
+comment on function app_public.access_tokens_status is E'@notNull\n\nWhether it is in use, and if not, why.';
 comment on function app_public.access_tokens_last_used_at is
   'When the token was last used, to the minute; null if never.';
 
@@ -144,8 +144,8 @@ declare
   wrong text;
   ended text;
 begin
-  -- With whoever revokes one at the same moment it takes turns; and two at once must not both be the last one within
-  -- the limit.
+  -- Serialized with concurrent revocations, and so that two concurrent calls cannot both be the last one within the
+  -- limit.
   perform from app_public.users u where u.id = viewer_id for no key update;
   select * into own from app_public.access_tokens t where t.id = app_hidden.setting('token_id')::uuid;
   ended := app_private.token_ended(own.id);
@@ -224,11 +224,11 @@ begin
 end $$;
 comment on function app_public.create_access_token is $$
 @arg name Name that describes the purpose of the token.
-@arg scopes Permissions that the token is restricted to, such as lead.*. All of the user if omitted.
+@arg scopes Permissions that the token is restricted to, such as lead.*. Default: all permissions of the user.
 @arg read_only Whether mutations are refused with this token.
-@arg organization_id The only organization that the token gives access to. All of the user if omitted.
+@arg organization_id Id of the only organization that the token can access. Default: all organizations of the user.
 @arg expires_at When the token expires. It does not expire if omitted.
-@arg audience Endpoint that accepts the token; API if omitted. A token is never accepted at the other endpoint.
+@arg audience Endpoint that accepts the token; the other one refuses it. Default: API.
 
 Creates a long-lived bearer token for programs. Only this response contains it, in the field `token`.$$;
 
@@ -327,7 +327,7 @@ comment on function app_private.is_access_token_of(bytea, text) is
 grant execute on function app_private.is_access_token_of to plat_authenticator;
 
 comment on function app_hidden.known_scope(text) is
-  E'@withoutViewer The permissions that there are stand in the documentation.\n\nWhether there is such a permission, '
-  'or group of them, for an access token.';
+  E'@withoutViewer All permissions are documented publicly.\n\n'
+  'Whether there is such a permission, or group of them, for an access token.';
 
 revoke execute on function app_hidden.known_scope from plat_user, plat_anonymous;

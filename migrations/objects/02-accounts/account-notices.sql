@@ -9,7 +9,7 @@ language sql volatile as $$
     'network', app_private.network_of(app_hidden.setting('ip')))))
 $$;
 comment on function app_private.tell_account(uuid, text, jsonb, text) is
-  'Has the user told by mail what became of their account, at an address that is theirs no longer where one is given.';
+  'Notifies the user by mail of a change of their account; at a former address, if one is given.';
 
 create function app_private.account_notice(user_id uuid, former_email text) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -18,5 +18,5 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where u.id = $1 and u.email_verified_at is not null and u.deleted_at is null
 $$;
 comment on function app_private.account_notice(uuid, text) is
-  'Where the user is told; null for one who has not confirmed the address.';
+  'Email address for notices to the user; null if it is not verified.';
 grant execute on function app_private.account_notice to plat_worker;

@@ -10,7 +10,8 @@
 
 comment on table app_private.email_changes is
   'The one open change of address of a user; only the SHA-256 of its codes is kept.';
-comment on column app_private.email_changes.email is E'@personal\n@personal\n\nThe new address.';
+comment on column app_private.email_changes.email is
+  E'@personal\n@personal\n\nNew address, which replaces the current one when both are confirmed.';
 comment on table app_private.email_change_stops is
   'SHA-256 of the links that stop a change, in mails to the present address: each stops what is open, also where it '
   'was asked for again since.';
@@ -18,14 +19,16 @@ comment on table app_private.former_emails is
   'Confirmed addresses that accounts had: invitations on their way to one are accepted until then.';
 comment on column app_private.former_emails.email is E'@personal\n\nThe former address.';
 
-comment on type app_public.email_change is 'A change of the email address of an account that is not complete yet.';
-comment on column app_public.email_change.email is E'@notNull\n\nThe new address.';
-comment on column app_public.email_change.is_confirmed is E'@notNull\n\nWhether the new address has confirmed it.';
+comment on type app_public.email_change is 'A pending change of the email address of an account.';
+comment on column app_public.email_change.email is
+  E'@notNull\n\nNew address, which replaces the current one when both are confirmed.';
+comment on column app_public.email_change.is_confirmed is
+  E'@notNull\n\nWhether the owner of the new address confirmed the change.';
 comment on column app_public.email_change.is_former_confirmed is
   E'@notNull\n\n'
   'Whether the current address has confirmed the change; not required if the current address was never verified.';
-comment on column app_public.email_change.requested_at is E'@notNull\n\nWhen it was asked for.';
-comment on column app_public.email_change.expires_at is E'@notNull\n\nUntil when both can confirm.';
+comment on column app_public.email_change.requested_at is E'@notNull\n\nWhen the user requested the change.';
+comment on column app_public.email_change.expires_at is E'@notNull\n\nDeadline for both confirmations.';
 
 create function app_private.request_email_change_mails(user_id uuid) returns void
 language sql volatile as $$
@@ -62,9 +65,9 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.request_email_change is $$
-@arg email The new address.
+@arg email New address, which replaces the current one when both are confirmed.
 @arg password Current password, to confirm the request.
-@arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second factor.
+@arg second_factor_code Code of the authenticator app, or a recovery code; required if the account has a second factor.
 
 Requests a change of the email address of the viewer's account. Both addresses receive a code for
 `confirmEmailChange`, and the current one also a link that stops the change. The address changes when both have
@@ -103,7 +106,7 @@ begin
         'Another account has taken this address in the meantime; nothing was changed.',
         '{"field": "token"}');
     end;
-    -- What was sent to the former address opens nothing any more.
+    -- Codes sent to the former address become invalid.
     delete from app_private.email_changes c where c.user_id = viewer;
     delete from app_private.email_change_stops s where s.user_id = viewer;
     delete from app_private.user_otps o where o.user_id = viewer;
@@ -122,12 +125,12 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.confirm_email_change is $$
-@arg token The code of the mail that requestEmailChange sent to the new or to the present address.
+@arg token Code from the mail that `requestEmailChange` sent to the new or to the current address.
 
-Confirms, for one of the two addresses, that the account gets another one; when both have, it has it. Codes that were
-sent to the former address before open nothing then. Sessions, access tokens, feeds and purchases stay, and invitations
-that went to the former address are still accepted for 30 days. At the first address that is confirmed, access ends as
-by verifyEmail.$$;
+Confirms a change of the viewer's email address from one of the two addresses; it takes effect when both have
+confirmed. Codes sent to the former address become invalid. Sessions, access tokens, feeds and purchases are kept,
+and invitations sent to the former address are accepted for another 30 days. If the account had no verified address
+before, access is revoked as by `verifyEmail`.$$;
 
 create function app_public.cancel_email_change() returns app_public.users
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -226,8 +229,8 @@ begin
   return true;
 end $$;
 comment on function app_private.stop_email_change(text) is
-  'Stops a change of address for the owner of the present one, and ends the sessions of the account: whoever asked for '
-  'the change knows its password. Whether there was one.';
+  'Stops a change of address at the request of the owner of the current one, and ends the sessions of the account, '
+  'because the person who requested the change knows the password. Whether there was one.';
 grant execute on function app_private.email_change_to_stop, app_private.stop_email_change to plat_authenticator;
 
 create function app_private.has_address(user_id uuid, email text) returns boolean

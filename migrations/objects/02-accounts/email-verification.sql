@@ -44,10 +44,10 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.verify_email is $$
-@arg token The code of the mail that createAccount or requestEmailVerification sent.
+@arg token Code from the mail that `createAccount` or `requestEmailVerification` sent.
 
 Confirms that the email address of the account is the
-  viewer's. Before that, nothing is sent to others in their name.$$;
+  viewer's. Until then, nothing is sent to other people on behalf of the account.$$;
 grant execute on function app_public.request_email_verification, app_public.verify_email to plat_user, plat_anonymous;
 
 create function app_private.issue_verification(user_id uuid)

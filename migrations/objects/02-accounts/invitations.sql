@@ -22,18 +22,19 @@ comment on column app_public.organization_invites.status is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nCurrent status.';
 comment on column app_public.organization_invites.invited_by_id is 'User who sent the invitation.';
 comment on column app_public.organization_invites.accepted_by_id is 'User who joined.';
-comment on column app_public.organization_invites.message is E'@personal\n\nA few words in the mail.';
+comment on column app_public.organization_invites.message is E'@personal\n\nPersonal message in the invitation mail.';
 comment on column app_public.organization_invites.sent_at is
   'When the last invitation mail was accepted by the mail server; before that, when the invitation was created.';
-comment on column app_public.organization_invites.send_count is 'How often it was sent.';
-comment on column app_public.organization_invites.expires_at is 'Until when it can be accepted.';
-comment on column app_public.organization_invites.accepted_at is 'When the invited joined.';
-comment on column app_public.organization_invites.revoked_at is 'When it was withdrawn.';
+comment on column app_public.organization_invites.send_count is 'Number of invitation mails sent.';
+comment on column app_public.organization_invites.expires_at is 'When the invitation expires.';
+comment on column app_public.organization_invites.accepted_at is 'When the recipient joined; null until then.';
+comment on column app_public.organization_invites.revoked_at is 'When the offer was withdrawn; null otherwise.';
 comment on column app_public.organization_invites.revoked_reason is
-  E'@impersonal\n\nWhy the service revoked it; null if a user did.';
+  E'@impersonal\n\nReason why the service revoked it; null if a user revoked it.';
 comment on constraint organization_invites_organization_id_fkey on app_public.organization_invites is
-  E'@foreignFieldName invites\n@backwardPermission org.admin\n@backwardDescription The invitations; null without the '
-  'permission org.admin.\n\nThe organization to join.';
+  E'@foreignFieldName invites\n@backwardPermission org.admin\n@backwardDescription Invitations to join the '
+  'organization; null without the permission org.admin.\n\n'
+  'Id of the organization to join.';
 comment on constraint organization_invites_invited_by_id_fkey on app_public.organization_invites is
   E'@backwardBehavior -*\n\nUser who sent the invitation.';
 comment on constraint organization_invites_accepted_by_id_fkey on app_public.organization_invites is
@@ -111,10 +112,9 @@ begin
 end $$;
 grant execute on function app_public.create_organization_invite to plat_user, plat_anonymous;
 comment on function app_public.create_organization_invite is
-  E'@arg organization_id The organization to join.\n'
-  '@arg email The address to invite; only an account with this address can accept.\n'
-  '@arg role Role of the new member; only an owner can invite an owner.\n'
-  '@arg message A few words for the mail, at most 2,000 characters.\n\n'
+  E'@arg organization_id Id of the organization to join.\n@arg email Email address of the recipient; only an '
+  'account with this address can accept.\n@arg role Role of the new member; only an owner can invite an '
+  'owner.\n@arg message Personal message in the invitation mail, at most 2,000 characters.\n\n'
   'Invites a person to the organization by email. If an invitation to the address is pending, it is sent again '
   'with a new link. Requires the role OWNER or ADMIN.';
 
@@ -284,5 +284,5 @@ language sql stable rows 10 as $$
 $$;
 grant execute on function app_public.organization_invites_projects to plat_user, plat_anonymous;
 comment on function app_public.organization_invites_projects is
-  E'@ordered\n\nThe projects that the invited will see, those changed last first.';
+  E'@ordered\n\nProjects that the recipient will see, last updated first.';
 grant execute on function app_private.issue_invite_token, app_private.mark_invite_sent to plat_worker;

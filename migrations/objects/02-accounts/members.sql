@@ -34,7 +34,7 @@ comment on function app_public.create_organization is $$
 @arg slug Readable name for URLs. Default: derived from the name.
 @arg kind Business of the company. Default: DEVELOPER.
 @arg description Description for the public page.
-@arg email Email address for enquiries.
+@arg email Email address for inquiries.
 @arg phone Phone number, with its country code.
 @arg website_url Address of its website.
 @arg address Postal address.
@@ -84,18 +84,18 @@ begin
 end $$;
 grant execute on function app_public.update_organization_member_role to plat_user, plat_anonymous;
 comment on function app_public.update_organization_member_role is $$
-@arg organization_id The organization in which the role applies.
-@arg user_id The user whose role changes.
-@arg role New role of the member.
+@arg organization_id Id of the organization; the viewer must be an owner.
+@arg user_id Id of the member's user account.
+@arg role Role that the member gets.
 
-Changes the role of a member. Requires the role OWNER; a restricted access token must have all permissions that the role
-adds.
-The last owner stays one.$$;
+Changes the role of a member. Requires the role OWNER; a restricted access token must have all permissions that the
+role adds. Refused for the last owner of the organization.$$;
 
 comment on type app_public.remove_organization_member_payload is 'Result of removing a member.';
 
-comment on column app_public.remove_organization_member_payload.organization is 'The organization that it belongs to.';
-comment on column app_public.remove_organization_member_payload."user" is 'The former member.';
+comment on column app_public.remove_organization_member_payload.organization is
+  'Id of the organization that it belongs to.';
+comment on column app_public.remove_organization_member_payload."user" is 'User account of the former member.';
 comment on column app_public.remove_organization_member_payload.removed_projects is
   'The projects of the organization, or that it is affiliated with, in which leads were assigned to the member.';
 comment on column app_public.remove_organization_member_payload.reassigned_leads is
@@ -134,8 +134,8 @@ begin
 end $$;
 grant execute on function app_public.remove_organization_member to plat_user, plat_anonymous;
 comment on function app_public.remove_organization_member is
-  E'@arg organization_id The organization that the user leaves.\n'
-  '@arg user_id The user who leaves.\n\n'
+  E'@arg organization_id Id of the organization; the viewer must be an owner.\n@arg user_id Id of the member''s '
+  'user account.\n\n'
   'Removes a member. Their leads in the organization become unassigned, as do their open leads in projects that '
   'the organization is affiliated with. Requires the role OWNER, even to remove oneself; the last owner cannot be '
   'removed.';
@@ -158,7 +158,7 @@ begin
 end $$;
 grant execute on function app_public.update_organization_notifications to plat_user, plat_anonymous;
 comment on function app_public.update_organization_notifications is $$
-@arg organization_id The organization whose events cause these notifications.
-@arg notifications The mails to switch on or off; those omitted stay as they are.
+@arg organization_id Id of the organization that sends the notifications.
+@arg notifications Notifications to enable or disable; omitted ones stay unchanged.
 
-Changes which email notifications the viewer gets from an organization.$$;
+Enables or disables email notifications that the viewer gets from an organization. Omitted kinds stay unchanged.$$;

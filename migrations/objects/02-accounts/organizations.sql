@@ -4,16 +4,22 @@ comment on type app_public.notification_settings is 'Which email notifications a
 
 comment on column app_public.notification_settings.new_lead is
   E'@notNull\n\nWhether to notify the member of new leads that no user of the team entered.';
-comment on column app_public.notification_settings.lead_assigned is E'@notNull\n\nA lead was assigned to the member.';
+comment on column app_public.notification_settings.lead_assigned is
+  E'@notNull\n\nWhether to notify the member of leads that are assigned to them.';
 comment on column app_public.notification_settings.contact_message is
-  E'@notNull\n\nA visitor wrote to the sales office.';
-comment on column app_public.notification_settings.appointment is E'@notNull\n\nAn appointment was made or changed.';
-comment on column app_public.notification_settings.reservation is E'@notNull\n\nA reservation was made or changed.';
-comment on column app_public.notification_settings.offer is E'@notNull\n\nAn offer came in or was answered.';
-comment on column app_public.notification_settings.task is E'@notNull\n\nA task is due or was assigned.';
-comment on column app_public.notification_settings.escalation is E'@notNull\n\nAn escalation ticket was opened.';
+  E'@notNull\n\nWhether to notify the member of messages to the sales office.';
+comment on column app_public.notification_settings.appointment is
+  E'@notNull\n\nWhether to notify the member when an appointment is scheduled or changed.';
+comment on column app_public.notification_settings.reservation is
+  E'@notNull\n\nWhether to notify the member when a reservation is created or changed.';
+comment on column app_public.notification_settings.offer is
+  E'@notNull\n\nWhether to notify the member of offers, and of responses to offers.';
+comment on column app_public.notification_settings.task is
+  E'@notNull\n\nWhether to notify the member of tasks that are due or were assigned to them.';
+comment on column app_public.notification_settings.escalation is
+  E'@notNull\n\nWhether to notify the member of new escalation tickets.';
 comment on column app_public.notification_settings.export_ready is
-  E'@notNull\n\nWhether to notify the user when an export can be downloaded.';
+  E'@notNull\n\nWhether to notify the member when their export is ready for download.';
 
 create policy members on app_public.organizations for select to plat_user
   using (deleted_at is null and (id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[])
@@ -35,13 +41,14 @@ comment on column app_public.organizations.name is E'@impersonal\n\nName of the 
 comment on column app_public.organizations.slug is 'Readable name for URLs, accepted wherever an id is.';
 comment on column app_public.organizations.kind is 'Line of business.';
 comment on column app_public.organizations.description is E'@impersonal\n\nDescription for the public page.';
-comment on column app_public.organizations.email is E'@impersonal\n@masked\n\nEmail address for enquiries.';
+comment on column app_public.organizations.email is E'@impersonal\n@masked\n\nEmail address for inquiries.';
 comment on column app_public.organizations.phone is
   E'@impersonal\n@masked\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.organizations.address is E'@impersonal\n@masked\n\nPostal address.';
 comment on column app_public.organizations.website_url is E'@impersonal\n\nAddress of its website.';
-comment on column app_public.organizations.time_zone is 'Time zone of its office, such as America/Toronto.';
-comment on column app_public.organizations.language is 'Language of mails to people whose own is not known.';
+comment on column app_public.organizations.time_zone is 'IANA time zone of its office, such as America/Toronto.';
+comment on column app_public.organizations.language is
+  'Language of mails to people whose language is unknown, such as fr.';
 comment on column app_public.organizations.has_public_project is E'@behavior -*\n\nWhether everybody sees its name.';
 comment on constraint organizations_phone_e164 on app_public.organizations is
   'Not a valid phone number; use one with its country code, such as +1 416 555 0123.';
@@ -57,17 +64,16 @@ grant select on app_public.organization_user_connections to plat_user, plat_anon
 comment on table app_public.organization_user_connections is 'The membership of a user in an organization.';
 comment on column app_public.organization_user_connections.role is
   'Role of the member, which determines the permissions.';
-comment on column app_public.organization_user_connections.title is E'@personal\n\nPosition in this organization.';
+comment on column app_public.organization_user_connections.title is E'@personal\n\nJob title in this organization.';
 comment on column app_public.organization_user_connections.notifications is
   E'@impersonal\n@masked\n\nWhich mails the member gets.';
 comment on column app_public.organization_user_connections.invited_by_id is
   E'@inert Members act for themselves.\n\nUser who invited the member.';
-comment on column app_public.organization_user_connections.joined_at is 'Since when.';
-comment on column app_public.organization_user_connections.last_active_at is 'The last request of the member.';
+comment on column app_public.organization_user_connections.joined_at is 'When the user became a member.';
+comment on column app_public.organization_user_connections.last_active_at is 'Time of the member''s last request.';
 comment on constraint organization_user_connections_organization_id_fkey on app_public.organization_user_connections is
-  E'@foreignFieldName members\n'
-  '@backwardPermission org.member\n'
-  '@backwardDescription The members; null for non-members.\n\n'
+  E'@foreignFieldName members\n@backwardPermission org.member\n@backwardDescription Memberships, with roles; null '
+  'for non-members.\n\n'
   'The organization.';
 comment on constraint organization_user_connections_user_id_fkey on app_public.organization_user_connections is
   E'@backwardBehavior -*\n\nThe member.';
@@ -116,7 +122,7 @@ $$;
 grant execute on function app_public.organizations_viewer_role, app_public.organizations_email,
   app_public.organizations_phone, app_public.organizations_address to plat_user, plat_anonymous;
 comment on function app_public.organizations_viewer_role is
-  'The role of the viewer; null for those who are no members.';
+  'Role of the viewer; null for non-members.';
 comment on function app_public.organizations_email is 'Email address for inquiries. Visible to members.';
 comment on function app_public.organizations_phone is 'Phone number. Visible to members.';
 comment on function app_public.organizations_address is
@@ -167,16 +173,19 @@ comment on view app_public.user_organization_connections is $$
 
 The viewer's own membership in an organization.$$;
 
-comment on column app_public.user_organization_connections.id is E'@notNull\n\nThe id of the membership.';
-comment on column app_public.user_organization_connections.role is E'@notNull\n\nPermissions of the viewer.';
-comment on column app_public.user_organization_connections.title is 'Position in this organization.';
-comment on column app_public.user_organization_connections.notifications is E'@notNull\n\nWhich mails the viewer gets.';
+comment on column app_public.user_organization_connections.id is
+  E'@notNull\n\nUUID of the membership; the same as in `OrganizationUserConnection`.';
+comment on column app_public.user_organization_connections.role is
+  E'@notNull\n\nRole of the viewer, which determines the permissions.';
+comment on column app_public.user_organization_connections.title is 'Job title in this organization.';
+comment on column app_public.user_organization_connections.notifications is
+  E'@notNull\n\nEmail notifications that the viewer gets.';
 comment on column app_public.user_organization_connections.second_factor_due_at is
-  'From when the viewer loses access to the organization unless they set up a second factor; null if they have one '
-  'or need none.';
+  'When the viewer loses access to the organization unless they set up a second factor; null if they have one or '
+  'it is not required.';
 comment on column app_public.user_organization_connections.organization_name is
-  E'@notNull\n\nThe name of the organization, also while it refuses its data.';
-comment on column app_public.user_organization_connections.joined_at is E'@notNull\n\nSince when.';
+  E'@notNull\n\nName of the organization, readable even while the viewer lacks a required second factor.';
+comment on column app_public.user_organization_connections.joined_at is E'@notNull\n\nWhen the user became a member.';
 
 -- Here because the countries come after organizations and users.
 create function app_private.tg_organizations__prepare() returns trigger
@@ -236,6 +245,6 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 
 comment on function app_public.organizations_payments_status is
-  'Whether it can take payments; null without the permission org.billing.';
+  'Whether the organization can accept payments; null without the permission org.billing.';
 comment on function app_public.organizations_payments_requirements is
   'Information that the payment processor still requires; null without the permission org.billing.';

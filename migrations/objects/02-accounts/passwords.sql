@@ -43,12 +43,12 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.update_password is $$
-@arg current_password The password up to now.
+@arg current_password Current password of the viewer, to confirm the request.
 @arg new_password 10 characters or more.
-@arg keep_session Whether the login token in use stays. Default: false.
-@arg keep_access_token_ids The access tokens that stay, the others end. Default: all stay.
-@arg keep_integration_ids The integrations of the viewer that stay, such as calendar feeds. Default: all stay.
-@arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second factor.
+@arg keep_session Whether the current session is kept. Default: false.
+@arg keep_access_token_ids Ids of access tokens to keep; all others are revoked. Default: all are kept.
+@arg keep_integration_ids Ids of the viewer's integrations to keep, such as calendar feeds. Default: all are kept.
+@arg second_factor_code Code of the authenticator app, or a recovery code; required if the account has a second factor.
 
 Changes the password of the viewer and revokes their login tokens, by default including the current one. Access
 tokens and integrations stay unless the input says otherwise; `accessEnding` of the result lists what was revoked.$$;
@@ -69,9 +69,10 @@ begin
   return true;
 end $$;
 comment on function app_public.create_user_otp(app_public.email_address) is
-  E'@withoutViewer For those who cannot sign in; the code goes to the owner of the address.\n@arg email The address of '
-  'the account.\n\nSends a one-time code for resetPassword to the email address, if there is an account with it; the '
-  'answer is true in any case. The code lives 15 minutes, works once, and replaces the one before.';
+  E'@withoutViewer For those who cannot sign in; the code goes to the owner of the address.\n@arg email Email '
+  'address of the account.\n\n'
+  'Sends a one-time code for `resetPassword` to the email address. Returns true even if no account has the '
+  'address. The code is valid for 15 minutes, works once, and replaces the previous one.';
 
 create function app_private.issue_user_otp(user_id uuid) returns table (email text, code text, expires_at timestamptz)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -131,7 +132,8 @@ begin
   perform set_config('plat.user_id', account::text, true);
   perform set_config('plat.token_id', '', true);
   perform set_config('plat.session_id', '', true);
-  -- The answer is read as this user; and whoever reads the mail alone does not lock out whoever has the factor.
+  -- The response is read as this user; and access to the mailbox alone does not lock out the owner of the
+  -- second factor.
   perform app_private.require_second_factor(account, second_factor_code);
   perform app_private.set_password(account, password);
   perform app_private.end_access(account, 'PASSWORD_RESET', null, null, null, 'The password was reset.');
@@ -142,12 +144,10 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.reset_password is
-  E'@withoutViewer For those who cannot sign in; the token of the mail says who it is.\n'
-  '@becomes id\n'
-  '@arg token The one-time code of the mail that createUserOtp sent.\n'
-  '@arg password 10 characters or more.\n'
-  '@arg second_factor_code A code of the authenticator app, or a recovery code, of an account that has a second '
-  'factor.\n\n'
+  E'@withoutViewer For those who cannot sign in; the token of the mail says who it is.\n@becomes id\n@arg token '
+  'One-time code from the mail that `createUserOtp` sent.\n@arg password 10 characters or more.\n@arg '
+  'second_factor_code Current code of the authenticator app, or an unused recovery code; required if the account '
+  'has a second factor.\n\n'
   'Sets a new password and revokes all login tokens, access tokens and integrations of the user, such as calendar '
   'feeds; `accessEnding` of the result lists them.';
 
@@ -206,6 +206,6 @@ end $$;
 comment on function app_public.update_user is $$
 @arg username Name for signing in, without @.
 
-Changes the viewer's own account.$$;
+Updates the profile of the viewer's own account. Omitted fields stay unchanged.$$;
 grant execute on function app_public.create_user_otp, app_public.reset_password to plat_user, plat_anonymous;
 grant execute on function app_public.update_password, app_public.update_user to plat_user, plat_anonymous;

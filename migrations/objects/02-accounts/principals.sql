@@ -14,7 +14,7 @@ comment on type app_public.principal_token is
 comment on column app_public.principal_token.id is E'@notNull\n\nId of the access token, as listed for its user.';
 comment on column app_public.principal_token.name is E'@notNull\n\nName given by its user.';
 comment on column app_public.principal_token.prefix is E'@notNull\n\nFirst characters of the token, to recognize it.';
-comment on column app_public.principal_token.status is E'@notNull\n\nWhether it still works.';
+comment on column app_public.principal_token.status is E'@notNull\n\nWhether the token is still accepted.';
 
 comment on table app_private.principal_tables is
   'The tables whose rows act in somebody''s name: the columns of the user and of the organization, what people call a '
@@ -51,7 +51,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   from family f where f.revoked_at is not null or f.expires_at <= now() limit 1
 $$;
 comment on function app_private.token_ended(uuid) is
-  'Why an access token does not work any more, be it because of the one that created it; null while it works.';
+  'Reason why an access token is no longer accepted, possibly because of the token that created it; null while it '
+  'is accepted.';
 
 create function app_private.principal_ended(user_id uuid, token_id uuid) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -62,7 +63,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     else app_private.token_ended(principal_ended.token_id) end
 $$;
 comment on function app_private.principal_ended(uuid, uuid) is
-  'Why nobody answers any more for what this user made with this access token; null while they do.';
+  'Reason why records that this user created with this access token no longer have a valid principal; null while '
+  'they have.';
 
 create function app_private.act_as_principal(user_id uuid, token_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -153,13 +155,12 @@ begin
     execute format('grant execute on function app_public.%I to plat_user, plat_anonymous',
       table_name || '_principal_token');
     execute format('comment on function app_public.%I is %L', table_name || '_principal_token',
-      E'@withoutViewer It names the token of a row that the viewer has seen.\n\nThe access token that it was made, or '
-      'taken over, with: it does only what that token may do, and ends with it. Null where somebody did so who was '
-      'signed in.');
+      E'@withoutViewer It names the token of a row that the viewer has seen.\n\nThe access token with which it was '
+      'created or taken over; its permissions limit it, and its revocation ends it. Null if a signed-in user did so.');
     execute format('comment on column %s.principal_token_id is %L', relation,
-      E'@behavior -*\n\nThe access token that it was made, or taken over, with.');
+      E'@behavior -*\n\nThe access token with which it was created or taken over.');
     execute format('comment on constraint %I on %s is %L', table_name || '_principal_token_id_fkey', relation,
-      E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe access token that it was made with.');
+      E'@behavior -*\n@forwardBehavior -*\n@backwardBehavior -*\n\nThe access token with which it was created.');
   end if;
 end $$;
 comment on function app_private.make_principal(text, text, text, text, text, text, regprocedure, regprocedure, text,
@@ -190,14 +191,15 @@ language sql volatile as $$
     from jsonb_array_elements(suspended) i where i ->> 'organizationId' is not null group by 1) s
 $$;
 comment on function app_private.tell_suspended(jsonb) is
-  'Has the owners told what was suspended: [{organizationId, kind, title, reason}].';
+  'Notifies the owners of what was suspended: [{organizationId, kind, title, reason}].';
 
 create function app_private.suspension_notice(organization_id uuid) returns table (organization text, owners text[])
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select o.name, app_private.owner_addresses(o.id) from app_public.organizations o
   where o.id = suspension_notice.organization_id and o.deleted_at is null
 $$;
-comment on function app_private.suspension_notice(uuid) is 'Who is told what was suspended in an organization.';
+comment on function app_private.suspension_notice(uuid) is
+  'Recipients of notices about suspended records of an organization.';
 grant execute on function app_private.suspension_notice to plat_worker;
 
 create function app_private.principal_fault(relation text, id uuid) returns text
@@ -252,7 +254,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   from app_private.principal_tables t where t.table_name = relation
 $$;
 comment on function app_private.review_principal(text, uuid) is
-  'Suspends a row whose principal has ended or lacks a permission, and has the owners told.';
+  'Suspends a row whose principal has ended or lacks a permission, and notifies the owners.';
 
 create function app_private.review_principals(of_user uuid, in_organization uuid default null,
   because text default null) returns jsonb
@@ -274,8 +276,8 @@ begin
   return suspended;
 end $$;
 comment on function app_private.review_principals(uuid, uuid, text) is
-  'Suspends what a user answers for (in an organization) and may not do any more; with a reason, all that they made '
-  'without an access token. Has the owners told, and returns what it suspended.';
+  'Suspends records whose principal the user is (in an organization) and that exceed their permissions; with a '
+  'reason, all that they created without an access token. Notifies the owners, and returns what it suspended.';
 
 create function app_private.tg_access_tokens__review() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -348,4 +350,4 @@ begin
   end if;
 end $$;
 comment on function app_private.require_role_within(uuid, text, text) is
-  'Refuses a viewer who would give somebody a permission that they do not have, be it because of the token in use.';
+  'Refuses viewers who would grant somebody a permission that they do not have themselves, or that their token lacks.';

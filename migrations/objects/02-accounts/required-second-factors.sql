@@ -47,12 +47,12 @@ grant execute on function app_public.organizations_second_factor_required_from,
 grant execute on function app_public.organization_user_connections_second_factor_due_at,
   app_public.organization_user_connections_second_factor_reset_at to plat_user, plat_anonymous;
 comment on function app_public.organizations_second_factor_required_from is
-  'From when members without a second factor lose access; null if none is required, and for non-members.';
+  'When members without a second factor lose access; null if none is required, and for non-members.';
 comment on function app_public.organizations_second_factor_grace_days is
-  'How many days members have to get a second factor; null for non-members.';
+  'Number of days in which members must set up a second factor; null for non-members.';
 comment on function app_public.organization_user_connections_second_factor_due_at is
-  'From when the member loses access unless they set up a second factor; null if they have one or it is not '
-  'required. Visible to the member and to admins.';
+  'When the member loses access unless they set up a second factor; null if they have one or it is not required. '
+  'Visible to the member and to admins.';
 comment on function app_public.organization_user_connections_second_factor_reset_at is
   'When an admin last removed the member''s second factor. Visible to the member and to admins.';
 
@@ -136,9 +136,9 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.update_organization_second_factor is $$
-@arg organization_id The organization that requires second factors.
-@arg required Whether its members have to have a second factor.
-@arg grace_days How many days they have to get one, 0 to 90, also when they join later; 7 where never given.
+@arg organization_id Id of the organization; the viewer must be an owner.
+@arg required Whether members must have a second factor.
+@arg grace_days Days to set up a second factor, also for new members: 0 to 90. Default: the previous value, or 7.
 
 Starts or stops requiring a second factor of all members of an organization. Members without one are notified by
 mail and lose access after the grace period until they set one up. Requires the role OWNER and a second factor on
@@ -188,10 +188,10 @@ begin
   return app_hidden.masked(member);
 end $$;
 comment on function app_public.reset_member_second_factor is $$
-@arg organization_id The organization in which the viewer is an admin.
-@arg user_id The member, who has lost the authenticator app and the recovery codes.
+@arg organization_id Id of an organization in which the viewer is an admin.
+@arg user_id Id of the member who lost access to the second factor.
 @arg password The password of the viewer's own account.
-@arg second_factor_code A code of the viewer's own authenticator app, or a recovery code, if there is a second factor.
+@arg second_factor_code Code of the viewer's authenticator app, or a recovery code, if they have a second factor.
 
 Removes the second factor of a member and ends their sessions. The member is notified by mail, signs in with the
 password alone and sets up a new one. Requires the permission org.admin, the permissions of the member's role, and

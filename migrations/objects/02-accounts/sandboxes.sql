@@ -5,19 +5,19 @@
 -- would have had.
 
 comment on column app_public.organizations.is_sandbox is
-  'Whether it is for trying out programs: it writes to its members only, its projects are never listed publicly, and '
-  'its clock can be turned (`advanceSandboxClock`). Set when it is created.';
+  'Whether it is a sandbox for testing: it sends messages to its members only, its projects are never listed '
+  'publicly, and its clock can be advanced (`advanceSandboxClock`). Cannot be changed after creation.';
 comment on column app_public.organizations.clock_ahead_seconds is
-  'By how many seconds the clock of a sandbox was turned forward; 0 for other organizations.';
+  'Number of seconds by which the clock of a sandbox was advanced; 0 for other organizations.';
 comment on constraint organizations_clock_of_sandboxes on app_public.organizations is
-  'Only the clock of a sandbox organization can be turned.';
+  'Only the clock of a sandbox organization can be advanced.';
 insert into app_private.event_names (subject, column_name, value, name) values
   ('organization', 'clock_ahead_seconds', null, 'clock_advanced');
 
 create function app_private.is_turning() returns boolean
 language sql stable as $$ select coalesce(current_setting('plat.turning', true), '') = 'on' $$;
 comment on function app_private.is_turning() is
-  'Whether the clock of a sandbox is being turned: times of records that never change otherwise are moved.';
+  'Whether the clock of a sandbox is being advanced, which moves times of otherwise immutable records.';
 
 create function app_private.clock_relations()
 returns table (relation regclass, condition text, times name[], days name[])
@@ -79,7 +79,8 @@ begin
   perform app_private.set_erasing(false);
 end $$;
 comment on function app_private.age_organization(uuid, int, int) is
-  'Moves all times of an organization into the past by so many seconds, and its dates by so many days, without events.';
+  'Moves all times of an organization into the past by a number of seconds, and its dates by a number of days, '
+  'without events.';
 
 create function app_private.advance_jobs(organization_id uuid, seconds int) returns void
 language plpgsql volatile as $$
@@ -89,7 +90,7 @@ begin
     where j.run_at > now() and j.locked_at is null and j.payload #>> '{context,organizationId}' = organization_id::text;
 end $$;
 comment on function app_private.advance_jobs(uuid, int) is
-  'Has the jobs of an organization that wait for a time run so many seconds earlier.';
+  'Moves scheduled jobs of an organization forward by a number of seconds.';
 
 create function app_public.advance_sandbox_clock(organization_id uuid, seconds int) returns app_public.organizations
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -103,17 +104,18 @@ begin
   perform app_hidden.require_organization(organization_id, 'org.owner');
   select o.* into result from app_public.organizations o where o.id = organization_id for no key update;
   if not result.is_sandbox then
-    perform app_hidden.fail('CONFLICT', 'Only the clock of a sandbox organization can be turned: createOrganization '
-      'makes one with isSandbox.', '{"field": "organizationId"}');
+    perform app_hidden.fail('CONFLICT', 'Only the clock of a sandbox organization can be advanced; create one with '
+      'isSandbox of createOrganization.', '{"field": "organizationId"}');
   elsif seconds is null or seconds not between 1 and most_seconds then
-    perform app_hidden.fail('BAD_USER_INPUT', 'Give 1 to 31,622,400 seconds (366 days).', '{"field": "seconds"}');
+    perform app_hidden.fail('BAD_USER_INPUT', 'Must be from 1 to 31,622,400 seconds (366 days).',
+      '{"field": "seconds"}');
   elsif result.clock_ahead_seconds + seconds::bigint > 10 * most_seconds then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'The clock of a sandbox can be ten years ahead; create another sandbox.',
-      '{"field": "seconds", "limit": 316224000}');
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'The clock of a sandbox can be at most ten years ahead; create another '
+      'sandbox.', '{"field": "seconds", "limit": 316224000}');
   elsif (select count(*) from (select from app_public.events e where e.organization_id = organization_id
       limit most_events + 1) e) > most_events then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'The clock can be turned while a sandbox has at most 50,000 events; '
-      'create another sandbox.', '{"limit": 50000}');
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'The clock can only be advanced while a sandbox has at most 50,000 '
+      'events; create another sandbox.', '{"limit": 50000}');
   end if;
   -- Dates move when the clock passes midnight.
   days := (result.clock_ahead_seconds + seconds) / 86400 - result.clock_ahead_seconds / 86400;
@@ -130,11 +132,11 @@ grant execute on function app_public.advance_sandbox_clock to plat_user, plat_an
 comment on function app_public.advance_sandbox_clock is $$
 @eachTime
 @arg organization_id The sandbox; the viewer must be its owner.
-@arg seconds By how much, up to 366 days. Dates move by a day for each midnight of its clock.
+@arg seconds Number of seconds, up to 366 days. Dates without a time move by one day per midnight passed.
 
-Turns the clock of a sandbox organization forward: all its dates and times move into the past by as much. Whatever
-was due within that time happens now: holds, reservations and offers expire, workflows go on, open houses begin and end,
-reminders are sent to members. Refused with CONFLICT for other organizations. Causes organization.clock_advanced.$$;
+Advances the clock of a sandbox organization, by moving all its dates and times into the past. Everything due within
+that time happens now: holds, reservations and offers expire, workflows continue, open houses start and end, and
+members get reminders. Refused with CONFLICT for other organizations. Writes the event organization.clock_advanced.$$;
 
 create function app_private.tg_projects__sandbox() returns trigger
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$

@@ -42,7 +42,7 @@ begin
     order by s.coordinate);
 end $$;
 comment on function app_public.organizations_schema_usage is
-  E'@arg days Days until today in which they were used.\n\n'
-  'Schema coordinates that operations of its members and access tokens used in the last `days` days (default: 30), of '
-  '90 that are kept. A minute may pass until a use is listed. Visible to admins; empty for others.';
+  E'@arg days Number of days until today to include.\n\n'
+  'Schema coordinates that operations of its members and access tokens used in the last `days` days (default: 30), '
+  'of 90 that are kept. A minute may pass until a use is listed. Visible to admins; empty for others.';
 grant execute on function app_public.organizations_schema_usage to plat_user, plat_anonymous;

@@ -7,7 +7,7 @@
 -- nobody can lock the owner of an address out of an account that they did not create.
 
 comment on domain app_public.second_factor_code is
-  E'@transform proveSecondFactor\n\nA code of the authenticator app, or a recovery code.';
+  E'@transform proveSecondFactor\n\nCurrent code of the authenticator app, or an unused recovery code.';
 comment on constraint second_factor_code_proved on domain app_public.second_factor_code is 'Not a valid code.';
 comment on domain app_public.fresh_totp_secret is
   E'@transform freshTotpSecret\n@given\n\nA secret for an authenticator app that the service has just made: itself to '
@@ -22,19 +22,19 @@ comment on table app_private.recovery_codes is 'SHA-256 of the recovery codes of
 
 comment on type app_public.second_factor is 'The second factor of an account.';
 comment on column app_public.second_factor.enabled_at is E'@notNull\n\nWhen members were first required to have it.';
-comment on column app_public.second_factor.recovery_codes_left is E'@notNull\n\nHow many recovery codes were not used.';
+comment on column app_public.second_factor.recovery_codes_left is E'@notNull\n\nNumber of unused recovery codes.';
 comment on type app_public.second_factor_enrollment is 'Secret for the authenticator app; shown only once.';
-comment on column app_public.second_factor_enrollment.secret is E'@notNull\n\nThe secret, for typing it in.';
+comment on column app_public.second_factor_enrollment.secret is E'@notNull\n\nSecret in base32, for manual entry.';
 comment on column app_public.second_factor_enrollment.uri is
-  E'@notNull\n\nThe same as otpauth:// address, for a QR code.';
+  E'@notNull\n\nSecret as an otpauth:// URI, for a QR code.';
 comment on column app_public.second_factor_enrollment.expires_at is
-  E'@notNull\n\nUntil when confirmSecondFactor takes its first code.';
+  E'@notNull\n\nDeadline for `confirmSecondFactor`.';
 comment on type app_public.recovery_codes is
   'Recovery codes for a lost authenticator app; shown only once, to be stored separately.';
 comment on column app_public.recovery_codes.codes is E'@notNull\n\nTen codes; each works once.';
 
--- Tries. Whoever guesses codes knows the password: the limits are of the account, and apart for each way in, so that
--- the owner of the mailbox gets in by a new password.
+-- Tries. Somebody who guesses codes knows the password, so the limits are per account; and separate for each way to
+-- sign in, so that the owner of the mailbox can still set a new password.
 create function app_private.second_factor_limits(user_id uuid, way text) returns table (key text, most int,
   within interval)
 language sql stable as $$
@@ -114,8 +114,8 @@ begin
 end $$;
 comment on function app_private.record_second_factor(text, text, text) is
   E'@step The password, or the code of the mail, is right; or the user is the viewer, whose token is verified.\n\n'
-  'Counts a wrong code, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile. The '
-  'user is told of the third.';
+  'Counts a wrong code, in a transaction of its own; RATE_LIMITED where others have used the limit up meanwhile. '
+  'The third one is reported to the user by mail.';
 grant execute on function app_private.begin_second_factor, app_private.record_second_factor to plat_authenticator;
 
 create function app_private.use_second_factor(user_id uuid, proof text, is_new boolean default false) returns boolean
@@ -249,7 +249,7 @@ begin
   return result;
 end $$;
 comment on function app_private.give_recovery_codes(uuid) is
-  'Ten new recovery codes, in an alphabet without letters that look like digits; those of before work no more.';
+  'Ten new recovery codes, in an alphabet without letters that look like digits; the previous ones become invalid.';
 
 create function app_public.confirm_second_factor(code app_public.second_factor_code) returns app_public.recovery_codes
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -269,10 +269,10 @@ begin
 end $$;
 comment on function app_public.confirm_second_factor is $$
 @eachTime
-@arg code The code that the authenticator app shows for the secret of enrollSecondFactor.
+@arg code Current code of the authenticator app, for the secret from `enrollSecondFactor`.
 
-Has signing in ask for a second factor from now on, and gives the recovery codes. All other sessions of the viewer end;
-access tokens stay.$$;
+Enables the second factor of the viewer's account and returns ten recovery codes. All other sessions of the viewer
+end; access tokens remain valid.$$;
 
 create function app_public.renew_recovery_codes(password app_public.password_proof,
   second_factor_code app_public.second_factor_code) returns app_public.recovery_codes
@@ -291,7 +291,7 @@ end $$;
 comment on function app_public.renew_recovery_codes is $$
 @eachTime
 @arg password Current password, to confirm the request.
-@arg second_factor_code A code of the authenticator app, or a recovery code.
+@arg second_factor_code Current code of the authenticator app, or an unused recovery code.
 
 Generates ten new recovery codes; the previous ones become invalid.$$;
 
@@ -315,7 +315,7 @@ begin
 end $$;
 comment on function app_public.disable_second_factor is $$
 @arg password Current password, to confirm the request.
-@arg second_factor_code A code of the authenticator app, or a recovery code.
+@arg second_factor_code Current code of the authenticator app, or an unused recovery code.
 
 Removes the second factor of the viewer's account and its recovery codes. Refused while an organization of the
 viewer requires a second factor.$$;

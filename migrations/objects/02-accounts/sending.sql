@@ -20,14 +20,17 @@ insert into app_private.sending_tiers (name, from_age, takes_payments, mails, me
   ('PAYMENTS', '0', true, 20000, 2000, 'Once it takes payments: the processor knows who it is.');
 
 comment on type app_public.sending_quota is
-  'How much an organization may send to people outside of it within 24 hours.';
+  'Limit on messages that an organization can send to external recipients within 24 hours.';
 comment on column app_public.sending_quota.channel is E'@notNull\n\nChannel to which the limit applies.';
 comment on column app_public.sending_quota.tier is
-  E'@notNull\n\nWhy it is as much: NEW, WEEK or MONTH by the age of the organization, PAYMENTS for one that takes '
-  'payments, OPERATOR where the operator of the service granted it.';
-comment on column app_public.sending_quota.per_day is E'@notNull\n\nThe most within 24 hours.';
-comment on column app_public.sending_quota.used is E'@notNull\n\nSent during the last 24 hours, counted by the hour.';
-comment on column app_public.sending_quota.frees_at is 'When there is room again; null while there is some.';
+  E'@notNull\n\n'
+  'Basis of the limit: NEW, WEEK or MONTH by the age of the organization, PAYMENTS if it accepts payments, '
+  'OPERATOR if the operator of the service granted it.';
+comment on column app_public.sending_quota.per_day is E'@notNull\n\nMaximum number of messages within 24 hours.';
+comment on column app_public.sending_quota.used is
+  E'@notNull\n\nNumber of messages sent during the last 24 hours, counted in whole hours.';
+comment on column app_public.sending_quota.frees_at is
+  'When the next message can be sent; null if one can be sent now.';
 
 create function app_private.sending_quota(organization_id uuid, channel text) returns app_public.sending_quota
 language sql stable as $$
@@ -81,7 +84,7 @@ language sql volatile as $$
       from app_private.sending_counts l where l.organization_id = $1 and l.channel = $2 and l.amount >= $3
       order by l.hour desc limit 1)
 $$;
-comment on function app_private.return_sending(uuid, text, int) is 'Takes back what was counted and not sent.';
+comment on function app_private.return_sending(uuid, text, int) is 'Uncounts messages that were not sent.';
 
 create function app_public.organizations_sending_quotas(o app_public.organizations) returns app_public.sending_quota[]
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -109,7 +112,7 @@ begin
   return viewer;
 end $$;
 comment on function app_hidden.require_confirmed_address() is
-  'The viewer; refuses whoever has not confirmed the address of the account.';
+  'The viewer; refuses accounts whose email address is not verified.';
 
 create function app_private.owner_is_confirmed(organization_id uuid) returns boolean
 language sql stable as $$
@@ -121,7 +124,7 @@ comment on function app_private.owner_is_confirmed(uuid) is
   'Whether an owner has confirmed the address of the account: without one, the organization sends nothing to people '
   'outside of it.';
 
--- Mail. It is counted before it goes to the mail server, and taken back where that does not take it.
+-- Mail. It is counted before it is sent, and uncounted if the mail server refuses it.
 create function app_private.mail_limits(organization_id uuid, recipient text)
 returns table (key text, most int, within interval, is_outside boolean)
 language sql stable as $$
@@ -179,7 +182,7 @@ begin
     where exists (select from app_private.mail_limits($1, $2) l where l.is_outside);
 end $$;
 comment on function app_private.return_mail(uuid, text) is
-  'Takes back the count of a mail that the mail server did not take.';
+  'Uncounts a mail that the mail server refused.';
 
 create function app_private.admit_invitation(organization_id uuid, recipient text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -249,8 +252,8 @@ begin
   return true;
 end $$;
 comment on function app_public.request_mail_consent is
-  E'@arg organization_id The organization that asks for consent.\n'
-  '@arg email The recipient, who has not confirmed yet.\n\n'
+  E'@arg organization_id Id of the organization that asks for consent.\n@arg email Email address of the '
+  'recipient.\n\n'
   'Asks the owner of an address by mail for consent to write to it or, for the organization''s own address for '
   'inquiries, to forward inquiries there; at most once a day. Workflows write only to leads, buyers, members and '
   'addresses that consented. Always returns true. Requires the role OWNER or ADMIN.';

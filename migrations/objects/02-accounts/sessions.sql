@@ -28,14 +28,15 @@ comment on table app_private.refresh_tokens is
 comment on column app_private.refresh_tokens.successor_sha256 is 'The one that was given for it.';
 
 comment on type app_public.session is 'An active sign-in of a browser, app or program.';
-comment on column app_public.session.id is E'@notNull\n\nThe id, for logout.';
+comment on column app_public.session.id is E'@notNull\n\nId of the session, for `logout`.';
 comment on column app_public.session.device is
   'Client that signed in, from its user agent, such as "Firefox on Windows"; null if unknown.';
 comment on column app_public.session.network is
-  'The address that it was opened from; of IPv6 its network, such as 2001:db8::/64.';
-comment on column app_public.session.last_network is 'The address that it was last used from.';
+  'IP address of the sign-in; for IPv6 its network, such as 2001:db8::/64.';
+comment on column app_public.session.last_network is
+  'IP address of the last use; for IPv6 its network, such as 2001:db8::/64.';
 comment on column app_public.session.created_at is E'@notNull\n\nWhen the session started.';
-comment on column app_public.session.last_used_at is 'The last request, to the minute; null before the first.';
+comment on column app_public.session.last_used_at is 'Time of the last request, to the minute; null before the first.';
 comment on column app_public.session.expires_at is E'@notNull\n\nWhen the session expires, even if it is used.';
 comment on column app_public.session.is_current is E'@notNull\n\nWhether the session belongs to this request.';
 comment on column app_public.session.is_refreshable is
@@ -79,8 +80,8 @@ begin
   update app_private.sessions s set ended_at = now() where s.id = any (array(
     select o.id from app_private.sessions o where o.user_id = open_session.user_id and o.ended_at is null
       and o.expires_at > now() order by coalesce(o.last_used_at, o.created_at) desc, o.id desc offset most - 1));
-  -- Nor does whoever signs in again and again leave more behind. Those that were taken up stay: their tokens do not say
-  -- that they had a row.
+  -- Nor does repeated signing in accumulate rows. Those that were taken up stay: their tokens do not say that they had
+  -- a row.
   delete from app_private.sessions s where s.id = any (array(
     select o.id from app_private.sessions o where o.user_id = open_session.user_id and o.ended_at is not null
       and not o.is_adopted order by o.ended_at desc, o.id desc offset most));
@@ -102,7 +103,7 @@ begin
   -- And tokens whose sessions have no rows, because they were given out before sessions had any.
   update app_private.user_passwords p set session_epoch = p.session_epoch + 1 where p.user_id = end_sessions.user_id;
 end $$;
-comment on function app_private.end_sessions(uuid, uuid) is 'Ends the sessions of a user, but for one that may go on.';
+comment on function app_private.end_sessions(uuid, uuid) is 'Ends the sessions of a user, except one that is kept.';
 
 -- Each request.
 create function app_private.authenticate_session(user_id uuid, session_epoch int, session_id uuid default null,
@@ -202,8 +203,8 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.logout is $$
-@arg session_ids The sessions to end, of viewer.sessions.
-@arg others Whether to end all sessions but the one in use; by an access token, all of them.
+@arg session_ids Ids of the sessions to end, from `viewer.sessions`.
+@arg others If true, ends all sessions except the current one; with an access token, all sessions.
 
 Ends sessions of the viewer with their login and refresh tokens. Default: the current session. Access tokens are
 revoked by `revokeAccessToken`.$$;
@@ -272,10 +273,8 @@ begin
   return result;
 end $$;
 comment on function app_public.refresh_session is
-  E'@withoutViewer For those whose login token has expired; the refresh token says who it is.\n'
-  '@becomes user_id\n'
-  '@eachTime\n'
-  '@arg refresh_token The refresh token that the session had last.\n\n'
+  E'@withoutViewer For those whose login token has expired; the refresh token says who it is.\n@becomes '
+  'user_id\n@eachTime\n@arg refresh_token The current refresh token of the session.\n\n'
   'Returns new tokens for a session that `login` opened with `refreshable`. A refresh token can be used once; the '
   'response contains the next one. Reuse ends the session and notifies the user by mail, except that the previous '
   'token is accepted again within 30 seconds, in case the response was lost.';

@@ -18,18 +18,20 @@ comment on type app_public.authentication is
   '-manyRelation:resource:connection\n\n'
   'The result of signing in.';
 
-comment on column app_public.authentication.token is E'@notNull\n\nSend it as "Authorization: Bearer <token>".';
+comment on column app_public.authentication.token is
+  E'@notNull\n\nLogin token (a JWT) for the header `Authorization: Bearer <token>`.';
 comment on column app_public.authentication.token_type is E'@notNull\n\nAlways Bearer.';
 comment on column app_public.authentication.expires_at is
   E'@notNull\n\n'
   'When the token expires. It is revoked earlier if its session ends: by logout, by a change of password, or if '
   'the user is suspended.';
 comment on column app_public.authentication.user_id is E'@behavior -*\n\nWho signed in.';
-comment on column app_public.authentication.session_id is E'@notNull\n\nThe session that it belongs to, for logout.';
+comment on column app_public.authentication.session_id is
+  E'@notNull\n\nId of the session of this token, for `logout`.';
 comment on column app_public.authentication.refresh_token is
-  'Exchanged once for the next tokens, by refreshSession; null for a token of 30 days.';
+  'Token for `refreshSession`, which accepts it once; null for a login token of 30 days.';
 comment on column app_public.authentication.refresh_expires_at is
-  'When the refresh token ends unless it is used; null without one.';
+  'When the refresh token expires if it is not used; null without one.';
 comment on table app_private.user_networks is
   'From which networks a user signed in during the last 90 days; only their SHA-256 is kept.';
 
@@ -61,9 +63,9 @@ begin
 end $$;
 comment on function app_private.account_named(text) is 'The user with this user name or email address, or null.';
 
--- Whoever guesses locks themselves out, not the owner of the account: five wrong attempts count for an account and the
--- network that they came from. What comes from elsewhere has a slower limit of its own, which does not hold for
--- networks from which the account has signed in during the last 90 days.
+-- Guessing locks out the attacker, not the owner of the account: five failed attempts count per account and network.
+-- What comes from elsewhere has a slower limit of its own, which does not hold for networks from which the account has
+-- signed in during the last 90 days.
 create function app_private.proof_limits(user_id uuid, name text, ip text)
 returns table (key text, most int, within interval)
 language sql stable as $$
@@ -164,7 +166,7 @@ comment on function app_private.forgive_tries(uuid) is
   'After the right password: the wrong ones from the same network count no longer, and the network is known.';
 
 -- New accounts: a refusal costs a look, the hash comes after it, and what was hashed counts, also where it made no
--- account. What all of them together may do goes by turns: whoever has made one leaves half of it to who has not.
+-- account. The common limit is shared: those who have created one leave half of it to those who have not.
 create function app_private.area_of(ip text) returns text
 language sql immutable strict parallel safe as $$
   select network(set_masklen(n, case family(n) when 4 then 24 else 48 end))::text
@@ -222,8 +224,8 @@ create policy self on app_hidden.duplicate_accounts for select to plat_user, pla
   using (user_id = (select app_public.current_user_id()));
 grant select on app_hidden.duplicate_accounts to plat_user, plat_anonymous;
 comment on table app_hidden.duplicate_accounts is
-  'What createAccount answered for an address that has an account: a user without identity and password, whom nobody '
-  'can sign in as. It goes after an hour; the owner of the address is told by mail.';
+  'What createAccount answered for an address that has an account: a user without identity and password, whom '
+  'nobody can sign in as. It is deleted after an hour; the owner of the address is notified by mail.';
 
 create function app_public.create_account(email app_public.email_address, password app_public.new_password,
   first_name text default null,
@@ -279,16 +281,12 @@ exception
     raise;
 end $$;
 comment on function app_public.create_account(app_public.email_address,app_public.new_password,text,text,text) is
-  E'@withoutViewer For those who have no account.\n'
-  '@becomes id\n'
-  '@arg email Where codes and notifications go; one account per address.\n'
-  '@arg password 10 characters or more.\n'
-  '@arg first_name Given name.\n'
-  '@arg last_name Family name.\n'
-  '@arg username A further name for signing in, without @.\n\n'
+  E'@withoutViewer For those who have no account.\n@becomes id\n@arg email Email address for codes and '
+  'notifications; one account per address.\n@arg password 10 characters or more.\n@arg first_name Given name, such '
+  'as Ada.\n@arg last_name Family name.\n@arg username A further name for signing in, without @.\n\n'
   'Creates a user account and sends a code for `verifyEmail` to its address. If the address already has an '
-  'account, the response is the same, nothing is created and the mail says so, so that the response does not '
-  'reveal who has an account. Signed-in viewers can call it too; their own account is not affected.';
+  'account, nothing is created and the mail says so. The response is the same, so it does not reveal who has an '
+  'account. Signed-in viewers can call it too; their own account is not affected.';
 
 create function app_public.login(username text, password app_public.password_proof, refreshable boolean default false,
   device app_public.session_device default null, second_factor_code app_public.second_factor_code default null)
@@ -324,12 +322,14 @@ begin
   return app_private.open_session(account.id, account.session_epoch, refreshable, device);
 end $$;
 comment on function app_public.login is
-  E'@withoutViewer For those who are to be signed in; the password says who it is.\n@becomes user_id\n@eachTime\n@arg '
-  'username User name or email address.\n@arg password The password of the account.\n@arg refreshable Whether to get '
-  'a token for 15 minutes, and a refresh token, rather than one token for 30 days.\n@arg second_factor_code A code of '
-  'the authenticator app, or a recovery code, of an account that has a second factor.\n\nExchanges a name and a '
-  'password for a token, which ends after 30 days. RATE_LIMITED after 5 wrong attempts for an account from one '
-  'network, or 50 from a network, within 15 minutes; and after 50 for an account in a day from networks that it has '
-  'not signed in from. For an account with a second factor, the right password without a code is refused with '
-  'UNAUTHENTICATED and reason SECOND_FACTOR_REQUIRED; a wrong code has the reason SECOND_FACTOR_WRONG.';
+  E'@withoutViewer For those who are to be signed in; the password says who it is.\n@becomes '
+  'user_id\n@eachTime\n@arg username User name or email address.\n@arg password The password of the account.\n@arg '
+  'refreshable If true, returns a token for 15 minutes and a refresh token, instead of a token for 30 days.\n@arg '
+  'second_factor_code Current code of the authenticator app, or an unused recovery code; required if the account '
+  'has a second factor.\n\n'
+  'Exchanges a user name or email address and a password for a login token, which expires after 30 days. Refused '
+  'with RATE_LIMITED after 5 failed attempts within 15 minutes for an account from one network, or 50 from a '
+  'network; and after 50 in a day for an account from networks that it has never signed in from. For an account '
+  'with a second factor, a correct password without a code is refused with UNAUTHENTICATED and the reason '
+  'SECOND_FACTOR_REQUIRED; a wrong code, with the reason SECOND_FACTOR_WRONG.';
 grant execute on function app_public.create_account, app_public.login to plat_user, plat_anonymous;

@@ -1,8 +1,9 @@
 -- People. What colleagues see of each other is in users; email and user name are in a separate table with its own
 -- policy; no role of the API can read passwords.
 
--- Anonymous too: whoever has just made an account is known for the rest of that statement.
--- People know each other by a deal too: the team the account of its buyer, the buyer who serves the deal.
+-- For anonymous viewers too: after creating an account, the viewer is that user for the rest of the
+-- statement. People know each other by a deal too: the team the account of its buyer, the buyer who
+-- serves the deal.
 create policy self_and_colleagues on app_public.users for select to plat_user
   using (deleted_at is null and (id = (select app_public.current_user_id())
     or id = any (array(select app_hidden.colleague_ids()))
@@ -18,13 +19,13 @@ grant select on app_public.users to plat_user, plat_anonymous;
 grant update (slug, first_name, last_name, title, phone, time_zone, language) on app_public.users to plat_user;
 grant update (avatar_url) on app_public.users to plat_user;
 
-comment on table app_public.users is 'A user account.';
+comment on table app_public.users is 'An account of a person who uses the service.';
 comment on column app_public.users.slug is E'@personal\n\nReadable name for URLs, accepted wherever an id is.';
-comment on column app_public.users.first_name is E'@personal\n\nGiven name.';
+comment on column app_public.users.first_name is E'@personal\n\nGiven name, such as Ada.';
 comment on column app_public.users.last_name is E'@personal\n\nFamily name.';
-comment on column app_public.users.title is E'@personal\n\nPosition, such as Sales manager.';
-comment on column app_public.users.phone is E'@personal\n\nPhone number for work.';
-comment on column app_public.users.time_zone is 'Time zone of mails and digests, such as America/Toronto.';
+comment on column app_public.users.title is E'@personal\n\nJob title, such as Sales manager.';
+comment on column app_public.users.phone is E'@personal\n\nWork phone number.';
+comment on column app_public.users.time_zone is 'IANA time zone for mails and digests, such as America/Toronto.';
 comment on column app_public.users.language is
   'Language of messages and mails. Default: that of the browser with which the account was created.';
 comment on column app_public.users.status is 'Whether the user can sign in.';
@@ -32,7 +33,7 @@ comment on column app_public.users.password_changed_at is E'@behavior -*\n\nWhen
 comment on column app_public.users.email_verified_at is E'@masked\n\nWhen the user proved to own the email address.';
 comment on column app_public.users.last_login_at is E'@masked\n\nThe last sign-in.';
 comment on column app_public.users.avatar_url is
-  E'@personal\n\nAddress of a picture of the user, wherever they keep it.';
+  E'@personal\n\nURL of a picture of the user, hosted anywhere.';
 comment on constraint users_phone_e164 on app_public.users is
   'Not a valid phone number; use one with its country code, such as +1 416 555 0123.';
 comment on index app_public.users_slug is 'This slug is taken; choose another.';
@@ -56,7 +57,7 @@ comment on constraint user_identities_username_format on app_hidden.duplicate_ac
   'A user name has 2 to 50 letters, digits, dots, hyphens and underscores, and no @.';
 comment on index app_hidden.user_identities_username is 'This user name is taken; choose another.';
 comment on column app_private.user_passwords.password_hash is
-  E'@impersonal\n@impersonal\n\nNothing can be told of the password by it.';
+  E'@impersonal\n@impersonal\n\nIt reveals nothing about the password.';
 comment on table app_private.user_passwords is
   'argon2id hashes; a higher session_epoch ends every login token issued before.';
 
@@ -113,7 +114,7 @@ language sql stable rows 1 as $$
   select u.* from app_hidden.masked_users u where u.id = (select app_public.current_user_id()) limit 1
 $$;
 grant execute on function app_public.viewer to plat_user, plat_anonymous;
-comment on function app_public.viewer is 'The user of the token in use; null without a token.';
+comment on function app_public.viewer is 'The user whose token authenticates the request; null without a token.';
 
 create function app_private.tg_users__prepare() returns trigger
 language plpgsql volatile as $$
@@ -135,7 +136,7 @@ language plpgsql stable security definer set search_path = pg_catalog, pg_temp a
 declare
   project uuid := app_hidden.record_id('projects', users_permissions.project_id, 'projectId');
 begin
-  -- What somebody else may do is not told.
+  -- Permissions of other people are not revealed.
   if u.id is distinct from app_public.current_user_id() then
     return '{}';
   end if;
@@ -162,8 +163,8 @@ language sql stable rows 5 as $$
   order by r.inserted_at desc, r.id desc
 $$;
 comment on function app_public.users_reservations is
-  E'@ordered\n\nThe reservations that they made as a buyer, and for the viewer those that their purchases came from, '
-  'latest first.';
+  E'@ordered\n\n'
+  'Reservations that the user made as a buyer and, for the user, those that led to their purchases, latest first.';
 
 create function app_public.users_email_verified_at(u app_public.users) returns timestamptz
 language sql stable as $$ select case when u.email_verified_at is not null and app_hidden.is_colleague(u.id)
@@ -185,11 +186,11 @@ language sql stable rows 5 as $$
     order by c.is_default desc, c.id desc
 $$;
 comment on function app_public.users_cards is
-  E'@ordered\n\nThe cards that they pay with, the default first; each sees their own only.';
+  E'@ordered\n\nPayment cards, the default card first; empty except for the user.';
 
 create function app_public.users_integrations(u app_public.users) returns setof app_public.user_integrations
 language sql stable rows 5 as $$
   select i.* from app_public.user_integrations i where i.user_id = u.id and i.deleted_at is null order by i.id desc
 $$;
 comment on function app_public.users_integrations is
-  E'@ordered\n\nThe applications that they have connected, latest first; each sees their own only.';
+  E'@ordered\n\nConnected applications, latest first; empty except for the user.';

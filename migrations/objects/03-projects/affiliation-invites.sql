@@ -18,46 +18,47 @@ select app_private.make_record('project_organization_invites', 'affiliation_invi
 grant select on app_public.project_organization_invites to plat_user, plat_anonymous;
 
 comment on table app_public.project_organization_invites is 'An invitation of an organization to a project.';
-comment on column app_public.project_organization_invites.owner_id is 'The organization that owns the project.';
+comment on column app_public.project_organization_invites.owner_id is
+  'Id of the organization that owns the project; visible before the invitation is accepted.';
 comment on column app_public.project_organization_invites.email is
-  E'@personal\n\nAddress that the invitation is sent to; null where an organization was named.';
+  E'@personal\n\nEmail address that the invitation was sent to; null if it names an organization.';
 comment on column app_public.project_organization_invites.role is
-  'What the organization contributes, which decides what its members may see and do.';
+  'Role of the organization in the project, which determines what its members can see and do.';
 comment on column app_public.project_organization_invites.permissions is
   E'@impersonal\n\nPermissions of its members, a subset of those of the role; null for all of them.';
 comment on column app_public.project_organization_invites.status is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nCurrent status.';
-comment on column app_public.project_organization_invites.message is E'@personal\n\nA few words in the mail.';
+comment on column app_public.project_organization_invites.message is
+  E'@personal\n\nPersonal message in the invitation mail.';
 comment on column app_public.project_organization_invites.invited_by_id is 'User who sent the invitation.';
 comment on column app_public.project_organization_invites.sent_at is
   'When the last invitation mail was accepted by the mail server; before that, when the invitation was created.';
-comment on column app_public.project_organization_invites.send_count is 'How often it was sent.';
-comment on column app_public.project_organization_invites.expires_at is 'Until when it can be accepted.';
-comment on column app_public.project_organization_invites.answered_at is 'When it was accepted or declined.';
+comment on column app_public.project_organization_invites.send_count is 'Number of invitation mails sent.';
+comment on column app_public.project_organization_invites.expires_at is 'When the invitation expires.';
+comment on column app_public.project_organization_invites.answered_at is
+  'When the invitation was accepted or declined; null until then.';
 comment on column app_public.project_organization_invites.answered_by_id is 'User who accepted or declined.';
 comment on column app_public.project_organization_invites.decline_reason is
   E'@personal\n\nReason given for declining; null if none was given.';
-comment on column app_public.project_organization_invites.revoked_at is 'When it was withdrawn.';
+comment on column app_public.project_organization_invites.revoked_at is
+  'When the offer was withdrawn; null otherwise.';
 comment on column app_public.project_organization_invites.revoked_reason is
-  E'@impersonal\n\nWhy the service revoked it; null if a user did.';
+  E'@impersonal\n\nReason why the service revoked it; null if a user revoked it.';
 comment on constraint project_organization_invites_project_id_fkey on app_public.project_organization_invites is
-  E'@parent\n@fieldName project\n@foreignFieldName organizationInvites\n@backwardPermission project.manage\n'
-  '@backwardDescription The invitations of other organizations to it, latest first; null without the permission '
-  'project.manage.\n\nThe project; null for the invited until they accept.';
+  E'@parent\n@fieldName project\n@foreignFieldName organizationInvites\n@backwardPermission '
+  'project.manage\n@backwardDescription Invitations of other organizations to the project, latest first; null '
+  'without the permission project.manage.\n\n'
+  'The project; null for the recipient until they accept.';
 comment on constraint project_organization_invites_owner_id_fkey on app_public.project_organization_invites is
-  E'@fieldName owner\n'
-  '@foreignFieldName sentProjectInvites\n'
-  '@backwardPermission project.manage\n'
-  '@backwardDescription The invitations to its projects that it has sent, latest first; null without the '
+  E'@fieldName owner\n@foreignFieldName sentProjectInvites\n@backwardPermission '
+  'project.manage\n@backwardDescription Sent invitations to its own projects, latest first; null without the '
   'permission project.manage.\n\n'
   'The organization that owns the project. Null for the recipient until they accept, unless the organization is '
   'public.';
 comment on constraint project_organization_invites_organization_id_fkey on app_public.project_organization_invites is
-  E'@fieldName organization\n'
-  '@foreignFieldName projectInvites\n'
-  '@backwardPermission org.admin\n'
-  '@backwardDescription The invitations to projects of others that it has received, latest first; null without the '
-  'permission org.admin.\n\n'
+  E'@fieldName organization\n@foreignFieldName projectInvites\n@backwardPermission org.admin\n@backwardDescription '
+  'Received invitations to projects of other organizations, latest first; null without the permission '
+  'org.admin.\n\n'
   'The invited organization, or the one that accepted. Null for the sender until it is accepted, unless the '
   'organization is public.';
 comment on constraint project_organization_invites_invited_by_id_fkey on app_public.project_organization_invites is
@@ -116,7 +117,7 @@ comment on function app_public.project_organization_invites_recipient is
 comment on function app_public.project_organization_invites_project_title is
   'Title of the project; recipients see nothing else of it until they accept.';
 comment on function app_public.project_organization_invites_owner_name is
-  'Name of the organization that owns the project.';
+  'Name of the owning organization, visible before the invitation is accepted.';
 
 -- Its principal: the inviting user, while they may grant the role.
 create function app_private.project_invite_lacks(i app_public.project_organization_invites) returns text
@@ -227,19 +228,16 @@ begin
 end $$;
 grant execute on function app_public.create_project_organization to plat_user, plat_anonymous;
 comment on function app_public.create_project_organization is
-  E'@withoutViewer Anybody may invite an organization by its slug, which is public.\n'
-  '@arg projectId The project in which the other organization takes part.\n'
-  '@arg organizationId The organization to invite, by id or slug.\n'
-  '@arg email Instead of an organization, an email address to invite one that does not use the service yet. The '
-  'recipient accepts for an organization that they create or administer.\n'
-  '@arg role What the organization contributes, which decides what its members may see and do.\n'
-  '@arg permissions Permissions of its members, a subset of those of the role, such as project.read and '
-  'inventory.read. Default: all of them.\n'
-  '@arg message A few words for the mail, at most 2,000 characters.\n\n'
-  'Invites an organization to have a part in a project. It has one once it accepts '
-  '(acceptProjectOrganizationInvite); an organization or address with a pending invitation gets it again, with '
-  'what is given now. Takes project.manage in the organization that owns the project, and each permission that is '
-  'given.';
+  E'@withoutViewer Anybody may invite an organization by its slug, which is public.\n@arg projectId Id of the '
+  'project to invite to.\n@arg organizationId The organization to invite, by id or slug.\n@arg email Instead of an '
+  'organization, an email address to invite one that does not use the service yet. The recipient accepts for an '
+  'organization that they create or administer.\n@arg role Role of the organization in the project, which '
+  'determines what its members can see and do.\n@arg permissions Permissions of its members, a subset of those of '
+  'the role, such as project.read and inventory.read. Default: all of them.\n@arg message Personal message in the '
+  'invitation mail, at most 2,000 characters.\n\n'
+  'Invites an organization to a project. It is affiliated once it accepts with `acceptProjectOrganizationInvite`. '
+  'A pending invitation of the same organization or address is sent again, with the new role and permissions. '
+  'Requires project.manage in the organization that owns the project, and every permission that is granted.';
 
 create function app_private.require_project_invite(id uuid) returns app_public.project_organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -264,7 +262,7 @@ begin
   return invite;
 end $$;
 comment on function app_private.require_project_invite(uuid) is
-  'The pending invitation, locked, for whoever invites; refuses others.';
+  'The pending invitation, locked; refuses viewers other than the inviting side.';
 
 create function app_public.resend_project_organization_invite(id uuid) returns app_public.project_organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -300,8 +298,8 @@ Revokes a pending invitation to a project. Requires project.manage in the organi
 grant execute on function app_public.resend_project_organization_invite,
   app_public.revoke_project_organization_invite to plat_user, plat_anonymous;
 
--- Answering. By its id, whoever administers the invited organization; by the token of the mail, whoever has its
--- address.
+-- Answering. By id, for administrators of the invited organization; by the token of the mail, for the owner of
+-- its address.
 create function app_private.answer_project_invite(id uuid, token text) returns
   app_public.project_organization_invites
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -482,7 +480,7 @@ comment on function app_private.administrator_addresses(uuid) is
   'The addresses of those who administer an organization.';
 grant execute on function app_private.issue_project_invite_token, app_private.mark_project_invite_sent to plat_worker;
 
--- What becomes of it, by mail to the other side.
+-- Notifies the other side of the outcome by mail.
 create function app_private.tell_affiliation(what text, project_id uuid, organization_id uuid, role text,
   user_id uuid default null, email text default null) returns void
 language sql volatile as $$
@@ -490,8 +488,9 @@ language sql volatile as $$
     'organizationId', organization_id, 'role', role, 'userId', user_id, 'email', email))
 $$;
 comment on function app_private.tell_affiliation(text, uuid, uuid, text, uuid, text) is
-  'Has the other side told: what is ACCEPTED or DECLINED (to the user who invited, where they still manage the '
-  'project, else the owners), CHANGED or ENDED (to the owners of the organization), or LEFT (to those of the project).';
+  'Notifies the other side: what is ACCEPTED or DECLINED (to the user who invited, where they still manage the '
+  'project, else the owners), CHANGED or ENDED (to the owners of the organization), or LEFT (to those of the '
+  'project).';
 
 create function app_private.affiliation_notice(what text, project_id uuid, organization_id uuid, user_id uuid)
 returns table (recipients text[], project text, owner text, organization text)
@@ -510,7 +509,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where p.id = $2
 $$;
 comment on function app_private.affiliation_notice(text, uuid, uuid, uuid) is
-  'Who is told what became of an affiliation, and what they are told it is called.';
+  'Recipients of a notice about an affiliation, with the names that they may see.';
 grant execute on function app_private.affiliation_notice to plat_worker;
 
 create function app_private.tg_project_organizations__tell() returns trigger

@@ -27,7 +27,7 @@ comment on table app_public.project_organizations is 'The affiliation of an orga
 comment on column app_public.project_organizations.owner_id is
   E'@behavior -*\n\nThe organization that owns the project.';
 comment on column app_public.project_organizations.role is
-  'What the organization contributes, which decides what its members may see and do.';
+  'Role of the organization in the project, which determines what its members can see and do.';
 comment on column app_public.project_organizations.permissions is
   'Permissions of its members, a subset of those of its role; null for all of them. Always includes project.read.';
 comment on constraint project_organizations_project_id_fkey on app_public.project_organizations is
@@ -44,8 +44,8 @@ comment on constraint project_organizations_organization_id_fkey on app_public.p
 comment on constraint project_organizations_one_owner on app_public.project_organizations is
   'A project has only one owner; use another role.';
 comment on table app_private.former_affiliates is
-  'Users of other organizations who worked on deals of an organization: it goes on reading their names after their '
-  'part in its projects has ended.';
+  'Users of other organizations who worked on deals of an organization; their names stay visible to it after their '
+  'affiliation has ended.';
 
 -- What a role may be cut down to.
 create function app_private.check_affiliate_permissions(role text, permissions text[]) returns text[]
@@ -107,8 +107,8 @@ begin
   end if;
 end $$;
 comment on function app_private.require_affiliate_role(uuid, text, text[]) is
-  'Refuses a viewer who would give an organization a permission that they do not have, be it because of the token in '
-  'use.';
+  'Refuses viewers who would grant an organization a permission that they do not have themselves, or that their '
+  'token lacks.';
 
 create function app_private.tg_project_organizations__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -201,16 +201,18 @@ comment on function app_private.open_deals(uuid, uuid[]) is
 
 comment on type app_public.open_deals is
   'Number of open records assigned to the people of an organization in a project.';
-comment on column app_public.open_deals.leads is E'@notNull\n\nLeads that are neither converted nor lost.';
-comment on column app_public.open_deals.buyers is E'@notNull\n\nPurchases that are neither closed nor cancelled.';
-comment on column app_public.open_deals.holds is E'@notNull\n\nUnits and lots that are held.';
-comment on column app_public.open_deals.reservations is E'@notNull\n\nReservations in force.';
-comment on column app_public.open_deals.negotiations is E'@notNull\n\nNegotiations that go on.';
-comment on column app_public.open_deals.offers is E'@notNull\n\nOffers that wait for an answer.';
-comment on column app_public.open_deals.personalizations is E'@notNull\n\nPersonalizations that are not signed.';
+comment on column app_public.open_deals.leads is E'@notNull\n\nNumber of leads that are neither converted nor lost.';
+comment on column app_public.open_deals.buyers is
+  E'@notNull\n\nNumber of purchases that are neither closed nor cancelled.';
+comment on column app_public.open_deals.holds is E'@notNull\n\nNumber of active holds.';
+comment on column app_public.open_deals.reservations is E'@notNull\n\nNumber of active reservations.';
+comment on column app_public.open_deals.negotiations is E'@notNull\n\nNumber of negotiations in progress.';
+comment on column app_public.open_deals.offers is E'@notNull\n\nNumber of pending offers.';
+comment on column app_public.open_deals.personalizations is
+  E'@notNull\n\nNumber of personalizations that are not signed.';
 comment on column app_public.open_deals.appointments is
-  E'@notNull\n\nUpcoming appointments, including those in which the user is only the host.';
-comment on column app_public.open_deals.tasks is E'@notNull\n\nTasks that are still to be completed.';
+  E'@notNull\n\nNumber of upcoming appointments, including those that the user only hosts.';
+comment on column app_public.open_deals.tasks is E'@notNull\n\nNumber of open tasks.';
 
 create function app_private.hand_over_deals(project_id uuid, people uuid[], to_user uuid) returns app_public.open_deals
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -397,7 +399,7 @@ begin
       where p.id = affiliation.project_id and p.archived_at is not null) then
     return row(0, 0, 0, 0, 0, 0, 0, 0, 0);
   end if;
-  -- Those who go on, by another organization of theirs, keep their deals.
+  -- Users who keep access through another organization keep their deals.
   losing := array(select m.user_id from app_public.organization_user_connections m
     where m.organization_id = affiliation.organization_id
       and not exists (select from app_public.organization_user_connections o where o.user_id = m.user_id
@@ -416,8 +418,8 @@ begin
   return app_private.hand_over_deals(affiliation.project_id, losing, assignee_id);
 end $$;
 comment on function app_private.hand_over_affiliation(uuid, text, text[], boolean, uuid) is
-  'Hands over what is open with those who work on no deals of the project any more once the affiliation has ended, or '
-  'has the role and permissions given; to a user, or to nobody. For those who may end or change it.';
+  'Hands over open records of users who lose access to deals of the project when the affiliation ends or gets the '
+  'given role and permissions; to a user, or unassigned. For those who may end or change it.';
 grant execute on function app_private.hand_over_affiliation to plat_user;
 
 create function app_public.update_project_organization(input jsonb, hand_over boolean default false,
@@ -442,10 +444,11 @@ begin
 end $$;
 comment on function app_public.update_project_organization is
   E'@arg handOver Whether open records of its members are handed over to the organization that owns the project if '
-  'the members lose access to them. Otherwise the mutation is refused with CONFLICT and lists them.\n'
-  '@arg assigneeId Member who takes over open leads and tasks. Default: they stay unassigned.\n\n'
-  'Changes what an affiliated organization may do in a project: its role, and which of the permissions of that. '
-  'Takes project.manage in the organization that owns the project; the owners of the other one get a mail.';
+  'the members lose access to them. Otherwise the mutation is refused with CONFLICT and lists them.\n@arg '
+  'assigneeId Id of the member who takes over open leads and tasks. Default: they become unassigned.\n\n'
+  'Changes the role of an affiliated organization in a project, or restricts its permissions. Requires '
+  'project.manage in the organization that owns the project. The owners of the affiliated organization are '
+  'notified by mail.';
 
 create function app_public.delete_project_organization(id uuid, hand_over boolean default false,
   assignee_id uuid default null) returns app_public.delete_project_organization_payload
@@ -466,21 +469,23 @@ begin
   return row(affiliation.id, true, affiliation.project_id, affiliation.organization_id, handed);
 end $$;
 comment on function app_public.delete_project_organization is
-  E'@arg handOver Whether what is open with its people goes to the organization that owns the project; refused with '
-  'CONFLICT and what is open otherwise.\n'
-  '@arg assigneeId Member who takes over open leads and tasks. Default: they stay unassigned.\n\n'
-  'Ends the part of an organization in a project, and all its access to it at once. Takes project.manage in the '
-  'organization that owns the project, or org.admin in the affiliated one, which leaves; the owners of the other '
-  'one get a mail. Deals that are over keep the names of their people.';
+  E'@arg handOver Whether open records of its members are handed over to the organization that owns the project. '
+  'Otherwise the mutation is refused with CONFLICT and lists them.\n@arg assigneeId Id of the member who takes '
+  'over open leads and tasks. Default: they become unassigned.\n\n'
+  'Ends the affiliation of an organization with a project, and immediately all its access to the project. Requires '
+  'project.manage in the organization that owns the project, or org.admin in the affiliated one, which thereby '
+  'leaves. The owners of the other organization are notified by mail. Closed deals keep the names of the people '
+  'involved.';
 grant execute on function app_public.update_project_organization, app_public.delete_project_organization to plat_user,
   plat_anonymous;
 
 comment on type app_public.delete_project_organization_payload is
-  E'@foreignKey (project_id) references projects (id)|@fieldName project\n'
-  '@foreignKey (organization_id) references organizations (id)|@fieldName organization\n\n'
-  'Result of ending an affiliation.';
-comment on column app_public.delete_project_organization_payload.id is E'@notNull\n\nThe affiliation that has ended.';
-comment on column app_public.delete_project_organization_payload.deleted is E'@notNull\n\nWhether it has ended.';
+  E'@foreignKey (project_id) references projects (id)|@fieldName project\n@foreignKey (organization_id) references '
+  'organizations (id)|@fieldName organization\n\n'
+  'Result of ending an affiliation, with the number of handed-over records.';
+comment on column app_public.delete_project_organization_payload.id is E'@notNull\n\nId of the ended affiliation.';
+comment on column app_public.delete_project_organization_payload.deleted is
+  E'@notNull\n\nAlways true; a refused request is an error.';
 comment on column app_public.delete_project_organization_payload.project_id is
   E'@behavior -*\n\nThe project that it belongs to.';
 comment on column app_public.delete_project_organization_payload.organization_id is
@@ -526,8 +531,9 @@ comment on function app_public.project_organizations_open_deals is
   'Number of open records of its members in the project. Visible to the owning organization for viewers who see '
   'all leads, and to admins of the affiliated one.';
 comment on function app_public.project_organizations_people is
-  E'@ordered\n\nThe people of the organization, by name, such as to assign leads to them; of another organization, '
-  'what they show of themselves: no address. Empty for those who do not know them.';
+  E'@ordered\n\n'
+  'People of the organization who work on the project, sorted by name, such as to assign leads to them. For other '
+  'organizations without email addresses; empty for viewers who may not see them.';
 
 create function app_private.organization_of_assignee(user_id uuid, project_id uuid) returns uuid
 language sql stable as $$

@@ -55,18 +55,18 @@ $$;
 
 comment on type app_public.nearest_city is 'A city with public projects.';
 
-comment on column app_public.nearest_city.id is E'@notNull\n\nThe same in every response.';
-comment on column app_public.nearest_city.name is E'@notNull\n\nUsual name, such as Toronto.';
+comment on column app_public.nearest_city.id is E'@notNull\n\nStable id of the city.';
+comment on column app_public.nearest_city.name is E'@notNull\n\nCommon name, such as Toronto.';
 comment on column app_public.nearest_city.slug is E'@notNull\n\nReadable name for URLs.';
 comment on column app_public.nearest_city.administrative_area is 'State or province.';
 comment on column app_public.nearest_city.country is E'@notNull\n\nISO 3166-1 code, such as CA.';
 comment on column app_public.nearest_city.latitude is E'@notNull\n\nDegrees north.';
 comment on column app_public.nearest_city.longitude is E'@notNull\n\nDegrees east.';
 comment on column app_public.nearest_city.distance_km is
-  'Kilometres from the viewer; null where the place of the viewer is unknown.';
-comment on column app_public.nearest_city.time_zone is E'@notNull\n\nTime zone of most of its projects.';
-comment on column app_public.nearest_city.project_count is E'@notNull\n\nHow many public projects it has.';
-comment on column app_public.nearest_city.resolved_from is E'@notNull\n\nHow it was found.';
+  'Distance from the viewer in kilometers; null if the viewer''s location is unknown.';
+comment on column app_public.nearest_city.time_zone is E'@notNull\n\nIANA time zone of most of its projects.';
+comment on column app_public.nearest_city.project_count is E'@notNull\n\nNumber of public projects in the city.';
+comment on column app_public.nearest_city.resolved_from is E'@notNull\n\nHow the city was determined.';
 
 create function app_public.nearest_city(latitude double precision,
   longitude double precision) returns app_public.nearest_city

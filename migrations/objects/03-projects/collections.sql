@@ -22,7 +22,7 @@ comment on index app_public.project_collections_slug is 'Another collection of t
 
 comment on table app_public.project_collections is
   E'@defaultOrder sequence asc, id asc\n\nA collection of projects that an organization shows together.';
-comment on column app_public.project_collections.organization_id is 'The organization that it belongs to.';
+comment on column app_public.project_collections.organization_id is 'Id of the organization that it belongs to.';
 comment on column app_public.project_collections.title is 'Display title.';
 comment on column app_public.project_collections.slug is
   'Readable name for URLs, unique in the organization. Default: derived from the title.';
@@ -31,7 +31,7 @@ comment on column app_public.project_collections.public is
   E'@filter\n\nWhether it is public; visitors then see its public projects.';
 comment on column app_public.project_collections.sequence is 'Position in the list; lowest first.';
 comment on column app_public.project_collections.project_ids is
-  E'@writeOnly\n\nThe projects of the organization that it has, in order; replaces those it had.';
+  E'@writeOnly\n\nIds of projects of the organization, in display order; replaces the previous ones.';
 comment on constraint project_collections_organization_id_fkey on app_public.project_collections is
   E'@parent\n'
   '@fieldName organization\n'
@@ -84,7 +84,7 @@ $$;
 grant execute on function app_public.project_collections_projects, app_public.projects_collections to plat_user,
   plat_anonymous;
 comment on function app_public.project_collections_projects is
-  E'@ordered\n\nIts projects that the viewer may see, in the order of the collection.';
+  E'@ordered\n\nProjects of the collection that the viewer may see, in its order.';
 
 create function app_public.project_collections_cover(c app_public.project_collections)
   returns setof app_public.project_images

@@ -18,14 +18,14 @@ comment on column app_public.lease_permits.title is E'@personal\n\nDisplay title
 comment on column app_public.lease_permits.number is E'@personal\n\nNumber, unique in the project.';
 comment on column app_public.lease_permits.status is E'@filter\n\nCurrent status.';
 comment on column app_public.lease_permits.price is 'Price, in the currency of the project.';
-comment on column app_public.lease_permits.issued_on is 'When it was issued.';
+comment on column app_public.lease_permits.issued_on is 'Date of issue; null until then.';
 comment on column app_public.lease_permits.expires_on is 'End of validity.';
 comment on column app_public.lease_permits.notes is E'@personal\n\nNotes of the team.';
-comment on column app_public.lease_permits.unit_id is 'The unit that may be let.';
+comment on column app_public.lease_permits.unit_id is 'Id of the unit that may be rented out.';
 comment on column app_public.lease_permits.buyer_id is 'The purchase that it belongs to.';
 comment on constraint lease_permits_order on app_public.lease_permits is 'A permit must expire after it is issued.';
 comment on constraint lease_permits_unit_id_fkey on app_public.lease_permits is
-  E'@fieldName unit\n@backwardBehavior -*\n\nThe unit that may be let.';
+  E'@fieldName unit\n@backwardBehavior -*\n\nId of the unit that may be rented out.';
 comment on constraint lease_permits_buyer_id_fkey on app_public.lease_permits is
   E'@fieldName buyer\n@backwardBehavior -*\n\nThe purchase that it belongs to.';
 comment on index app_public.lease_permits_number is 'There is already a lease permit with this number in the project.';

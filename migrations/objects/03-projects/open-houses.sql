@@ -9,26 +9,26 @@ grant insert (project_id, title, description, format, starts_at, ends_at, time_z
   video_url, host_id, capacity, rsvp_required, public), delete on app_public.open_houses to plat_user;
 
 comment on table app_public.open_houses is
-  E'@defaultOrder starts_at desc, id desc\n\nA time at which a project can be seen.';
+  E'@defaultOrder starts_at desc, id desc\n\nA scheduled time at which visitors can view a project.';
 comment on column app_public.open_houses.title is 'Display title.';
-comment on column app_public.open_houses.description is 'What visitors can expect, as free text.';
+comment on column app_public.open_houses.description is 'Description for visitors, as free text.';
 comment on column app_public.open_houses.status is
   E'@writeOnly\n\nCANCELED cancels it; other statuses follow from the time.';
-comment on column app_public.open_houses.format is E'@filter\n\nHow it is held.';
-comment on column app_public.open_houses.starts_at is E'@filter\n\nWhen the doors open.';
-comment on column app_public.open_houses.ends_at is 'When it ends.';
+comment on column app_public.open_houses.format is E'@filter\n\nHow visitors attend.';
+comment on column app_public.open_houses.starts_at is E'@filter\n\nStart of the viewing; announced in `timeZone`.';
+comment on column app_public.open_houses.ends_at is 'Scheduled end, after `startsAt`.';
 comment on column app_public.open_houses.time_zone is
   E'@insertOptional\n\nTime zone for announcements. Default: the time zone of the project.';
-comment on column app_public.open_houses.address is 'Where it is held; at the project where null.';
-comment on column app_public.open_houses.video_url is 'Where to watch.';
-comment on column app_public.open_houses.host_id is 'The member who receives visitors.';
-comment on column app_public.open_houses.capacity is 'How many people fit.';
-comment on column app_public.open_houses.rsvp_required is 'Whether visitors have to announce themselves.';
+comment on column app_public.open_houses.address is 'Address of the open house; null if it is at the project.';
+comment on column app_public.open_houses.video_url is 'URL of the video stream.';
+comment on column app_public.open_houses.host_id is 'The team member who receives visitors.';
+comment on column app_public.open_houses.capacity is 'Maximum number of visitors.';
+comment on column app_public.open_houses.rsvp_required is 'Whether visitors must register in advance.';
 comment on column app_public.open_houses.public is 'Whether everyone who can see the project can see it.';
 comment on constraint open_houses_capacity_range on app_public.open_houses is 'Must be from 1 to 100,000 people.';
 comment on constraint open_houses_order on app_public.open_houses is 'An open house must end after it starts.';
 comment on constraint open_houses_host_id_fkey on app_public.open_houses is
-  E'@fieldName host\n@backwardBehavior -*\n\nWho receives visitors.';
+  E'@fieldName host\n@backwardBehavior -*\n\nThe team member who receives visitors.';
 comment on constraint open_houses_kept_status on app_public.open_houses is
   'Only SCHEDULED and CANCELED can be set; other statuses follow from the time.';
 

@@ -14,7 +14,7 @@ comment on table app_public.project_images is
   E'@file Image\n@defaultOrder sequence asc, id asc\n\nA picture of a project.';
 comment on column app_public.project_images.category is 'Subject of the image.';
 comment on column app_public.project_images.spec_option_ids is
-  E'@writeOnly\n\nOptions shown in the image, of its own project; replaces the previous ones.';
+  E'@writeOnly\n\nIds of options of the same project that the image shows; replaces the previous ones.';
 comment on constraint project_images_spec_options_number on app_public.project_images is
   'An image can show at most 100 options.';
 
@@ -30,8 +30,8 @@ select app_private.make_file_table('site_plans', 'site_plan', parent => 'project
 comment on table app_public.site_plans is
   E'@file Image\n@defaultOrder sequence asc, id asc\n\nA plan of the site of a project.';
 comment on column app_public.site_plans.is_primary is
-  'Whether it is the one that is shown first; the first of a project is, until another one takes its place.';
-comment on column app_public.site_plans.phase is 'The phase of the project that it shows.';
+  'Whether it is shown first. The first plan of a project is primary until another one is made primary.';
+comment on column app_public.site_plans.phase is 'Phase of the project that the plan shows.';
 
 create function app_private.tg_site_plans__primary() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

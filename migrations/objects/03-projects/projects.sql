@@ -62,11 +62,12 @@ comment on table app_public.projects is $$
 
 A development of new homes.$$;
 comment on column app_public.projects.organization_id is
-  E'@filter organizationIds\n@formerFilter organizationId Removed after 2028-01-01.\n\nThe organization that owns it.';
-comment on column app_public.projects.title is 'Name of the project.';
+  E'@filter organizationIds\n@formerFilter organizationId Removed after 2028-01-01.\n\n'
+  'Id of the organization (tenant) that owns the project.';
+comment on column app_public.projects.title is 'Display name, such as Harbour Lofts.';
 comment on column app_public.projects.slug is 'Readable name for URLs, accepted wherever an id is.';
 comment on column app_public.projects.status is E'@filter\n\nStage of the project, such as SELLING.';
-comment on column app_public.projects.visibility is 'Who can find it.';
+comment on column app_public.projects.visibility is 'Who can find and see the project.';
 comment on column app_public.projects.type is E'@filter\n\nKind of development.';
 comment on column app_public.projects.overview is 'Public description, at most 1,500 characters.';
 comment on column app_public.projects.overview_headline is 'Headline above the overview on the public page.';
@@ -76,7 +77,7 @@ comment on column app_public.projects.address is 'Address of the site.';
 comment on column app_public.projects.city is 'City of the address.';
 comment on column app_public.projects.time_zone is
   'IANA time zone for deadlines of the project, such as America/Toronto.';
-comment on column app_public.projects.currency is 'Currency of all its amounts.';
+comment on column app_public.projects.currency is 'Currency of all amounts of the project.';
 comment on column app_public.projects.website_url is 'Address of its website.';
 comment on column app_public.projects.amenities is 'Shared amenities, such as a gym or garden.';
 comment on column app_public.projects.sales_start_date is 'First day on which units are offered.';
@@ -89,7 +90,7 @@ comment on column app_public.projects.reservation_fee is
   'Reservation fee: a deposit of each new reservation, which counts towards the price.';
 comment on column app_public.projects.cancellation_fee is 'Cancellation fee of a reservation.';
 comment on column app_public.projects.rescission_days is
-  'Days within which a buyer may withdraw from a signed purchase.';
+  'Number of days within which a buyer may withdraw from a signed purchase.';
 comment on column app_public.projects.sold_trigger is 'Event from which a unit counts as sold.';
 comment on column app_public.projects.allow_multiple_offers is
   'Whether several buyers may negotiate about the same unit at the same time.';
@@ -102,10 +103,11 @@ comment on column app_public.projects.holds_per_person is
 comment on column app_public.projects.holds_per_organization is
   'Maximum number of simultaneous holds per organization.';
 comment on column app_public.projects.public_reservations is
-  'Whether visitors who signed in reserve its homes themselves, while it is public and PRESALE or SELLING.';
+  'Whether signed-in visitors can reserve homes themselves while the project is public and its status is PRESALE '
+  'or SELLING.';
 comment on column app_public.projects.public_reservation_fee_required is
-  'Whether a visitor''s reservation ends with publicHoldExpiration unless its fee is paid; without a fee it makes no '
-  'difference.';
+  'Whether a visitor''s reservation expires after `publicHoldExpiration` hours unless the fee is paid. Has no '
+  'effect without a fee.';
 comment on column app_public.projects.public_hold_expiration is
   'Hours that a signed-in visitor may hold a home, to reserve it and pay the fee.';
 comment on column app_public.projects.metadata is
@@ -125,7 +127,7 @@ comment on constraint projects_rescission_days_range on app_public.projects is '
 comment on constraint projects_dates_order on app_public.projects is
   'The completion date must not be before the start of sales.';
 comment on constraint projects_organization_id_fkey on app_public.projects is
-  E'@parent\n@backwardBehavior -*\n\nThe organization that owns it.';
+  E'@parent\n@backwardBehavior -*\n\nId of the organization (tenant) that owns the project.';
 comment on index app_public.projects_slug is 'This slug is taken; choose another.';
 
 create function app_private.tg_projects__prepare() returns trigger
@@ -214,7 +216,7 @@ language sql stable as $$
 $$;
 grant execute on function app_public.public_projects to plat_user, plat_anonymous;
 comment on function app_public.public_projects is $$
-@arg city Only projects in this city.
+@arg city Only projects in this city, ignoring case.
 @defaultSort SERVICE_INDEX
 
 Public projects, best service index first; restricted fields are null without permission.$$;
@@ -232,10 +234,10 @@ create function app_public.projects_filter_city(p app_public.projects, value tex
 language sql stable as $$ select lower(p.city) = lower(btrim(value)) $$;
 grant execute on function app_public.projects_filter_query, app_public.projects_filter_archived,
   app_public.projects_filter_city to plat_user, plat_anonymous;
-comment on function app_public.projects_filter_query is E'@filter query\n\nWords in title or city.';
+comment on function app_public.projects_filter_query is E'@filter query\n\nWords that occur in title or city.';
 comment on function app_public.projects_filter_archived is
-  E'@filter archived\n\nOnly archived projects, or only others.';
-comment on function app_public.projects_filter_city is E'@filter city\n\nThe city, whatever the case.';
+  E'@filter archived\n\nTrue: only archived projects. False: only projects that are not archived.';
+comment on function app_public.projects_filter_city is E'@filter city\n\nCity of the address, ignoring case.';
 
 create function app_private.tg_projects__lead_defaults() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -269,9 +271,10 @@ create or replace trigger _900_touch before update on app_public.projects for ea
   execute function app_private.tg_projects__touch();
 
 comment on function app_public.projects_filter_price is
-  E'@filter price\n\nProjects with a unit for sale at such a price. Both ends included.';
+  E'@filter price\n\nProjects that have a unit for sale at a list price in this range. Both ends included.';
 comment on function app_public.projects_filter_bedrooms is
-  E'@filter bedrooms\n\nProjects with a unit for sale with so many bedrooms. Both ends included.';
+  E'@filter bedrooms\n\n'
+  'Projects that have a unit for sale with a number of bedrooms in this range. Both ends included.';
 
 create function app_public.projects_avatar(p app_public.projects) returns setof app_public.project_avatars
 language sql stable rows 1 as $$ select a.* from app_public.project_avatars a where a.project_id = p.id
@@ -292,7 +295,8 @@ language sql stable as $$
   where c.organization_id = p.organization_id and p.id::text = any (c.project_ids::text[])
   order by c.sequence, c.id
 $$;
-comment on function app_public.projects_collections is 'The collections that it is in and the viewer may see.';
+comment on function app_public.projects_collections is
+  'Project collections that contain it, as far as the viewer may see them.';
 
 create function app_private.tg_projects__sales_office() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -336,8 +340,8 @@ begin
   return true;
 end $$;
 comment on function app_private.place_project(uuid, boolean) is
-  'Says which city a project is in, by its address. False, and nothing said, where somebody else is adding that city '
-  'and is not to be waited for.';
+  'Says which city a project is in, by its address. Returns false if another transaction is adding that city; does '
+  'not wait for it.';
 
 create function app_private.tg_projects__city() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -7,7 +7,7 @@
 select app_private.make_public_table('promotions', 'promotion', 'marketing.manage', 'promotions',
   'Promotions, latest first; users outside the team see public ones that are neither DRAFT nor PAUSED.',
   shown => 'public and status in (''ACTIVE'', ''ENDED'')',
-  -- Its events name what it is for, be it released or not.
+  -- Its events name the claimant, even after its release.
   event_permission => 'marketing.read');
 
 grant insert (project_id, title, description, code, kind, amount, percent, max_amount, status, starts_at, ends_at,
@@ -22,17 +22,19 @@ comment on table app_public.promotions is
 comment on column app_public.promotions.title is 'Display title.';
 comment on column app_public.promotions.description is 'Description of the benefit.';
 comment on column app_public.promotions.code is
-  'Code by which buyers name it, unique in the project whatever the case.';
+  'Promotion code for buyers; unique in the project, ignoring case.';
 comment on column app_public.promotions.kind is E'@filter\n\nKind of benefit.';
 comment on column app_public.promotions.amount is
   'Fixed amount in the currency of the project. Set either this or `percent`.';
-comment on column app_public.promotions.percent is 'The percentage, above 0 to 100; either this or an amount.';
+comment on column app_public.promotions.percent is
+  'Percentage, greater than 0 and at most 100. Set either this or `amount`.';
 comment on column app_public.promotions.max_amount is 'Maximum amount of the percentage discount.';
 comment on column app_public.promotions.status is
-  E'@writeOnly\n\nDRAFT and PAUSED hold it back, ENDED ends it; with SCHEDULED or ACTIVE it runs from startsAt to '
-  'endsAt until it is used up.';
+  E'@writeOnly\n\n'
+  'DRAFT and PAUSED suspend it, ENDED ends it. With SCHEDULED or ACTIVE it runs from `startsAt` to `endsAt`, until '
+  '`usageLimit` is reached.';
 comment on column app_public.promotions.starts_at is
-  E'@filter\n\nFrom when it applies, unless it is a draft or paused.';
+  E'@filter\n\nStart of the promotion, unless it is DRAFT or PAUSED.';
 comment on column app_public.promotions.ends_at is 'End of the promotion; null if open-ended.';
 comment on column app_public.promotions.applies_to is
   'Whether it covers the entire project or only the listed units, lots or floor plans.';
@@ -42,11 +44,11 @@ comment on column app_public.promotions.usage_count is 'Number of times it was u
 comment on column app_public.promotions.terms is 'Terms and conditions.';
 comment on column app_public.promotions.public is 'Whether everyone who can see the project can see it.';
 comment on column app_public.promotions.unit_ids is
-  E'@writeOnly\n\nThe units that a promotion of the scope UNITS is for; replaces those it had.';
+  E'@writeOnly\n\nIds of the units, for the scope UNITS; replaces the previous ones.';
 comment on column app_public.promotions.lot_ids is
-  E'@writeOnly\n\nThe lots that a promotion of the scope LOTS is for; replaces those it had.';
+  E'@writeOnly\n\nIds of the lots, for the scope LOTS; replaces the previous ones.';
 comment on column app_public.promotions.floor_plan_ids is
-  E'@writeOnly\n\nThe floor plans that a promotion of the scope FLOOR_PLANS is for; replaces those it had.';
+  E'@writeOnly\n\nIds of the floor plans, for the scope FLOOR_PLANS; replaces the previous ones.';
 comment on constraint promotions_code_format on app_public.promotions is
   'A code has 2 to 40 letters, digits, hyphens and underscores, such as SPRING-25.';
 comment on constraint promotions_amount_some on app_public.promotions is 'The amount must be greater than zero.';
@@ -87,7 +89,7 @@ language sql stable as $$
 $$;
 grant execute on function app_public.promotions_status to plat_user, plat_anonymous;
 comment on function app_public.promotions_status is
-  E'@notNull\n\nWhether it runs: as its team, the clock and its uses say.';
+  E'@notNull\n\nStatus, derived from the one that the team set, from `startsAt` and `endsAt`, and from its usage.';
 
 create function app_private.tg_promotions__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

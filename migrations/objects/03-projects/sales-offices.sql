@@ -1,17 +1,17 @@
 -- The sales office of a project, for buyers. Each project has exactly one, created with it.
 
 select app_private.make_public_table('sales_offices', 'sales_office', 'project.manage', 'salesOffice',
-  'Where customers can visit the sales team: address, telephone and opening hours.', made_by_hand => false);
+  'The sales office, which visitors can go to; null if the project has none.', made_by_hand => false);
 
 grant update (title, address, phone, email, notes, by_appointment_only) on app_public.sales_offices to plat_user;
 
-comment on table app_public.sales_offices is 'Where the buyers of a project go.';
+comment on table app_public.sales_offices is 'The place where visitors of a project meet the sales team.';
 comment on column app_public.sales_offices.title is E'@impersonal\n\nDisplay title.';
-comment on column app_public.sales_offices.address is E'@impersonal\n\nWhere it is; at the project where null.';
+comment on column app_public.sales_offices.address is
+  E'@impersonal\n\nAddress of the sales office; null if it is at the project.';
 comment on column app_public.sales_offices.phone is E'@impersonal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.sales_offices.email is E'@impersonal\n\nPublic address for inquiries by email.';
-comment on column app_public.sales_offices.notes is E'@impersonal\n\nWhat visitors should know, such as opening '
-  'hours.';
+comment on column app_public.sales_offices.notes is E'@impersonal\n\nInformation for visitors, such as opening hours.';
 comment on column app_public.sales_offices.by_appointment_only is 'Whether visitors need an appointment.';
 
 create function app_private.tg_sales_offices__prepare() returns trigger
@@ -47,7 +47,7 @@ end $$;
 grant execute on function app_public.update_sales_office to plat_user, plat_anonymous;
 comment on function app_public.update_sales_office is $$
 @withoutId
-@arg projectId The project, by id or slug.
-@arg expectedVersion The version that the caller has read; another present version is refused with VERSION_MISMATCH.
+@arg projectId Id or slug of the project.
+@arg expectedVersion The `version` that the client read; if it has changed, refused with VERSION_MISMATCH.
 
 Changes the sales office of a project. Omitted fields stay unchanged.$$;

@@ -9,11 +9,11 @@ grant insert (project_id, author, author_title, text, rating, source, published_
 
 comment on table app_public.project_testimonials is
   E'@defaultOrder sequence asc, id asc\n\nA testimonial about a project.';
-comment on column app_public.project_testimonials.author is 'Name of the author.';
+comment on column app_public.project_testimonials.author is 'Name of the quoted person.';
 comment on column app_public.project_testimonials.author_title is
   'Description of the author, such as "Owner since 2024".';
 comment on column app_public.project_testimonials.text is 'The quotation itself.';
-comment on column app_public.project_testimonials.rating is 'Stars that were given, from 1 to 5.';
+comment on column app_public.project_testimonials.rating is 'Rating in stars, from 1 to 5.';
 comment on column app_public.project_testimonials.source is 'Source of the testimonial, such as a review site.';
 comment on column app_public.project_testimonials.published_on is 'Day on which the author said or published it.';
 comment on column app_public.project_testimonials.published is

@@ -25,13 +25,13 @@ comment on column app_public.trackers.key is
   'Public key: /t/<key> at this service counts the visit and redirects, with the key as the parameter "tracker". '
   'Leads with the key as their source are attributed to it.';
 comment on column app_public.trackers.destination_url is
-  E'@impersonal\n\nWhere it leads; to the website of the project where null.';
-comment on column app_public.trackers.phone_number is E'@impersonal\n\nThe number of a tracker that is one.';
+  E'@impersonal\n\nURL that it redirects to; null for the website of the project.';
+comment on column app_public.trackers.phone_number is E'@impersonal\n\nPhone number, for the kind PHONE_NUMBER.';
 comment on column app_public.trackers.lead_source_id is 'The lead source that it belongs to.';
-comment on column app_public.trackers.campaign is E'@impersonal\n\nThe campaign that it belongs to.';
+comment on column app_public.trackers.campaign is E'@impersonal\n\nName of the advertising campaign.';
 comment on column app_public.trackers.utm is
   E'@impersonal\n\nParameters for the destination, such as {"utm_source": "newsletter"}.';
-comment on column app_public.trackers.active is E'@filter\n\nWhether it leads on.';
+comment on column app_public.trackers.active is E'@filter\n\nWhether it redirects and attributes leads.';
 comment on constraint trackers_utm_object on app_public.trackers is
   'Must be an object such as {"utm_source": "newsletter"}, with at most 2,000 characters.';
 comment on constraint trackers_lead_source_id_fkey on app_public.trackers is
@@ -99,6 +99,6 @@ $$;
 grant execute on function app_public.trackers_hit_count, app_public.trackers_last_hit_at, app_public.trackers_lead_count
   to plat_user, plat_anonymous;
 comment on function app_public.trackers_hit_count is E'@notNull\n\nNumber of times it was used.';
-comment on function app_public.trackers_last_hit_at is 'When it was last used.';
+comment on function app_public.trackers_last_hit_at is 'Time of the last visit or contact; null if none.';
 comment on function app_public.trackers_lead_count is
-  E'@notNull\n\nHow many leads of the project came with its key as their source.';
+  E'@notNull\n\nNumber of leads of the project whose source is its key.';

@@ -60,8 +60,8 @@ begin
   perform set_config('plat.service', before, true);
 end $$;
 comment on function app_private.set_inventory(app_hidden.claims[], text, boolean, numeric, timestamptz) is
-  'Gives the units and lots of claims a status, as the service; optionally the price back that they were listed at. '
-  'at: when they were sold or closed, where that was not now.';
+  'Sets the status of the units and lots of claims, as the service; optionally restores their list price. at: when '
+  'they were sold or closed, if not now.';
 
 create function app_private.release_claim(claim_id uuid, reason text) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -104,7 +104,7 @@ begin
   if unit_id is not null then
     claims_lot := (select u.lot_id from app_public.units u where u.id = take_claim.unit_id);
   end if;
-  -- One after the other: whoever comes second finds what the first one did. A lot with several units is shared by their
+  -- Serialized, so that the second caller finds what the first one did. A lot with several units is shared by their
   -- claims.
   select * into lot from app_public.lots l where l.id = claims_lot and l.deleted_at is null;
   if take_claim.unit_id is not null and lot.multi_unit then
@@ -130,7 +130,7 @@ begin
   for claim in
     select c.* from app_hidden.claims c
     where c.released_at is null and (c.unit_id = unit.id or c.lot_id = lot.id
-      -- A lot with several units is nobody's as a whole while one of them is somebody's.
+      -- A lot with several units cannot be claimed as a whole while one of the units is claimed.
       or (take_claim.unit_id is null and lot.multi_unit
         and c.unit_id in (select u.id from app_public.units u where u.lot_id = lot.id)))
     order by c.id

@@ -27,8 +27,8 @@ select app_private.make_file_table('floor_plan_drawings', 'floor_plan_drawing', 
 
 comment on table app_public.floor_plan_drawings is
   E'@file Image\n@defaultOrder sequence asc, id asc\n\nAn image that shows the rooms of a floor plan.';
-comment on column app_public.floor_plan_drawings.level is 'The storey that the drawing shows; 0 is the ground floor.';
-comment on column app_public.floor_plan_drawings.mirrored is 'Whether it shows the plan mirrored.';
+comment on column app_public.floor_plan_drawings.level is 'Floor that the drawing shows; 0 is the ground floor.';
+comment on column app_public.floor_plan_drawings.mirrored is 'Whether the drawing shows the mirrored plan.';
 comment on constraint floor_plan_drawings_level_range on app_public.floor_plan_drawings is
   'The level must be from -20 to 200.';
 

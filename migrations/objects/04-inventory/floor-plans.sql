@@ -34,8 +34,7 @@ begin
   return new;
 end $$;
 comment on function app_private.tg__column_permissions() is
-  'Lets whoever lacks the permission of the argument change only the columns that app_hidden.column_permissions '
-  'allows.';
+  'Restricts viewers without the permission of the argument to the columns that app_hidden.column_permissions allows.';
 
 create policy team_and_public on app_public.floor_plans for select to plat_user
   using (deleted_at is null and (
@@ -69,8 +68,8 @@ grant update (title, subtitle, code, description, status, home_type, base_price,
   on app_public.floor_plans to plat_user;
 
 comment on table app_public.floor_plans is
-  E'@defaultOrder sequence asc, id asc\n\nA floor plan: the design that units are built to.';
-comment on column app_public.floor_plans.title is 'Name of the plan.';
+  E'@defaultOrder sequence asc, id asc\n\nThe design that units are built to, with rooms, area and base price.';
+comment on column app_public.floor_plans.title is 'Display name, such as The Maple.';
 comment on column app_public.floor_plans.subtitle is 'Subtitle, shown below the title.';
 comment on column app_public.floor_plans.code is 'Short name, unique in the project.';
 comment on column app_public.floor_plans.description is 'Description for the public page.';
@@ -175,10 +174,11 @@ grant execute on function app_public.floor_plans_metadata, app_public.floor_plan
 comment on function app_public.floor_plans_metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission inventory.read.';
 comment on function app_public.floor_plans_filter_bedrooms is
-  E'@filter bedrooms\n\nBedrooms: plans that come with such a number. Both ends included.';
+  E'@filter bedrooms\n\nFloor plans that are available with a number of bedrooms in this range. Both ends included.';
 comment on function app_public.floor_plans_filter_sqft is
-  E'@filter sqft\n\nSquare feet: plans that come in such a size. Both ends included.';
-comment on function app_public.floor_plans_filter_query is E'@filter query\n\nWords in title, subtitle or code.';
+  E'@filter sqft\n\nFloor plans that are available with an area in square feet in this range. Both ends included.';
+comment on function app_public.floor_plans_filter_query is
+  E'@filter query\n\nWords that occur in title, subtitle or code.';
 comment on function app_public.floor_plans_events is
   E'@permission audit.read\n'
   '@by subject_id\n\n'
@@ -226,11 +226,12 @@ $$;
 create function app_public.floor_plans_filter_price(f app_public.floor_plans, value numrange) returns boolean
 language sql stable as $$ select coalesce(app_public.floor_plans_price_min(f), f.base_price) <@ value $$;
 
-comment on function app_public.floor_plans_price_min is 'Lowest price of its units for sale.';
+comment on function app_public.floor_plans_price_min is
+  'Lowest list price of its units with the status AVAILABLE; null if there is none.';
 comment on function app_public.floor_plans_available_count is
   E'@notNull\n\nNumber of units of this plan that are for sale.';
 comment on function app_public.floor_plans_filter_price is
-  E'@filter price\n\nLowest price of its units for sale, else the base price. Both ends included.';
+  E'@filter price\n\nLowest price of its units for sale, otherwise `basePrice`. Both ends included.';
 
 comment on function app_private.project_currency(uuid) is
   'The currency of a project.';
@@ -240,5 +241,5 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select p.currency from app_public.projects p where p.id = $1 and app_private.has_part_in(p.id)
 $$;
 comment on function app_private.currency_for_viewer(uuid) is
-  'The currency of a project in which the viewer has a part, beside amounts of its records.';
+  'Currency of a project that the viewer takes part in, for amounts of its records.';
 grant execute on function app_private.currency_for_viewer to plat_user, plat_anonymous;

@@ -274,12 +274,13 @@ comment on function app_private.check_import_states(text) is
 comment on type app_public.import_row_error is 'An error in a row of an imported file.';
 
 comment on column app_public.import_row_error.row is
-  E'@notNull\n\nPlace in the file, as spreadsheets count: the names of the columns are row 1.';
+  E'@notNull\n\nRow number in the file, from 1; row 1 contains the column names.';
 comment on column app_public.import_row_error."column" is
   'Name of the column as in the file; null if the error concerns the whole row.';
 comment on column app_public.import_row_error.code is
-  E'@notNull\n\nOne of the codes of errors, such as BAD_USER_INPUT.';
-comment on column app_public.import_row_error.message is E'@notNull\n\nWhat is wrong and how to correct it.';
+  E'@notNull\n\nError code, such as BAD_USER_INPUT.';
+comment on column app_public.import_row_error.message is
+  E'@notNull\n\nError message: what is wrong and how to correct it.';
 comment on column app_public.import_row_error.value is 'Value of the cell, at most 200 characters.';
 
 create function app_private.import_errors() returns app_public.import_row_error[]
@@ -343,15 +344,17 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
 comment on type app_public.import_units_payload is 'Result of an import of units.';
 
 comment on column app_public.import_units_payload.dry_run is
-  E'@notNull\n\nWhether the result only shows what would happen.';
-comment on column app_public.import_units_payload.created_count is E'@notNull\n\nHow many units are new.';
-comment on column app_public.import_units_payload.updated_count is E'@notNull\n\nHow many units were changed.';
+  E'@notNull\n\nTrue if nothing was changed, and the result shows what would happen.';
+comment on column app_public.import_units_payload.created_count is E'@notNull\n\nNumber of created units.';
+comment on column app_public.import_units_payload.updated_count is E'@notNull\n\nNumber of updated units.';
 comment on column app_public.import_units_payload.skipped_count is
-  E'@notNull\n\nNumber of rows without effect: the unit exists and is not to be updated, or already matches the row.';
-comment on column app_public.import_units_payload.failed_count is E'@notNull\n\nHow many rows were refused.';
+  E'@notNull\n\n'
+  'Number of rows without effect, because the unit exists and `updateExisting` is false, or because it already '
+  'matches the row.';
+comment on column app_public.import_units_payload.failed_count is E'@notNull\n\nNumber of refused rows.';
 comment on column app_public.import_units_payload.errors is 'Errors of refused rows, in order; at most 1,000.';
 comment on column app_public.import_units_payload.units is
-  'The units that were created or changed, in the order of the file; the first 1,000.';
+  'Created and updated units, in file order; at most 1,000.';
 
 create function app_private.start_import(operation text, project_id uuid) returns app_public.projects
 language plpgsql volatile as $$
@@ -535,9 +538,9 @@ begin
           estimated_delivery_date = r.estimated_delivery_date
       from pg_temp.import_ready r where u.id = r.existing_id and u.id = any (existing);
     get diagnostics result.updated_count = row_count;
-    -- Complete, so that no row has to be completed by itself.
-    -- PERF: the last change of all numbers its events as it writes them, once; one that is undone numbers none. Who
-    -- writes to the organization waits for the last of it alone.
+    -- Complete, so that rows do not have to be completed one by one. PERF: the last change of all numbers its
+    -- events as it writes them, once; one that is undone numbers none. Who writes to the organization waits for the
+    -- last of it alone.
     perform set_config('plat.numbers_at_once', case when dry_run then '' else 'on' end, true);
     insert into app_public.units (id, project_id, organization_id, currency, number, title, subtitle, description,
       floor_plan_id, lot_id, building, level,
@@ -583,12 +586,10 @@ begin
 end $$;
 grant execute on function app_public.import_units to plat_user, plat_anonymous;
 comment on function app_public.import_units is
-  E'@arg projectId The project to which all rows belong.\n'
-  '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows '
-  'at most.\n'
-  '@arg dryRun Only reports what would happen; nothing is changed.\n'
-  '@arg updateExisting Updates existing units, matched by number; empty cells change nothing. If false, existing '
-  'units stay unchanged.\n\n'
+  E'@arg projectId Id of the project that all rows belong to.\n@arg file CSV file in UTF-8, separated by '
+  'commas or semicolons, with column names in the first row. At most 50 MB and 200,000 rows.\n@arg dryRun If true, '
+  'returns what would happen, and changes nothing.\n@arg updateExisting Updates existing units, matched by number; '
+  'empty cells change nothing. If false, existing units stay unchanged.\n\n'
   'Imports units from CSV: applies valid rows and reports errors of the others.';
 grant execute on function app_private.open_import to plat_user;
 revoke execute on function app_hidden.begin_import, app_hidden.add_import_rows from plat_anonymous;

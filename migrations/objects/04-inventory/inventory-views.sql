@@ -26,14 +26,14 @@ comment on view app_public.price_changes is $$
 @primaryKey event_id
 @foreignKey (actor_id) references users (id)|@fieldName actor|@backwardBehavior -*
 
-A former and a new price of a unit, with the time and author.$$;
+A change of the list price of a unit or lot.$$;
 
 comment on column app_public.price_changes.event_id is E'@behavior -*\n\nThe event of the change.';
 comment on column app_public.price_changes.subject_id is E'@behavior -*\n\nThe unit or lot.';
-comment on column app_public.price_changes.at is E'@notNull\n\nWhen it was changed.';
+comment on column app_public.price_changes.at is E'@notNull\n\nWhen the change was made.';
 comment on column app_public.price_changes.actor_id is E'@behavior -*\n\nWho changed it.';
 comment on column app_public.price_changes."from" is 'Previous price; null if there was none.';
-comment on column app_public.price_changes."to" is E'@notNull\n\nThe price after.';
+comment on column app_public.price_changes."to" is E'@notNull\n\nPrice after the change.';
 comment on column app_public.price_changes.reason is 'Reason, as free text.';
 comment on column app_public.price_changes.effective_at is E'@notNull\n\nWhen the price took effect.';
 
@@ -49,21 +49,21 @@ $$;
 comment on type app_public.project_abstract is
   'Unit counts of a project: all units for the team, released ones for everybody else.';
 
-comment on column app_public.project_abstract.units_total is E'@notNull\n\nHow many units there are.';
-comment on column app_public.project_abstract.units_available is E'@notNull\n\nHow many are for sale.';
+comment on column app_public.project_abstract.units_total is E'@notNull\n\nTotal number of units.';
+comment on column app_public.project_abstract.units_available is E'@notNull\n\nNumber of units for sale.';
 comment on column app_public.project_abstract.units_reserved is
-  E'@notNull\n\nHow many are held, reserved or under contract.';
+  E'@notNull\n\nNumber of units that are held, reserved or under contract.';
 comment on column app_public.project_abstract.units_sold is E'@notNull\n\nNumber of units sold or handed over.';
 comment on column app_public.project_abstract.units_move_in_ready is
-  E'@notNull\n\nHow many of those for sale are complete.';
-comment on column app_public.project_abstract.price_min is 'Lowest price of those for sale.';
-comment on column app_public.project_abstract.price_max is 'Highest price of those for sale.';
-comment on column app_public.project_abstract.bedrooms_min is 'Fewest bedrooms.';
-comment on column app_public.project_abstract.bedrooms_max is 'Most bedrooms.';
-comment on column app_public.project_abstract.sqft_min is 'Smallest size in square feet.';
-comment on column app_public.project_abstract.sqft_max is 'Largest size in square feet.';
+  E'@notNull\n\nNumber of units for sale whose construction is complete.';
+comment on column app_public.project_abstract.price_min is 'Lowest list price of units for sale.';
+comment on column app_public.project_abstract.price_max is 'Highest list price of units for sale.';
+comment on column app_public.project_abstract.bedrooms_min is 'Lowest number of bedrooms of a unit.';
+comment on column app_public.project_abstract.bedrooms_max is 'Highest number of bedrooms of a unit.';
+comment on column app_public.project_abstract.sqft_min is 'Smallest area of a unit in square feet.';
+comment on column app_public.project_abstract.sqft_max is 'Largest area of a unit in square feet.';
 comment on column app_public.project_abstract.is_sold_out is
-  E'@notNull\n\nWhether there are units and all of them are sold.';
+  E'@notNull\n\nWhether the project has units and all of them are sold.';
 
 create function app_private.project_abstract_of(p app_public.projects) returns app_public.project_abstract
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -151,8 +151,8 @@ begin
   new.service_index := app_private.service_index(new);
   return new;
 end $$;
--- A new or changed project has its place among the others at once; freshness, units and answers to leads follow with
--- the job. After _900_touch, whose moment counts for freshness.
+-- A new or changed project is ranked immediately; freshness, units and response times follow with the job. After
+-- _900_touch, whose moment counts for freshness.
 create trigger _950_service_index_of_new before insert on app_public.projects
   for each row execute function app_private.tg_projects__service_index();
 create trigger _950_service_index before update on app_public.projects
@@ -254,7 +254,7 @@ begin
     perform app_hidden.fail('FORBIDDEN', format('This requires the permission %s in the project.', wanted),
       jsonb_build_object('permission', wanted));
   end if;
-  -- What becomes of a price in per cent tells it.
+  -- A price that results from a percentage would reveal it.
   if price_delta_percent is not null
     and not app_hidden.project_can(project.id, project.organization_id, 'inventory.read') then
     perform app_hidden.fail('FORBIDDEN', 'A change by percentage requires the permission inventory.read in the '
@@ -304,20 +304,16 @@ begin
 end $$;
 grant execute on function app_public.update_units to plat_user, plat_anonymous;
 comment on function app_public.update_units is
-  E'@arg projectId The project to which all given units belong.\n'
-  '@arg ids The units; or give filter.\n'
-  '@arg filter Selects the units; or give ids.\n'
-  '@arg status New status.\n'
-  '@arg price New price of each.\n'
-  '@arg priceDeltaPercent Changes each price by so many percent, rounded half up: -2.5 lowers it by 2.5 percent. A '
-  'unit without price stays so.\n'
-  '@arg constructionStatus New construction status.\n'
-  '@arg estimatedDeliveryDate New date of delivery.\n'
-  '@arg dryRun Only returns the units as they would be; nothing is changed.\n\n'
+  E'@arg projectId Id of the project that all units belong to.\n@arg ids Ids of the units. Set either this or '
+  '`filter`.\n@arg filter Selects the units. Set either this or `ids`.\n@arg status Status to set on each '
+  'lead.\n@arg price New list price of each unit.\n@arg priceDeltaPercent Changes each list price by a percentage, '
+  'rounded half up; -2.5 lowers it by 2.5 percent. Units without a price stay without.\n@arg constructionStatus '
+  'Construction phase to set.\n@arg estimatedDeliveryDate New expected handover date.\n@arg dryRun If true, '
+  'returns the units as they would be, and changes nothing.\n\n'
   'Changes up to 5,000 units at once, all or none of them.';
 
 comment on function app_public.recently_sold_units is
-  'The last 50 sold units, of public projects and of the viewer''s own.';
+  'The 50 units that were sold last, in public projects and in the viewer''s portfolio.';
 comment on function app_public.units_events is
   E'@permission audit.read\n'
   '@by subject_id\n\n'
@@ -345,8 +341,8 @@ end $$;
 comment on function app_hidden.offers_price(uuid,numrange) is
   E'@withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they '
   'see what is for sale; asking once more takes a list of 10,000 three times as long.\n\n'
-  'Whether a project has a unit for sale at such a price; whoever sees the project sees those.';
+  'Whether a project has a unit for sale at a price in the range; everyone who sees the project sees these units.';
 comment on function app_hidden.offers_bedrooms(uuid,int4range) is
   E'@withoutViewer Only orders and filters of lists call it, for projects that the viewer sees, and of those they '
   'see what is for sale; asking once more takes a list of 10,000 three times as long.\n\n'
-  'Whether a project has a unit for sale with so many bedrooms.';
+  'Whether a project has a unit for sale with a number of bedrooms in the range.';

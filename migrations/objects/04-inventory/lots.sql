@@ -153,7 +153,8 @@ comment on function app_public.lots_allowed_transitions is
 comment on function app_public.lots_filter_price is
   E'@filter price\n@reads price\n\nPrice as the viewer sees it. Both ends included.';
 comment on function app_public.lots_filter_phase is E'@filter phase\n\nAny of these phases.';
-comment on function app_public.lots_filter_query is E'@filter query\n\nWords in title, number, block or street.';
+comment on function app_public.lots_filter_query is
+  E'@filter query\n\nWords that occur in title, number, block or street.';
 comment on function app_public.lots_events is
   E'@permission audit.read\n'
   '@by subject_id\n\n'
@@ -169,8 +170,8 @@ create function app_public.lots_price_history(l app_public.lots) returns setof a
 language sql stable rows 5 as $$ select c.* from app_public.price_changes c where c.subject_id = l.id
   order by c.event_id desc $$;
 comment on function app_public.lots_price_history is
-  E'@permission inventory.read\n@by subject_id\n\nIts prices, latest first; null without the permission '
-  'inventory.read.';
+  E'@permission inventory.read\n@by subject_id\n\n'
+  'Price changes, latest first; null without the permission inventory.read.';
 
 create function app_public.lots_buyer(l app_public.lots) returns setof app_public.buyers
 language sql stable rows 1 as $$

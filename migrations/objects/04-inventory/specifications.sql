@@ -15,39 +15,39 @@ grant insert (excluded_option_ids), update (excluded_option_ids) on app_public.s
 
 comment on table app_public.spec_options is
   E'@defaultOrder sequence asc, id asc\n\nAn option that a buyer can select for an element.';
-comment on column app_public.spec_options.element_id is 'The `SpecElement` of which it is a variant.';
-comment on column app_public.spec_options.title is 'Name of the option.';
+comment on column app_public.spec_options.element_id is
+  'Id of the element that the option is a choice for, such as the countertop.';
+comment on column app_public.spec_options.title is 'Display name, such as Quartz.';
 comment on column app_public.spec_options.description is 'Free-text description.';
 comment on column app_public.spec_options.sku is 'Article number, unique in the project.';
-comment on column app_public.spec_options.tier is E'@filter\n\nHow it is offered.';
+comment on column app_public.spec_options.tier is E'@filter\n\nPricing of the option.';
 comment on column app_public.spec_options.kind is E'@filter\n\nPart of the home that it changes.';
-comment on column app_public.spec_options.price is 'Price for the buyer, per piece.';
+comment on column app_public.spec_options.price is 'Price for the buyer, per unit of quantity.';
 comment on column app_public.spec_options.cost is E'@masked\n\nCost to the developer.';
-comment on column app_public.spec_options.max_quantity is 'How many a buyer may take; no limit where null.';
-comment on column app_public.spec_options.active is E'@filter\n\nWhether it can be chosen.';
+comment on column app_public.spec_options.max_quantity is 'Maximum quantity per buyer; null for no limit.';
+comment on column app_public.spec_options.active is
+  E'@filter\n\nWhether it is offered for selection; existing uses are not affected.';
 comment on column app_public.spec_options.sequence is 'Position in the list; lowest first.';
 comment on column app_public.spec_options.excluded_option_ids is
-  'Options of the project that do not go together with it.';
+  'Ids of options that cannot be combined with it.';
 comment on constraint spec_options_max_quantity_range on app_public.spec_options is 'Must be from 1 to 10,000.';
 comment on constraint spec_options_element_id_fkey on app_public.spec_options is
-  E'@parent\n'
-  '@fieldName element\n'
-  '@foreignFieldName options\n'
-  '@backwardDescription Selectable options; non-members see those on offer.\n\n'
+  E'@parent\n@fieldName element\n@foreignFieldName options\n@backwardDescription Selectable options; non-members '
+  'see only active ones.\n\n'
   'The element.';
 comment on constraint spec_options_excluded_number on app_public.spec_options is
   'An option can exclude at most 100 others.';
 comment on index app_public.spec_options_sku is 'There is already an option with this article number in the project.';
 
 select app_private.make_public_table('spec_categories', 'spec_category', 'inventory.manage', 'specCategories',
-  'Categories of the options that buyers can choose from.');
+  'Categories of options that buyers can select.');
 
 grant insert (project_id, title, description, sequence), update (title, description, sequence), delete
   on app_public.spec_categories to plat_user;
 
 comment on table app_public.spec_categories is
   E'@defaultOrder sequence asc, id asc\n\nA part of the home with selectable elements, such as the kitchen.';
-comment on column app_public.spec_categories.title is 'Name of the category.';
+comment on column app_public.spec_categories.title is 'Display name, such as Kitchen.';
 comment on column app_public.spec_categories.description is 'Free-text description.';
 comment on column app_public.spec_categories.sequence is 'Position in the list; lowest first.';
 
@@ -58,19 +58,17 @@ grant insert (category_id, title, description, sequence, selection_mode, require
 
 comment on table app_public.spec_elements is
   E'@defaultOrder sequence asc, id asc\n\nA part of a home that has options, such as the countertop.';
-comment on column app_public.spec_elements.category_id is 'The `SpecCategory` under which it is listed.';
-comment on column app_public.spec_elements.title is 'Name of the element.';
+comment on column app_public.spec_elements.category_id is 'Id of the `SpecCategory` under which it is listed.';
+comment on column app_public.spec_elements.title is 'Display name, such as Countertop.';
 comment on column app_public.spec_elements.description is 'Free-text description.';
 comment on column app_public.spec_elements.sequence is 'Position in the list; lowest first.';
-comment on column app_public.spec_elements.selection_mode is 'How many options a buyer takes.';
-comment on column app_public.spec_elements.required is 'Whether a buyer has to choose.';
+comment on column app_public.spec_elements.selection_mode is 'Number of options that a buyer can select.';
+comment on column app_public.spec_elements.required is 'Whether a buyer must select an option.';
 comment on column app_public.spec_elements.lock_phase is
-  'The construction status from which nothing can be chosen any more.';
+  'Construction status from which options can no longer be selected.';
 comment on constraint spec_elements_category_id_fkey on app_public.spec_elements is
-  E'@parent\n'
-  '@fieldName category\n'
-  '@foreignFieldName elements\n'
-  '@backwardDescription Things to select options for, such as the countertop.\n\n'
+  E'@parent\n@fieldName category\n@foreignFieldName elements\n@backwardDescription Elements of the category, such '
+  'as the countertop.\n\n'
   'The category.';
 
 create trigger _010_parent before insert on app_public.spec_elements
@@ -106,7 +104,7 @@ language sql stable as $$ select p.currency from app_public.projects p where p.i
 grant execute on function app_public.spec_elements_standard_option, app_public.spec_options_cost,
   app_public.spec_options_currency to plat_user, plat_anonymous;
 comment on function app_public.spec_elements_standard_option is
-  'The option that a buyer gets who chooses nothing: the first active one of tier STANDARD.';
+  'Default option if the buyer selects none: the first active one of the tier STANDARD.';
 comment on function app_public.spec_options_cost is 'Cost to the developer; null without the permission finance.read.';
 comment on function app_public.spec_options_currency is E'@notNull\n\nCurrency of its price, that of the project.';
 

@@ -33,12 +33,12 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     and u.inserted_at <= unit_as_of.at and app_private.viewer_sees_subject('unit', u.id)), unit_as_of.at) s
 $$;
 comment on function app_public.unit_as_of is $$
-@arg id The unit, which the viewer sees now.
-@arg at A change counts from the begin of its transaction. Must not be in the future.
+@arg id Id of the unit; the viewer must be able to see it now.
+@arg at Point in time, not in the future. A change counts from the start of its transaction.
 
-A unit as it was at a time, rebuilt from its events; null if it did not exist yet, if the viewer does not see it now, or
-without the permission inventory.read. Fails with BAD_USER_INPUT if changes since that time are no longer kept (see
-`Organization.retention`).$$;
+A unit as it was at a given time, reconstructed from its events; null if it did not exist yet, if the viewer cannot
+see it now, or without the permission inventory.read. Fails with BAD_USER_INPUT if changes since that time are no
+longer kept (see `Organization.retention`).$$;
 
 create function app_public.units_as_of(project_id uuid, at timestamptz) returns setof app_public.unit_as_of
 language sql stable rows 100 security definer set search_path = pg_catalog, pg_temp as $$
@@ -49,12 +49,12 @@ language sql stable rows 100 security definer set search_path = pg_catalog, pg_t
       and app_hidden.project_can(p.id, p.organization_id, 'inventory.read')), units_as_of.at) s
 $$;
 comment on function app_public.units_as_of is $$
-@arg project_id The project whose price list is wanted.
-@arg at A change counts from the begin of its transaction. Must not be in the future.
+@arg project_id Id of the project whose units are reconstructed.
+@arg at Point in time, not in the future. A change counts from the start of its transaction.
 
-The units of a project as they were at a time, such as its former price list; none without the permission
-inventory.read. Without units that did not exist yet, and without those deleted since.$$;
+Units of a project as they were at a given time, such as for a former price list. Excludes units that did not exist
+yet or were deleted since; empty without the permission inventory.read.$$;
 grant execute on function app_public.unit_as_of, app_public.units_as_of to plat_user;
 
 comment on type app_public.unit_as_of is
-  'A unit as it was at a time. Fields that the viewer may not read now are null.';
+  'A unit as it was at a given time. Fields that the viewer may not read now are null.';

@@ -51,9 +51,10 @@ comment on table app_public.units is $$
 A home for sale.$$;
 comment on column app_public.units.project_id is
   E'@filter projectIds\n@formerFilter projectId Removed after 2028-01-01.\n\nThe project that it belongs to.';
-comment on column app_public.units.floor_plan_id is E'@filter floorPlanIds\n\nThe floor plan that it is built to.';
-comment on column app_public.units.lot_id is E'@filter lotIds\n\nThe lot on which it is built.';
-comment on column app_public.units.title is 'Name of the unit.';
+comment on column app_public.units.floor_plan_id is
+  E'@filter floorPlanIds\n\nId of the floor plan that the unit is built to.';
+comment on column app_public.units.lot_id is E'@filter lotIds\n\nId of the lot on which the unit is built.';
+comment on column app_public.units.title is 'Display name, such as Suite 1204.';
 comment on column app_public.units.number is 'Number, unique in the project.';
 comment on column app_public.units.subtitle is 'Subtitle, shown below the title.';
 comment on column app_public.units.description is 'Description for the public page.';
@@ -62,50 +63,54 @@ comment on column app_public.units.level is E'@filter\n\nFloor that the unit is 
 comment on column app_public.units.phase is 'Phase of the project.';
 comment on column app_public.units.status is E'@filter\n\nSales status.';
 comment on column app_public.units.status_changed_at is 'When the status last changed.';
-comment on column app_public.units.price is E'@masked\n\nList price.';
-comment on column app_public.units.original_list_price is E'@masked\n\nThe first price it was listed at.';
+comment on column app_public.units.price is E'@masked\n\nList price in the currency of the project.';
+comment on column app_public.units.original_list_price is
+  E'@masked\n\nList price when the unit first became AVAILABLE.';
 comment on column app_public.units.currency is 'Currency of its amounts: the one of the project.';
-comment on column app_public.units.bedrooms is E'@writeOnly\n\nBedrooms; null for those of the floor plan.';
+comment on column app_public.units.bedrooms is E'@writeOnly\n\nNumber of bedrooms; null for those of the floor plan.';
 comment on column app_public.units.baths is
   E'@writeOnly\n\nNumber of full bathrooms; null for those of the floor plan.';
 comment on column app_public.units.half_baths is
   E'@writeOnly\n\nNumber of half bathrooms (without bath or shower); null for those of the floor plan.';
 comment on column app_public.units.garage is
   E'@writeOnly\n\nNumber of cars that fit in the garage; null for those of the floor plan.';
-comment on column app_public.units.sqft is E'@writeOnly\n\nSquare feet; null for those of the floor plan.';
+comment on column app_public.units.sqft is E'@writeOnly\n\nArea in square feet; null for that of the floor plan.';
 comment on column app_public.units.hoa_fee is
   E'@writeOnly\n\nMonthly fee of the homeowners'' association (HOA); null for the one of the floor plan.';
 comment on column app_public.units.orientation is
   E'@writeOnly\n\nCompass direction that it faces; null for the one of the floor plan.';
 comment on column app_public.units.effective_bedrooms is
-  E'@secret\n@name bedrooms\n@filter bedrooms\n\nBedrooms: its own number, else that of the floor plan.';
+  E'@secret\n@name bedrooms\n@filter bedrooms\n\nNumber of bedrooms; inherited from the floor plan if not set.';
 comment on column app_public.units.effective_baths is
-  E'@secret\n@name baths\n@filter baths\n\nFull bathrooms: its own number, else that of the floor plan.';
+  E'@secret\n@name baths\n@filter baths\n\nNumber of full bathrooms; inherited from the floor plan if not set.';
 comment on column app_public.units.effective_half_baths is
-  E'@secret\n@name half_baths\n\nBathrooms without bath or shower: its own number, else that of the floor plan.';
+  E'@secret\n@name half_baths\n\n'
+  'Number of half bathrooms (without bath or shower); inherited from the floor plan if not set.';
 comment on column app_public.units.effective_garage is
   E'@secret\n@name garage\n\nNumber of garage spaces; inherited from the floor plan if not set.';
 comment on column app_public.units.effective_sqft is
-  E'@secret\n@name sqft\n@filter sqft\n\nSquare feet: its own size, else that of the floor plan.';
+  E'@secret\n@name sqft\n@filter sqft\n\nArea in square feet; inherited from the floor plan if not set.';
 comment on column app_public.units.effective_hoa_fee is
-  E'@secret\n@name hoa_fee\n\nMonthly fee of the owners'' association: its own, else that of the floor plan.';
+  E'@secret\n@name hoa_fee\n\n'
+  'Monthly fee of the homeowners'' association (HOA); inherited from the floor plan if not set.';
 comment on column app_public.units.effective_orientation is
   E'@secret\n@name orientation\n\nDirection that it faces; inherited from the floor plan if not set.';
-comment on column app_public.units.view is 'View from the unit.';
+comment on column app_public.units.view is 'Surroundings visible from the windows, such as Lake or Courtyard.';
 comment on column app_public.units.address is 'Postal address.';
 comment on column app_public.units.model is 'Whether it is a model home.';
 comment on column app_public.units.is_spec is 'Whether it is a spec home: built before it is sold.';
 comment on column app_public.units.is_bmr is E'@filter\n\nWhether it is sold below market rate.';
-comment on column app_public.units.is_furnished is 'Whether it is furnished.';
+comment on column app_public.units.is_furnished is 'Whether the home is sold with furniture.';
 comment on column app_public.units.is_accessible is 'Whether it is accessible without steps.';
 comment on column app_public.units.mls_id is 'Listing id in the multiple listing service (MLS).';
 comment on column app_public.units.construction_status is
   E'@filter\n\nConstruction phase that the builder has reached.';
 comment on column app_public.units.listing_date is 'Listing date; set when the unit becomes AVAILABLE.';
 comment on column app_public.units.estimated_delivery_date is E'@masked\n\nExpected handover date.';
-comment on column app_public.units.move_in_ready is E'@filter\n\nWhether its construction is complete.';
-comment on column app_public.units.sold_at is 'When it was sold; the order of recentlySoldUnits.';
-comment on column app_public.units.sold_price is E'@masked\n\nPrice at which it was sold.';
+comment on column app_public.units.move_in_ready is E'@filter\n\nWhether construction is complete.';
+comment on column app_public.units.sold_at is
+  'When the unit was sold; null until then. `recentlySoldUnits` is sorted by it.';
+comment on column app_public.units.sold_price is E'@masked\n\nSale price, as agreed in the purchase.';
 comment on column app_public.units.closed_at is 'Date of handover to the buyer.';
 comment on column app_public.units.market_since is
   E'@secret\n@behavior -*\n\nSince when it is on the market; null when it is not.';
@@ -128,15 +133,11 @@ comment on constraint units_project_id_fkey on app_public.units is
   '@backwardDescription Units; for non-members only released ones.\n\n'
   'The project that it belongs to.';
 comment on constraint units_floor_plan_id_fkey on app_public.units is
-  E'@fieldName floorPlan\n'
-  '@foreignFieldName units\n'
-  '@backwardDescription Units built to this plan.\n\n'
-  'The floor plan that it is built to.';
+  E'@fieldName floorPlan\n@foreignFieldName units\n@backwardDescription Units built to this plan.\n\n'
+  'Id of the floor plan that the unit is built to.';
 comment on constraint units_lot_id_fkey on app_public.units is
-  E'@fieldName lot\n'
-  '@foreignFieldName units\n'
-  '@backwardDescription The units that stand on it.\n\n'
-  'The lot on which it is built.';
+  E'@fieldName lot\n@foreignFieldName units\n@backwardDescription Units that are built on the lot.\n\n'
+  'Id of the lot on which the unit is built.';
 comment on index app_public.units_number is 'There is already a unit with this number in the project.';
 
 insert into app_hidden.column_permissions (table_name, column_name, permission)
@@ -151,8 +152,8 @@ insert into app_private.event_names (subject, column_name, value, name) values (
 create trigger _040_columns before update on app_public.units for each row
   execute function app_private.tg__column_permissions('inventory.manage');
 
--- Units. A row that somebody creates is completed when it is inserted. A function of the service that inserts many
--- completes them itself, from one query; whoever it was, what was inserted is checked, all rows at once.
+-- Units. A row that somebody creates is completed when it is inserted. Functions of the service that insert many
+-- rows complete them in one query; inserted rows are checked together in any case.
 create function app_private.tg_units__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -336,10 +337,12 @@ grant execute on function app_public.units_price, app_public.units_original_list
   app_public.floor_plans_filter_price, app_public.units_price_history, app_public.lots_price_history,
   app_public.recently_sold_units, app_public.projects_filter_price, app_public.projects_filter_bedrooms to plat_user,
   plat_anonymous;
-comment on function app_public.units_price is 'List price. Visible to non-members while the unit is AVAILABLE.';
+comment on function app_public.units_price is
+  'List price in the currency of the project. Visible to non-members while the unit is AVAILABLE.';
 comment on function app_public.units_original_list_price is
-  'The first price it was listed at; null without the permission inventory.read.';
-comment on function app_public.units_sold_price is 'Price at which it was sold; null without the permission sale.read.';
+  'List price when the unit first became AVAILABLE; null without the permission inventory.read.';
+comment on function app_public.units_sold_price is
+  'Sale price, as agreed in the purchase; null without the permission sale.read.';
 comment on function app_public.units_metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission inventory.read.';
 comment on function app_public.units_estimated_delivery_date is
@@ -347,14 +350,14 @@ comment on function app_public.units_estimated_delivery_date is
 comment on function app_public.units_ppsf is E'@reads price\n\nPrice per square foot.';
 comment on function app_public.units_floor_plan_overrides is 'Fields whose values differ from the floor plan.';
 comment on function app_public.units_standard_status is
-  E'@notNull\n\nThe status in the words of the RESO Data Dictionary.';
+  E'@notNull\n\nListing status as defined by the RESO Data Dictionary, derived from `status`.';
 comment on function app_public.units_days_on_market is
   'Number of full days on the market (AVAILABLE or HELD); null if it never was.';
 comment on function app_public.units_allowed_transitions is
   E'@notNull\n@reads price\n\nStatus transitions that the viewer can make; others follow from deals.';
 comment on function app_public.units_price_history is
-  E'@permission inventory.read\n@by subject_id\n\nIts prices, latest first; null without the permission '
-  'inventory.read.';
+  E'@permission inventory.read\n@by subject_id\n\n'
+  'Price changes, latest first; null without the permission inventory.read.';
 
 comment on function app_public.units_filter_price is
   E'@filter price\n@reads price\n\nPrice as the viewer sees it. Both ends included.';
@@ -418,11 +421,11 @@ language sql stable rows 1 as $$
 $$;
 grant execute on function app_public.units_lease_permit to plat_user, plat_anonymous;
 comment on function app_public.units_lease_permit is
-  'The lease permit that it has, but for one that expired or was revoked; null without the permission '
-  'inventory.manage.';
+  'The lease permit in effect: neither expired nor revoked; null without the permission inventory.manage.';
 
 comment on function app_public.units_filter_query is
-  E'@filter query\n@finder units_with_words\n\nWords in title, subtitle, number, building, MLS number or street.';
+  E'@filter query\n@finder units_with_words\n\n'
+  'Words that occur in title, subtitle, number, building, MLS number or street.';
 
 create function app_public.units_active_reservation(u app_public.units) returns setof app_public.reservations
 language sql stable rows 1 as $$
@@ -430,11 +433,11 @@ language sql stable rows 1 as $$
     and r.deleted_at is null limit 1
 $$;
 comment on function app_public.units_active_reservation is
-  'The reservation that it has now; null without the permission sale.read.';
+  'The active reservation; null without the permission sale.read.';
 
 create function app_public.units_buyer(u app_public.units) returns setof app_public.buyers
 language sql stable rows 1 as $$
   select b.* from app_hidden.masked_buyers b where b.unit_id = u.id and b.deleted_at is null and b.status <> 'CANCELLED'
   limit 1
 $$;
-comment on function app_public.units_buyer is 'The purchase in force; null without the permission buyer.read.';
+comment on function app_public.units_buyer is 'The active purchase; null without the permission buyer.read.';

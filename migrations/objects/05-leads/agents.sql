@@ -33,12 +33,9 @@ comment on column app_public.agents.phone is E'@personal\n\nPhone number in E.16
 comment on column app_public.agents.brokerage is E'@personal\n\nName of the brokerage that the agent works for.';
 comment on column app_public.agents.license_number is E'@personal\n\nLicence number of the agent.';
 comment on constraint agents_organization_id_fkey on app_public.agents is
-  E'@parent\n'
-  '@fieldName organization\n'
-  '@foreignFieldName agents\n'
-  '@backwardPermission org.member\n'
-  '@backwardDescription The agents that the organization knows; null for non-members.\n\n'
-  'The organization that knows the agent; null for those who may not see it.';
+  E'@parent\n@fieldName organization\n@foreignFieldName agents\n@backwardPermission '
+  'org.member\n@backwardDescription Agents in the organization''s address book; null for non-members.\n\n'
+  'The organization whose address book contains the agent; null if the viewer may not see it.';
 comment on index app_public.agents_email is 'There is already an agent with this email address.';
 
 create function app_private.tg_agents__prepare() returns trigger

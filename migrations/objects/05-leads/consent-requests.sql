@@ -10,7 +10,7 @@ comment on table app_private.consent_requests is
   'token is kept.';
 comment on column app_private.consent_requests.expires_at is 'Until when it can be confirmed.';
 comment on column app_private.consent_requests.email is E'@personal\n\nThe address that was asked.';
-comment on column app_private.consent_requests.purpose is E'@impersonal\n\nWhat it was asked for.';
+comment on column app_private.consent_requests.purpose is E'@impersonal\n\nPurpose of the request.';
 
 create function app_private.request_consent(organization_id uuid, email text, purpose text,
   message_id uuid default null) returns void
@@ -74,7 +74,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     now())
 $$;
 comment on function app_private.consent_question(text) is
-  'What a link asks the owner of an address; nulls for one that is unknown or too old.';
+  'Request that a link makes to the owner of an address; nulls if it is unknown or expired.';
 
 create function app_private.follow_news(lead_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

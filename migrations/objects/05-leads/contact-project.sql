@@ -19,7 +19,7 @@ comment on column app_public.project_contact_messages.lead_created is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhether the message made the lead; false '
   'where it joined one.';
 comment on column app_public.project_contact_messages.agent is E'@personal\n@behavior -*\n\nTheir agent, as given.';
-comment on column app_public.project_contact_messages.follow is 'Whether they asked for news by mail.';
+comment on column app_public.project_contact_messages.follow is 'Whether the sender asked for marketing mail.';
 comment on column app_public.project_contact_messages.merged_at is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhen what they say was taken over into the '
   'lead: at once where the message made it; else when the owner of the '
@@ -28,7 +28,8 @@ comment on column app_public.project_contact_messages.confirmed_at is
   E'@behavior -attribute:select -attribute:filterBy -attribute:orderBy\n\nWhen the owner of the address confirmed the '
   'message by the link of a mail.';
 comment on column app_public.project_contact_messages.name is E'@personal\n\nFull name as given.';
-comment on column app_public.project_contact_messages.email is E'@personal\n\nEmail address as given.';
+comment on column app_public.project_contact_messages.email is
+  E'@personal\n\nEmail address, as the sender entered it.';
 comment on column app_public.project_contact_messages.phone is
   E'@personal\n\nPhone number in E.164, such as +14165550123.';
 comment on column app_public.project_contact_messages.company is
@@ -36,10 +37,11 @@ comment on column app_public.project_contact_messages.company is
 comment on column app_public.project_contact_messages.text is E'@personal\n\nText of the inquiry.';
 comment on column app_public.project_contact_messages.address is E'@personal\n\nPostal address.';
 comment on column app_public.project_contact_messages.source is E'@impersonal\n\nCode of the source.';
-comment on column app_public.project_contact_messages.is_agent is 'Whether they say to be an agent.';
+comment on column app_public.project_contact_messages.is_agent is 'Whether the sender claims to be an agent.';
 comment on column app_public.project_contact_messages.is_represented is
-  'Whether they say to be represented by an agent.';
-comment on column app_public.project_contact_messages.agent_name is E'@personal\n\nName of their agent.';
+  'Whether the sender claims to be represented by an agent.';
+comment on column app_public.project_contact_messages.agent_name is
+  E'@personal\n\nName of the agent who represents the sender, as given.';
 comment on column app_public.project_contact_messages.metadata is
   E'@personal\n\nArbitrary JSON of the website that sends the form; not interpreted.';
 comment on column app_public.project_contact_messages.user_id is E'@behavior -*\n\nThe signed-in visitor.';
@@ -48,10 +50,9 @@ comment on constraint project_contact_messages_metadata_size on app_public.proje
 comment on constraint project_contact_messages_project_id_fkey on app_public.project_contact_messages is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint project_contact_messages_lead_id_fkey on app_public.project_contact_messages is
-  E'@fieldName lead\n'
-  '@foreignFieldName messages\n'
-  '@backwardDescription Messages that the lead sent with the contact form, latest first.\n\n'
-  'The lead; null for those who may not see it.';
+  E'@fieldName lead\n@foreignFieldName messages\n@backwardDescription Messages that the lead sent with the contact '
+  'form, latest first.\n\n'
+  'The lead that the message belongs to; null if the viewer may not see it.';
 comment on constraint project_contact_messages_user_id_fkey on app_public.project_contact_messages is
   E'@behavior -*\n\nThe signed-in visitor.';
 
@@ -60,7 +61,9 @@ language sql stable as $$
   select coalesce((select l.id from app_public.leads l where l.id = m.lead_id), m.id)
 $$;
 comment on function app_public.project_contact_messages_lead_id is
-  E'@notNull\n\nThe lead that the message made or joined; for those who may not see the lead, the id of the message.';
+  E'@notNull\n\n'
+  'Id of the lead that the message created or was added to; the id of the message for viewers who may not see the '
+  'lead.';
 
 create function app_public.project_contact_messages_lead_created(m app_public.project_contact_messages) returns boolean
 language sql stable as $$
@@ -75,8 +78,8 @@ language sql stable as $$
   select m.merged_at from app_public.leads l where l.id = m.lead_id
 $$;
 comment on function app_public.project_contact_messages_merged_at is
-  'When the details were copied to the lead: at once if the message created it, otherwise when the owner of the '
-  'address confirmed them or the team accepted them. Null until then, and for viewers who may not see the lead.';
+  'When the details were copied to the lead: immediately if the message created it, otherwise when the owner of '
+  'the address confirmed them or the team accepted them. Null until then, and for viewers who may not see the lead.';
 
 create function app_public.project_contact_messages_confirmed_at(m app_public.project_contact_messages)
 returns timestamptz
@@ -84,7 +87,8 @@ language sql stable as $$
   select m.confirmed_at from app_public.leads l where l.id = m.lead_id
 $$;
 comment on function app_public.project_contact_messages_confirmed_at is
-  'When the owner of the address confirmed the message by the link of a mail; null for those who may not see the lead.';
+  'When the owner of the email address confirmed the message through the link in a mail; null if not confirmed, '
+  'and for viewers who may not see the lead.';
 grant execute on function app_public.project_contact_messages_merged_at,
   app_public.project_contact_messages_confirmed_at, app_public.project_contact_messages_lead_id,
   app_public.project_contact_messages_lead_created to plat_user, plat_anonymous;
@@ -134,7 +138,8 @@ begin
   perform app_hidden.to_e164(agent.phone, country, 'agent.phone');
 end $$;
 comment on function app_private.check_agent(uuid, app_public.agent_input, text) is
-  'Refuses an agent that cannot be, whatever is known already: neither leads nor agents are told by a refusal.';
+  'Refuses an invalid agent in the same way whether or not records exist, so that a refusal reveals neither leads '
+  'nor agents.';
 
 create function app_private.take_project_message(project_id uuid, input jsonb,
   agent app_public.agent_input) returns app_public.project_contact_messages
@@ -193,7 +198,8 @@ begin
   end loop;
   if not was_created then
     begin
-      -- For strangers the same is done and taken back: neither a refusal nor the time tells that the lead was known.
+      -- For visitors the same work is done and rolled back, so that neither a refusal nor the time reveals whether
+      -- the lead existed.
       if not is_team then
         perform app_hidden.create_record(null::app_public.leads,
           fields || jsonb_build_object('email', gen_random_uuid() || '@invalid.example'));
@@ -241,7 +247,7 @@ begin
   return app_private.accept_message(message.id);
 end $$;
 comment on function app_public.accept_contact_message is
-  E'@arg id A contact message with details that its lead lacks.\n\n'
+  E'@arg id Id of a contact message with details that its lead lacks.\n\n'
   'Copies details from a contact message into the lead where the lead has none: phone number, company, address and '
   'agent. Consent to marketing email is not copied. Requires the permission lead.write.';
 
@@ -264,7 +270,7 @@ begin
   return message;
 end $$;
 comment on function app_private.accept_message(uuid) is
-  'merge_message for whoever may write the lead; done again, it changes nothing.';
+  'merge_message for viewers who may update the lead; idempotent.';
 grant execute on function app_public.accept_contact_message to plat_user, plat_anonymous;
 grant execute on function app_private.accept_message to plat_user;
 
@@ -302,21 +308,15 @@ begin
 end $$;
 grant execute on function app_public.contact_project to plat_user, plat_anonymous;
 comment on function app_public.contact_project is
-  E'@arg projectId The project to write to.\n'
-  '@arg name Full name.\n'
-  '@arg email Where the answer goes; an existing lead with it takes the message.\n'
-  '@arg phone Where to call back.\n'
-  '@arg text The inquiry, at most 20,000 characters.\n'
-  '@arg address Where they live.\n'
-  '@arg sourceId Where they come from, as the project defines it.\n'
-  '@arg source Code or name of the source, such as WEB_DIRECT. An unknown source is accepted and stored in '
-  '`source` of the lead and the message.\n'
-  '@arg company Employer or firm of the sender.\n'
-  '@arg agent The agent who represents them.\n'
-  '@arg follow Whether they want news by mail; they get a mail with a link that confirms it.\n'
-  '@arg isAgent Whether they are an agent.\n'
-  '@arg isRepresented Whether an agent represents them.\n'
-  '@arg metadata Arbitrary JSON of the website that sends the form; not interpreted.\n\n'
+  E'@arg projectId Id of the project whose sales office receives the message.\n@arg name Full name.\n@arg '
+  'email Email address for the reply. If an open lead has it, the message is added to that lead.\n@arg phone Phone '
+  'number for the reply.\n@arg text The inquiry, at most 20,000 characters.\n@arg address Postal address of the '
+  'sender.\n@arg sourceId Id of the lead source of the project.\n@arg source Code or name of the source, such as '
+  'WEB_DIRECT. An unknown source is accepted and stored in `source` of the lead and the message.\n@arg company '
+  'Employer or firm of the sender.\n@arg agent The agent who represents the sender.\n@arg follow Whether the '
+  'sender asks for marketing mail; it starts after they confirm the link in a mail.\n@arg isAgent Whether the '
+  'sender is an agent.\n@arg isRepresented Whether an agent represents the sender.\n@arg metadata Arbitrary JSON '
+  'of the website that sends the form; not interpreted.\n\n'
   'Sends an inquiry to the sales office of a project: creates a lead, or adds a message to the lead with the same '
   'email address, and notifies the sales team. Details about a known lead stay on the message until the owner of '
   'the address confirms them or the team accepts them. Marketing mail is sent only after the owner of the address '
@@ -331,6 +331,6 @@ $$;
 grant execute on function app_public.public_project to plat_user, plat_anonymous;
 comment on function app_public.public_project is $$
 @deprecated Use `project`. Removed after 2028-01-01.
-@arg id The id, or a present or former slug.
+@arg id Id, or current or former slug.
 
-One public project.$$;
+A public project by id or slug; null if there is none.$$;

@@ -22,7 +22,8 @@ comment on column app_public.fallout_reasons.name is
   'Name of the reason, such as Financing; unique in the project, ignoring case.';
 comment on column app_public.fallout_reasons.applies_to is 'Kinds of records that the reason can be given for.';
 comment on column app_public.fallout_reasons.category is 'Kind of the reason.';
-comment on column app_public.fallout_reasons.active is 'Whether it can be chosen.';
+comment on column app_public.fallout_reasons.active is
+  'Whether it is offered for selection; existing uses are not affected.';
 comment on column app_public.fallout_reasons.sequence is 'Position in the list; lowest first.';
 comment on constraint fallout_reasons_applies_to_some on app_public.fallout_reasons is
   'Specify at least one kind of record that the reason applies to.';

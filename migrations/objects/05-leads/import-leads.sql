@@ -55,19 +55,21 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
 
 comment on type app_public.import_leads_payload is 'Result of an import of leads.';
 comment on column app_public.import_leads_payload.dry_run is
-  E'@notNull\n\nWhether the result only shows what would happen.';
-comment on column app_public.import_leads_payload.created_count is E'@notNull\n\nHow many leads are new.';
-comment on column app_public.import_leads_payload.updated_count is E'@notNull\n\nHow many leads were changed.';
+  E'@notNull\n\nTrue if nothing was changed, and the result shows what would happen.';
+comment on column app_public.import_leads_payload.created_count is E'@notNull\n\nNumber of created leads.';
+comment on column app_public.import_leads_payload.updated_count is E'@notNull\n\nNumber of updated leads.';
 comment on column app_public.import_leads_payload.skipped_count is
-  E'@notNull\n\nNumber of rows without effect: the lead exists and is not to be updated, or already matches the row.';
-comment on column app_public.import_leads_payload.failed_count is E'@notNull\n\nHow many rows were refused.';
+  E'@notNull\n\n'
+  'Number of rows without effect, because the lead exists and `updateExisting` is false, or because it already '
+  'matches the row.';
+comment on column app_public.import_leads_payload.failed_count is E'@notNull\n\nNumber of refused rows.';
 comment on column app_public.import_leads_payload.duplicate_count is
-  E'@notNull\n\nHow many rows have the email address of an open lead that was there already.';
+  E'@notNull\n\nNumber of rows whose email address already belonged to an open lead.';
 comment on column app_public.import_leads_payload.errors is 'Errors of refused rows, in order; at most 1,000.';
 comment on column app_public.import_leads_payload.rows is
   E'@notNull\n\nResult of each row, in file order; at most 1,000.';
 comment on column app_public.import_leads_payload.leads is
-  'The leads that were created or changed, in the order of the file; the first 1,000.';
+  'Created and updated leads, in file order; at most 1,000.';
 
 create function app_public.import_leads(project_id uuid, file app_public.data_upload,
   system app_public.system_name default null, dry_run boolean default null, update_existing boolean default null)
@@ -121,13 +123,12 @@ begin
 end $$;
 grant execute on function app_public.import_leads to plat_user, plat_anonymous;
 comment on function app_public.import_leads is
-  E'@arg projectId The project to which all rows belong.\n'
-  '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows '
-  'at most.\n'
-  '@arg system The system of the organization that the external ids in the file are of, such as crm.\n'
-  '@arg dryRun Only reports what would happen; nothing is changed.\n'
-  '@arg updateExisting Updates existing leads, matched by external id or email address; empty cells change '
-  'nothing. If false, existing leads stay unchanged, except that they may get the external id.\n\n'
+  E'@arg projectId Id of the project that all rows belong to.\n@arg file CSV file in UTF-8, separated by '
+  'commas or semicolons, with column names in the first row. At most 50 MB and 200,000 rows.\n@arg system Name of '
+  'the external system that the ids in the file come from, such as crm.\n@arg dryRun If true, returns what would '
+  'happen, and changes nothing.\n@arg updateExisting Updates existing leads, matched by external id or email '
+  'address; empty cells change nothing. If false, existing leads stay unchanged, except that they may get the '
+  'external id.\n\n'
   'Imports leads from CSV: applies valid rows and reports errors of the others. Rows are matched to open leads by '
   'email address. With ROUND_ROBIN, new leads are assigned in turn. No notifications are sent, and withdrawn '
   'consent to marketing mail stays withdrawn.';

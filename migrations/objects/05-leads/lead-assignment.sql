@@ -24,7 +24,7 @@ language sql stable as $$
         and o.role = 'MEMBER'))
 $$;
 comment on function app_private.turn_takers(uuid) is
-  'Who takes turns in getting the leads of a project, in the order of the turns; null where there is nobody.';
+  'Members in the round robin of a project, in order; null if there are none.';
 
 -- Nobody waits: leads that come at the same moment take the turns that nobody else is taking, which an advisory lock on
 -- the number of the turn says until the end of the transaction. The turn of a lead that did not come about is skipped.
@@ -61,7 +61,7 @@ begin
   return chosen;
 end $$;
 comment on function app_private.next_in_turn(uuid) is
-  'Whose turn it is to get a lead of the project; and it was theirs then.';
+  'Takes the next member from the round robin of the project.';
 
 insert into app_private.event_names (subject, column_name, name) values ('lead', 'assignee_id', 'assigned');
 
@@ -69,7 +69,7 @@ create function app_private.gives_back(project_id uuid, assignee_id uuid, permis
   returns boolean
 language plpgsql stable as $$
 begin
-  -- Refused elsewhere, or theirs to hand on.
+  -- Refused elsewhere, or returned by the viewer.
   if coalesce(assignee_id <> app_public.current_user_id(), true) or wanted = assignee_id::text
     or project_id <> all ((select app_hidden.viewer_own_projects(permission))::uuid[]) then
     return false;
@@ -82,8 +82,8 @@ begin
   return true;
 end $$;
 comment on function app_private.gives_back(uuid, uuid, text, text) is
-  'Whether the viewer, who sees only deals of the project that are assigned to them, gives this one back by assigning '
-  'it to nobody; refuses assigning it to somebody else.';
+  'Whether the viewer, who sees only assigned deals of the project, returns this one by unassigning it; refuses '
+  'assigning it to somebody else.';
 
 create function app_private.give_back_leads(ids uuid[]) returns setof app_public.leads
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -103,7 +103,7 @@ begin
   end loop;
 end $$;
 comment on function app_private.give_back_leads(uuid[]) is
-  'Assigns leads of the viewer''s to nobody, with their deals, and has those told who see all leads.';
+  'Unassigns leads of the viewer, with their deals, and notifies members who see all leads.';
 
 create function app_private.give_back_buyer(buyer_id uuid) returns app_public.buyers
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -128,7 +128,7 @@ begin
   return shown;
 end $$;
 comment on function app_private.give_back_buyer(uuid) is
-  'Assigns a purchase of the viewer''s to nobody, with what belongs to it, and has those told who see all deals.';
+  'Unassigns a purchase of the viewer, with its related records, and notifies members who see all deals.';
 grant execute on function app_private.gives_back, app_private.give_back_leads, app_private.give_back_buyer to plat_user;
 
 create function app_private.tell_given_back(project_id uuid, lead_id uuid, name text) returns void
@@ -138,4 +138,4 @@ language sql volatile as $$
       from app_public.users u where u.id = app_public.current_user_id()), 'Somebody'), coalesce(name, 'a deal')))
 $$;
 comment on function app_private.tell_given_back(uuid, uuid, text) is
-  'Tells those who see a lead or purchase that the viewer does not work on it any more.';
+  'Notifies members who see a lead or purchase that the viewer returned it.';

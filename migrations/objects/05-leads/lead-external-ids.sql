@@ -5,10 +5,10 @@
 comment on table app_private.lead_external_ids is
   'By which ids the systems of an organization know leads; an id names one lead of a system.';
 comment on type app_public.lead_external_id is 'Id of a lead in another system of the viewer''s organization.';
-comment on column app_public.lead_external_id.system is E'@notNull\n\nThe system, such as crm.';
+comment on column app_public.lead_external_id.system is E'@notNull\n\nName of the system, such as crm.';
 comment on column app_public.lead_external_id.external_id is E'@notNull\n\nId of the lead in that system.';
 comment on domain app_public.system_name is
-  'The name of a system that knows leads by ids of its own, such as crm.';
+  'Name of an external system that leads are identified in, such as crm.';
 comment on domain app_public.external_id is 'The id that a record has in another system.';
 comment on constraint system_name_format on domain app_public.system_name is
   'The name of a system must be in lower case, such as crm: letters, digits, points, hyphens and underscores, at '

@@ -9,17 +9,17 @@ grant insert (lead_id, text, pinned, visibility), update (text, pinned, visibili
 grant insert (buyer_id) on app_public.lead_notes to plat_user;
 
 comment on table app_public.lead_notes is E'@defaultOrder pinned desc, id desc\n\nA note on a lead or buyer.';
-comment on column app_public.lead_notes.text is E'@personal\n\nWhat the author wrote, as plain text.';
+comment on column app_public.lead_notes.text is E'@personal\n\nText of the note, without formatting.';
 comment on column app_public.lead_notes.pinned is 'Whether the note is pinned to the top of the list.';
 comment on column app_public.lead_notes.visibility is 'Who can read the note.';
-comment on column app_public.lead_notes.author_id is 'The user who wrote it.';
-comment on column app_public.lead_notes.edited_at is 'When its text was last changed.';
+comment on column app_public.lead_notes.author_id is 'The user who wrote the note.';
+comment on column app_public.lead_notes.edited_at is 'When the text was last changed; null if never.';
 comment on column app_public.lead_notes.lead_id is 'Id of the lead. Set either this or `buyerId`.';
 comment on column app_public.lead_notes.buyer_id is 'Id of the buyer. Set either this or `leadId`.';
 comment on constraint lead_notes_project_id_fkey on app_public.lead_notes is
   E'@behavior -*\n\nThe project that it belongs to.';
 comment on constraint lead_notes_author_id_fkey on app_public.lead_notes is
-  E'@fieldName author\n@backwardBehavior -*\n\nThe user who wrote it.';
+  E'@fieldName author\n@backwardBehavior -*\n\nThe user who wrote the note.';
 comment on constraint lead_notes_one_person on app_public.lead_notes is 'Specify either the lead or the buyer.';
 comment on constraint lead_notes_lead_id_fkey on app_public.lead_notes is
   E'@fieldName lead\n'

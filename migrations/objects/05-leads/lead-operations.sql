@@ -78,7 +78,7 @@ begin
     and app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write');
 end $$;
 comment on function app_private.set_agent_of_lead(uuid, app_public.agent_input) is
-  'Gives a lead that the viewer may change its agent, or none.';
+  'Sets or clears the agent of a lead that the viewer may update.';
 grant execute on function app_private.set_agent_of_lead, app_private.live_lead to plat_user;
 
 create function app_public.create_lead(
@@ -130,7 +130,7 @@ begin
 end $$;
 comment on function app_public.create_lead is $$
 @arg agent The agent who introduced the lead.
-@arg onDuplicate What to do if the project has an open lead with this email address. Default: ERROR.
+@arg onDuplicate Action if the project already has an open lead with this email address. Default: ERROR.
 
 Creates a lead. A person whose lead was closed (LOST, UNQUALIFIED or CONVERTED) can register
 again; `person` links to the earlier records.
@@ -194,8 +194,8 @@ begin
     where t.lead_source_id = source.id and t.deleted_at is null;
 end $$;
 comment on function app_private.move_lead_source(uuid, uuid) is
-  'Moves everything that a lead source of the viewer''s projects has to another one of the same project, whoever sees '
-  'it, and says how many leads and purchases those were.';
+  'Moves all records of a lead source to another one of the same project, including those that the viewer cannot '
+  'see; returns the numbers of leads and purchases.';
 
 create function app_private.uses_of_lead_source(source_id uuid, out leads int, out buyers int)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

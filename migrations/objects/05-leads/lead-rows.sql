@@ -5,26 +5,26 @@
 --
 -- A row belongs to the lead with its external id, else to the open lead with its email address.
 
-comment on type app_public.lead_row_error is 'Why a row was refused.';
-comment on column app_public.lead_row_error.code is E'@notNull\n\nOne of the codes of errors, such as BAD_USER_INPUT.';
+comment on type app_public.lead_row_error is 'An error that refused a row.';
+comment on column app_public.lead_row_error.code is E'@notNull\n\nError code, such as BAD_USER_INPUT.';
 comment on column app_public.lead_row_error.field is
   'The field or column concerned; null if the error concerns the whole row.';
-comment on column app_public.lead_row_error.message is E'@notNull\n\nWhat is wrong and how to correct it.';
+comment on column app_public.lead_row_error.message is
+  E'@notNull\n\nError message: what is wrong and how to correct it.';
 comment on type app_public.lead_row_result is
   E'@foreignKey (lead_id) references leads (id)|@fieldName lead|@behavior -manyRelation:resource:list '
   '-manyRelation:resource:connection\n\n'
-  'Result of one row.';
+  'Result of one lead or row of a bulk operation.';
 comment on column app_public.lead_row_result."position" is
-  E'@notNull\n\nPlace of the row: in a list from 0, in a file as spreadsheets count, with the names of the columns as '
-  'row 1.';
-comment on column app_public.lead_row_result.external_id is 'The external id that the row gives.';
+  E'@notNull\n\n'
+  'Position of the row: from 0 in a list; in a file its row number, where row 1 contains the column names.';
+comment on column app_public.lead_row_result.external_id is 'External id in the row; null if it has none.';
 comment on column app_public.lead_row_result.outcome is
   E'@notNull\n\nWhether a lead was created, updated, left unchanged or refused.';
 comment on column app_public.lead_row_result.lead_id is
-  'The lead that it became or belongs to; null where the viewer does not see it, and for one that a dry run would '
-  'make.';
+  'Id of the created or matched lead; null if the viewer may not see it, and for leads that a dry run would create.';
 comment on column app_public.lead_row_result.is_duplicate is
-  E'@notNull\n\nWhether an open lead with its email address was there already, which no external id named.';
+  E'@notNull\n\nWhether an open lead already had the email address of the row, without this external id.';
 comment on column app_public.lead_row_result.code is 'Code of the first error; null if there is none.';
 comment on column app_public.lead_row_result.errors is E'@notNull\n\nErrors of a refused row.';
 comment on column app_public.lead_row_result.warnings is
@@ -76,7 +76,7 @@ begin
   if members is null or amount < 1 then
     return '{}';
   end if;
-  -- Whoever hands out many at a time does so after the other; single leads go on meanwhile and may repeat a turn.
+  -- Bulk assignments wait for each other; single leads do not, and may repeat a turn.
   perform pg_advisory_xact_lock(hashtextextended('plat.turns ' || project_id, 0));
   select t.* into latest from app_private.lead_turns t where t.project_id = project_id order by t.turn desc limit 1;
   before := (select count(*) from unnest(members) m where m <= latest.user_id);
@@ -85,7 +85,7 @@ begin
   return array(select members[(before + place - 1) % cardinality(members) + 1] from generate_series(1, amount) place);
 end $$;
 comment on function app_private.next_turns(uuid, int) is
-  'Whose turns it is to get so many leads of the project, in their order; and they were theirs then.';
+  'Takes the next members for a number of leads from the round robin of the project, in order.';
 
 create function app_private.find_row_agents(organization_id uuid, country text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -324,7 +324,7 @@ begin
       from app_private.lead_row_columns() k)) using home_country, project.time_zone;
   create unique index on pg_temp.import_ready (row);
   analyze pg_temp.import_ready;
-  -- Names that were taken from the full name follow it, as they do when the lead is changed by itself.
+  -- Names derived from the full name follow it, as in an update of a single lead.
   update pg_temp.import_ready r
     set (first_name, last_name) = (select s.given, s.family from app_hidden.split_name(r.name) s)
     from pg_temp.import_existing l
@@ -370,9 +370,9 @@ begin
   end if;
 end $$;
 comment on function app_private.judge_lead_rows(app_public.projects, text, uuid, boolean, text, text) is
-  'Makes import_ready of the rows of import_rows that nothing is wrong with: what becomes of each lead. import_same '
-  'has those of them that change nothing. own_only: the viewer works on own leads only; on_duplicate: what becomes of '
-  'a lead found by email address, as for createLead, or SET: the row changes it.';
+  'Fills import_ready from the valid rows of import_rows, with the resulting lead; import_same contains those that '
+  'change nothing. own_only: the viewer works on own leads only; on_duplicate: policy for leads found by email '
+  'address, as for createLead, or SET: the row updates it.';
 
 create function app_private.write_lead_rows(project app_public.projects, system text, party uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -405,8 +405,8 @@ begin
     first_rows := trim_array(first_rows, 1);
     last_rows := trim_array(last_rows, 1);
     begin
-      -- By address, in which order others who enter the same people wait for each other. Who they are is said for all
-      -- of them at once; those without an address are somebody new.
+      -- By address, in which order others who enter the same people wait for each other. Persons are determined for
+      -- all of them together; leads without an address get a new person.
       insert into app_public.persons (organization_id, email_digest)
         select project.organization_id, sha256(convert_to(lower(r.email), 'UTF8')) from pg_temp.import_ready r
         where r.existing_id is null and r.email is not null and r.row between first_row and last_row
@@ -445,8 +445,8 @@ begin
   perform set_config('plat.leads_at_once', '', true);
 end $$;
 comment on function app_private.write_lead_rows(app_public.projects, text, uuid) is
-  'Writes the rows of import_ready, all at once where none is refused; who is refused is noted in import_errors and '
-  'taken out.';
+  'Writes the rows of import_ready, together if none is refused; refused rows are recorded in import_errors and '
+  'removed.';
 
 create function app_private.lead_row_results(most int default null) returns app_public.lead_row_result[]
 language plpgsql volatile as $$
@@ -468,7 +468,7 @@ begin
     order by i.row limit most);
 end $$;
 comment on function app_private.lead_row_results(int) is
-  'What became of the rows of the import, in their order, so many at most.';
+  'Results of the rows of the import, in order, up to a limit.';
 
 create function app_private.own_leads_only(project app_public.projects) returns boolean
 language sql stable as $$

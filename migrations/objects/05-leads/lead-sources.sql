@@ -96,16 +96,16 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where t.key = btrim(source) and t.project_id = tracker_with_key.project_id and t.deleted_at is null
 $$;
 comment on function app_private.tracker_with_key(uuid, text) is
-  E'@withoutViewer Keys of trackers are public: they stand in advertisements.\n\nThe tracker of a project that has '
-  'this key: leads with it as their source count for it.';
+  E'@withoutViewer Keys of trackers are public: advertisements contain them.\n\n'
+  'The tracker of a project that has this key: leads with it as their source count for it.';
 
 create function app_hidden.is_tracker_key(project_id uuid, source text) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select (app_private.tracker_with_key(project_id, source)).id is not null
 $$;
 comment on function app_hidden.is_tracker_key(uuid, text) is
-  E'@withoutViewer Keys of trackers are public: they stand in advertisements.\n\nWhether a tracker of the project has '
-  'this key.';
+  E'@withoutViewer Keys of trackers are public: advertisements contain them.\n\n'
+  'Whether a tracker of the project has this key.';
 
 create function app_hidden.refuse_unknown_source(project_id uuid, source text) returns void
 language plpgsql stable as $$
@@ -120,4 +120,4 @@ begin
       'Create it with createLeadSource.')), jsonb_build_object('field', 'source', 'allowed', to_jsonb(codes)));
 end $$;
 comment on function app_hidden.refuse_unknown_source(uuid, text) is
-  'Refuses a code or name of a lead source that the project does not have, and tells those that it has.';
+  'Refuses a code or name of a lead source that the project does not have; the error lists those that it has.';

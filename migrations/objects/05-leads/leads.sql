@@ -2,7 +2,8 @@
 --
 -- Notes and tasks can belong to a lead or to a purchase. Buyers read neither.
 
-comment on type app_public.agent_input is 'An agent: an existing one by id, or one to find by email or make.';
+comment on type app_public.agent_input is
+  'An agent: an existing one by `id`, or one that is looked up by `email` and created if there is none.';
 
 comment on column app_public.agent_input.id is 'An existing agent.';
 comment on column app_public.agent_input.name is 'Full name.';
@@ -72,7 +73,7 @@ A person who is interested in a project.$$;
 comment on column app_public.leads.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.leads.name is E'@personal\n\nFull name as given.';
 comment on column app_public.leads.first_name is
-  E'@personal\n\nGiven name. Derived from the full name if both names are omitted.';
+  E'@personal\n\nGiven name, such as Ada. Derived from the full name if both names are omitted.';
 comment on column app_public.leads.last_name is
   E'@personal\n\nFamily name. Derived from the full name if both names are omitted.';
 comment on column app_public.leads.legal_name is E'@personal\n\nLegal name, as on contracts.';
@@ -92,25 +93,26 @@ comment on column app_public.leads.source is
   'the valid ones.';
 comment on column app_public.leads.source_id is
   E'@filter leadSourceIds\n\nThe `LeadSource` through which the person found the project, such as a portal.';
-comment on column app_public.leads.is_agent is E'@filter\n\nWhether the lead is an agent.';
+comment on column app_public.leads.is_agent is E'@filter\n\nWhether the lead is a real-estate agent.';
 comment on column app_public.leads.is_represented is 'Whether an agent represents the lead.';
 comment on column app_public.leads.assignee_id is E'@filter assigneeIds\n\nThe team member assigned to the lead.';
 comment on column app_public.leads.agent_id is 'The agent who introduced the lead.';
-comment on column app_public.leads.fallout_reason_id is 'Why the lead was lost; required for the status LOST.';
+comment on column app_public.leads.fallout_reason_id is 'Id of the fallout reason; required for the status LOST.';
 comment on column app_public.leads.subscribed is 'Whether the lead is subscribed to marketing email.';
 comment on column app_public.leads.do_not_contact is 'Whether the lead asked not to be contacted.';
 comment on column app_public.leads.registered_at is
   E'@filter\n\nWhen the lead registered; may be earlier than `insertedAt`. Lists are sorted by it, latest first.';
 comment on column app_public.leads.updated_at is E'@filter\n\nWhen the record was last changed.';
-comment on column app_public.leads.first_response_at is 'When the sales team first contacted the lead.';
+comment on column app_public.leads.first_response_at is
+  'When the sales team first contacted the lead; null until then.';
 comment on column app_public.leads.last_interaction_at is
-  E'@filter\n\nWhen the last message, call or appointment took place.';
+  E'@filter\n\nWhen the last message, call or appointment took place; null if none did.';
 comment on column app_public.leads.budget_min is 'Lower limit of the budget.';
 comment on column app_public.leads.budget_max is 'Upper limit of the budget.';
 comment on column app_public.leads.preapproved is 'Whether a lender has pre-approved the lead.';
-comment on column app_public.leads.fallout_note is E'@personal\n\nWhy the lead was lost, in words.';
-comment on column app_public.leads.lost_at is 'When the lead was lost.';
-comment on column app_public.leads.converted_at is 'When the lead became a buyer.';
+comment on column app_public.leads.fallout_note is E'@personal\n\nFallout reason of the lost lead, in words.';
+comment on column app_public.leads.lost_at is 'When the lead was lost; null otherwise.';
+comment on column app_public.leads.converted_at is 'When the lead became a buyer; null until then.';
 comment on column app_public.leads.metadata is
   E'@personal\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on column app_public.leads.search_text is E'@secret\n@behavior -*\n\nFor searching.';
@@ -124,9 +126,9 @@ comment on constraint leads_project_id_fkey on app_public.leads is
   E'@parent\n@fieldName project\n@foreignFieldName leads\n@backwardPermission lead.read\n@backwardDescription The '
   'leads, newest registration first; null without the permission lead.read.\n\nThe project that it belongs to.';
 comment on constraint leads_source_id_fkey on app_public.leads is
-  E'@fieldName leadSource\n@backwardBehavior -*\n\nThe source as the project defines it.';
+  E'@fieldName leadSource\n@backwardBehavior -*\n\nThe lead source of the project.';
 comment on constraint leads_fallout_reason_id_fkey on app_public.leads is
-  E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy the lead was lost.';
+  E'@fieldName falloutReason\n@backwardBehavior -*\n\nFallout reason of the lost lead.';
 comment on constraint leads_agent_id_fkey on app_public.leads is
   E'@fieldName agent\n'
   '@foreignFieldName leads\n'
@@ -270,12 +272,15 @@ create trigger _200_prepare before insert or update on app_public.leads for each
   execute function app_private.tg_leads__prepare();
 
 comment on type app_public.delete_lead_source_payload is
-  E'@foreignKey (project_id) references projects (id)|@fieldName project\n\nResult of deleting a lead source.';
+  E'@foreignKey (project_id) references projects (id)|@fieldName project\n\n'
+  'Result of `deleteLeadSource`, with the number of reassigned records.';
 
 comment on column app_public.delete_lead_source_payload.id is
   E'@notNull\n\nId of the removed record, for clients to remove it from their cache.';
-comment on column app_public.delete_lead_source_payload.deleted is E'@notNull\n\nWhether it is deleted.';
-comment on column app_public.delete_lead_source_payload.project_id is E'@behavior -*\n\nIts project.';
+comment on column app_public.delete_lead_source_payload.deleted is
+  E'@notNull\n\nAlways true; a refused deletion is an error.';
+comment on column app_public.delete_lead_source_payload.project_id is
+  E'@behavior -*\n\nThe project that the schedule belongs to.';
 comment on column app_public.delete_lead_source_payload.reassigned_buyers is
   E'@notNull\n\nNumber of buyers moved to the other source.';
 comment on column app_public.delete_lead_source_payload.reassigned_leads is

@@ -14,27 +14,27 @@ comment on policy seers_of_deals on app_public.persons is
 grant select on app_public.persons to plat_user, plat_anonymous;
 
 comment on table app_public.persons is
-  E'@behavior -operation\n\nSomebody who is a lead or buyer of an organization, once or several times.';
-comment on column app_public.persons.id is 'Id of the person, without an order of creation.';
-comment on column app_public.persons.organization_id is E'@behavior -*\n\nThe organization that knows them.';
+  E'@behavior -operation\n\nA person with one or more leads or purchases in an organization.';
+comment on column app_public.persons.id is 'Id of the person; ids are not in order of creation.';
+comment on column app_public.persons.organization_id is
+  E'@behavior -*\n\nThe organization that the person''s leads and purchases belong to.';
 comment on column app_public.persons.email_digest is E'@secret\n@behavior -*\n\nSHA-256 of the email address.';
 comment on constraint persons_organization_id_fkey on app_public.persons is
-  E'@fieldName organization\n@backwardBehavior -*\n\nThe organization that knows them.';
+  E'@fieldName organization\n@backwardBehavior -*\n\n'
+  'The organization that the person''s leads and purchases belong to.';
 comment on index app_public.persons_email is 'There is already a person with this email address.';
 comment on column app_public.leads.person_id is
-  'The person behind the lead: the same record for all leads and purchases of one person.';
+  'The person behind the lead; leads and purchases of the same person share this record.';
 comment on column app_public.buyers.person_id is
-  'The person who buys: the same record for all leads and purchases of one person.';
+  'The person who buys; leads and purchases of the same person share this record.';
 comment on constraint leads_person_id_fkey on app_public.leads is
-  E'@fieldName person\n'
-  '@foreignFieldName leads\n'
-  '@backwardDescription The leads that they are or were, of all projects that the viewer sees, latest first.\n\n'
-  'The person behind the lead: the same record for all leads and purchases of one person.';
+  E'@fieldName person\n@foreignFieldName leads\n@backwardDescription Leads of the person in all projects that the '
+  'viewer can see, latest first.\n\n'
+  'The person behind the lead; leads and purchases of the same person share this record.';
 comment on constraint buyers_person_id_fkey on app_public.buyers is
-  E'@fieldName person\n'
-  '@foreignFieldName purchases\n'
-  '@backwardDescription Purchases in all projects that the viewer can see, latest first.\n\n'
-  'The person who buys: the same record for all leads and purchases of one person.';
+  E'@fieldName person\n@foreignFieldName purchases\n@backwardDescription Purchases in all projects that the viewer '
+  'can see, latest first.\n\n'
+  'The person who buys; leads and purchases of the same person share this record.';
 
 create function app_public.persons_name(p app_public.persons) returns text
 language sql stable as $$
@@ -77,7 +77,7 @@ exception when unique_violation then
   return false; -- somebody else is known by it
 end $$;
 comment on function app_private.rename_person(uuid, text) is
-  'Has a person known by another email address; false, and nothing done, where another person has it.';
+  'Changes the email address of a person; returns false and changes nothing if another person has it.';
 
 -- Who has another address than before is the same person, unless the address is known as that of another one, or
 -- another lead or purchase of the person keeps the former one.

@@ -25,11 +25,11 @@ comment on table app_public.tasks is $$
 @filterLists status
 
 A task for a member of the team.$$;
-comment on column app_public.tasks.created_by_id is E'@inert A task does nothing by itself.\n\nUser who created it.';
+comment on column app_public.tasks.created_by_id is E'@inert A task triggers no action.\n\nUser who created it.';
 comment on column app_public.tasks.completed_by_id is 'User who completed it.';
 comment on column app_public.tasks.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
-comment on column app_public.tasks.lead_id is E'@filter\n\nThe lead that it is about.';
-comment on column app_public.tasks.title is E'@personal\n\nThe title, a single line.';
+comment on column app_public.tasks.lead_id is E'@filter\n\nThe related lead.';
+comment on column app_public.tasks.title is E'@personal\n\nSummary of the task, in one line.';
 comment on column app_public.tasks.description is E'@personal\n\nDetailed description of the task.';
 comment on column app_public.tasks.type is E'@filter\n\nKind of the task.';
 comment on column app_public.tasks.status is E'@filter\n\nCurrent status.';
@@ -37,13 +37,13 @@ comment on column app_public.tasks.status_changed_at is 'When the status last ch
 comment on column app_public.tasks.priority is E'@filter\n\nUrgency of the task.';
 comment on column app_public.tasks.assignee_id is
   E'@filter assigneeIds\n\nThe team member who has to do the task; the creator if omitted.';
-comment on column app_public.tasks.due_at is E'@filter\n\nUntil when.';
-comment on column app_public.tasks.started_at is 'When work on the task began.';
-comment on column app_public.tasks.completed_at is 'When the task was completed.';
-comment on column app_public.tasks.buyer_id is E'@filter\n\nThe buyer that it is about.';
+comment on column app_public.tasks.due_at is E'@filter\n\nDeadline; an open task is overdue after it.';
+comment on column app_public.tasks.started_at is 'When work on the task started; null until then.';
+comment on column app_public.tasks.completed_at is 'When the task was completed; null until then.';
+comment on column app_public.tasks.buyer_id is E'@filter\n\nThe related purchase.';
 comment on column app_public.tasks.organization_id is
-  E'@filter organizationIds\n@insertOptional\n\nThe organization; needed where neither a lead, a buyer nor a project '
-  'is named.';
+  E'@filter organizationIds\n@insertOptional\n\n'
+  'Id of the organization; required if no lead, buyer or project is given.';
 comment on column app_public.tasks.workflow_execution_id is E'@behavior -*\n\nThe execution that created it.';
 comment on constraint tasks_organization_id_fkey on app_public.tasks is
   E'@fieldName organization\n'
@@ -54,10 +54,7 @@ comment on constraint tasks_organization_id_fkey on app_public.tasks is
 comment on constraint tasks_project_id_fkey on app_public.tasks is
   E'@parent\n@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint tasks_lead_id_fkey on app_public.tasks is
-  E'@fieldName lead\n'
-  '@foreignFieldName tasks\n'
-  '@backwardDescription Tasks about the lead.\n\n'
-  'The lead that it is about.';
+  E'@fieldName lead\n@foreignFieldName tasks\n@backwardDescription Tasks about the lead.\n\nThe related lead.';
 comment on constraint tasks_assignee_id_fkey on app_public.tasks is
   E'@fieldName assignee\n@backwardBehavior -*\n\nThe team member who has to do the task.';
 comment on constraint tasks_created_by_id_fkey on app_public.tasks is
@@ -66,10 +63,10 @@ comment on constraint tasks_completed_by_id_fkey on app_public.tasks is
   E'@fieldName completedBy\n@backwardBehavior -*\n\nThe user who completed the task.';
 comment on constraint tasks_one_person on app_public.tasks is 'Specify the lead or the buyer, not both.';
 comment on constraint tasks_buyer_id_fkey on app_public.tasks is
-  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer that it is about.';
+  E'@fieldName buyer\n@backwardBehavior -*\n\nThe related purchase.';
 comment on constraint tasks_workflow_execution_id_fkey on app_public.tasks is
-  E'@fieldName workflowExecution\n@backwardBehavior -*\n\nThe execution of a workflow that created it; null where '
-  'people did.';
+  E'@fieldName workflowExecution\n@backwardBehavior -*\n\n'
+  'The workflow execution that created the task; null if a user created it.';
 
 create function app_private.tg_tasks__prepare() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -102,8 +99,8 @@ begin
       'A task can only be assigned to a member of the organization, or of one that takes part in the project.',
       '{"field": "assigneeId"}');
   end if;
-  -- What somebody writes down for nobody is theirs to do; what a workflow makes goes where its step says. Whoever may
-  -- not make it is refused for that.
+  -- The default assignee is the creator; for a task of a workflow, the one that its step defines. Viewers who may not
+  -- create it are refused.
   if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
     and not coalesce(app_hidden.is_service(), false) then
     new.assignee_id := app_public.current_user_id();
@@ -167,8 +164,8 @@ comment on function app_public.tasks_filter_overdue is
   '@impliesList status OPEN,IN_PROGRESS,WAITING\n\n'
   'True: only open tasks whose due time has passed. False: all other tasks.';
 comment on function app_public.tasks_filter_due is
-  E'@filter due\n@impliesList status OPEN,IN_PROGRESS,WAITING\n\nOnly what is still to be done and is due today, where '
-  'the viewer is, or was due before; or only the rest.';
+  E'@filter due\n@impliesList status OPEN,IN_PROGRESS,WAITING\n\n'
+  'True: only open tasks that are due today, in the viewer''s time zone, or overdue. False: all other tasks.';
 
 create function app_hidden.viewer_tasks_of_deals() returns setof uuid
 language plpgsql stable security definer rows 100 set search_path = pg_catalog, pg_temp as $$
@@ -183,7 +180,8 @@ begin
       join app_public.tasks t on t.buyer_id = b and t.deleted_at is null;
 end $$;
 comment on function app_hidden.viewer_tasks_of_deals() is
-  'Tasks about the leads and purchases assigned to the viewer, where they see their own only; whoever does them.';
+  'Tasks about leads and purchases assigned to the viewer, if they see only their own, regardless of the assignee '
+  'of the task.';
 
 create function app_public.tasks_allowed_transitions(t app_public.tasks) returns app_public.transition[]
 language sql stable as $$ select app_hidden.transitions_from('task', to_jsonb(t)) $$;

@@ -23,8 +23,9 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     (select r.organization_id from app_private.consent_requests r where r.id = $1))
 $$;
 comment on function app_private.marketing_sender(uuid) is
-  E'@step The link that names the lead or purchase is signed.\n\nWho writes marketing mail to a lead, or to a '
-  'purchase without one, living or deleted; null where there is no such organization any more.';
+  E'@step The link that names the lead or purchase is signed.\n\n'
+  'The organization that sends marketing mail to a lead, or to a purchase without one, deleted or not; null if it '
+  'no longer exists.';
 
 create function app_private.withdraw_consent(person_id uuid, request_id text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -61,13 +62,12 @@ begin
   perform set_config('plat.clock', clock, true), set_config('plat.request_id', request, true);
 end $$;
 comment on function app_private.withdraw_consent(uuid, text) is
-  E'@step The link, or the header of a mail, that names the lead or purchase is signed.\n\nStops the marketing mail '
-  'of an organization to a lead (or a purchase without one) and to whoever else has its address; done again, it '
-  'changes nothing.';
+  E'@step The link, or the header of a mail, that names the lead or purchase is signed.\n\n'
+  'Unsubscribes a lead (or a purchase without one) and all others with its address from marketing mail of an '
+  'organization; idempotent.';
 grant execute on function app_private.marketing_sender, app_private.withdraw_consent to plat_authenticator;
 
--- Which mails are marketing: those to leads and buyers, but for what is said about a dealing of theirs because of what
--- happened in it.
+-- Which mails are marketing: those to leads and buyers, except notices about events in their own deal.
 create function app_private.is_marketing(trigger_type text, event_id uuid) returns boolean
 language sql stable as $$
   select trigger_type <> 'EVENT'
@@ -85,7 +85,7 @@ returns table (key text, recipients text[], subject text, body text, html text, 
   postal_address text, person_id uuid, organization_id uuid)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select format('workflow %s %s', e.id, r.sequence),
-    -- Who asked since then not to be contacted, or not to get such mails, is not.
+    -- Leads who have since asked not to be contacted, or unsubscribed, get none.
     case when exists (select from app_public.leads l where l.id = e.lead_id and l.do_not_contact
       and r.output -> 'to' ? l.email) then '{}'
       when n.person_id is not null and (exists (select from app_public.leads l
@@ -122,8 +122,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where r.execution_id = workflow_mail.execution_id and r.sequence = workflow_mail.sequence and r.status = 'SUCCEEDED'
 $$;
 comment on function app_private.workflow_mail(uuid, int) is
-  'What a step has sent, and whom an answer goes to: whoever works on the subject, or the organization. person_id: of '
-  'marketing mail, whose consent it rests on, a lead or a purchase without one.';
+  'Message sent by a step, with the reply address: that of the assignee of the subject, or of the organization. '
+  'person_id: of marketing mail, whose consent it rests on, a lead or a purchase without one.';
 
 create function app_private.generation_mail(generation_id uuid, sender_id uuid)
 returns table (recipient text, subject text, body text, sender text, reply_to text, organization text,
@@ -141,5 +141,5 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     and app_private.owner_is_confirmed(o.id)
 $$;
 comment on function app_private.generation_mail(uuid, uuid) is
-  'The mail of an accepted draft; none once its lead is not to be contacted.';
+  'The mail of an accepted draft; null once its lead asked not to be contacted.';
 grant execute on function app_private.generation_mail, app_private.workflow_mail to plat_worker;

@@ -3,10 +3,11 @@
 
 comment on type app_public.update_leads_payload is 'Result of updating several leads.';
 comment on column app_public.update_leads_payload.dry_run is
-  E'@notNull\n\nWhether the result only shows what would happen.';
-comment on column app_public.update_leads_payload.updated_count is E'@notNull\n\nHow many were changed.';
-comment on column app_public.update_leads_payload.unchanged_count is E'@notNull\n\nHow many were so already.';
-comment on column app_public.update_leads_payload.refused_count is E'@notNull\n\nHow many were refused.';
+  E'@notNull\n\nTrue if nothing was changed, and the result shows what would happen.';
+comment on column app_public.update_leads_payload.updated_count is E'@notNull\n\nNumber of updated leads.';
+comment on column app_public.update_leads_payload.unchanged_count is
+  E'@notNull\n\nNumber of leads that already had the values.';
+comment on column app_public.update_leads_payload.refused_count is E'@notNull\n\nNumber of refused leads.';
 comment on column app_public.update_leads_payload.rows is
   E'@notNull\n\nResult per lead, in the order of `ids`, or newest registration first.';
 
@@ -203,15 +204,11 @@ begin
 end $$;
 grant execute on function app_public.update_leads to plat_user, plat_anonymous;
 comment on function app_public.update_leads is
-  E'@arg ids The leads, 500 at most; or give filter.\n'
-  '@arg filter Selects the leads, 500 at most; or give ids.\n'
-  '@arg assigneeId The member who works on them from now on.\n'
-  '@arg unassign Removes the assignee. Viewers who only see their own leads return them this way.\n'
-  '@arg addTags Tags that they get besides those that they have.\n'
-  '@arg removeTags Tags that they lose.\n'
-  '@arg status New status.\n'
-  '@arg falloutReasonId Why they were lost; required for the status LOST.\n'
-  '@arg falloutNote Why they were lost, in words.\n'
-  '@arg dryRun Only reports what would happen; nothing is changed.\n\n'
+  E'@arg ids Ids of the leads, at most 500. Set either this or `filter`.\n@arg filter Selects the leads, at most '
+  '500. Set either this or `ids`.\n@arg assigneeId Id of the member to assign the leads to.\n@arg unassign Removes '
+  'the assignee. Viewers who only see their own leads return them this way.\n@arg addTags Tags to add; existing '
+  'ones stay.\n@arg removeTags Tags to remove; other ones stay.\n@arg status Status to set on each lead.\n@arg '
+  'falloutReasonId Id of the fallout reason; required for the status LOST.\n@arg falloutNote Explanation of why '
+  'the leads were lost, as free text.\n@arg dryRun If true, returns what would happen, and changes nothing.\n\n'
   'Applies the same change to up to 500 leads, each entirely or not at all. The result says for each whether it '
   'was updated, unchanged or refused, and why. Each updated lead causes one event.';

@@ -7,7 +7,7 @@ comment on type app_public.lead_entry_input is
 comment on column app_public.lead_entry_input.external_id is
   E'@notNull\n\nId of the lead in the external system; identifies the lead.';
 comment on column app_public.lead_entry_input.name is 'Full name. Default for a new lead: first and last name.';
-comment on column app_public.lead_entry_input.first_name is 'Given name.';
+comment on column app_public.lead_entry_input.first_name is 'Given name, such as Ada.';
 comment on column app_public.lead_entry_input.last_name is 'Family name.';
 comment on column app_public.lead_entry_input.legal_name is 'Legal name, as on contracts.';
 comment on column app_public.lead_entry_input.email is 'Email address; at most one open lead of a project has it.';
@@ -19,8 +19,8 @@ comment on column app_public.lead_entry_input.origin is
   'Channel through which the lead was created. Default for a new lead: INTEGRATION.';
 comment on column app_public.lead_entry_input.source is
   'Code or name of a lead source of the project; any other refuses the row.';
-comment on column app_public.lead_entry_input.source_id is 'The lead source; or give source.';
-comment on column app_public.lead_entry_input.is_agent is 'Whether the lead is an agent.';
+comment on column app_public.lead_entry_input.source_id is 'Id of the lead source. Set either this or `source`.';
+comment on column app_public.lead_entry_input.is_agent is 'Whether the lead is a real-estate agent.';
 comment on column app_public.lead_entry_input.is_represented is 'Whether an agent represents the lead.';
 comment on column app_public.lead_entry_input.subscribed is
   'Whether the lead is subscribed to marketing email. A lead who unsubscribed stays unsubscribed; the row has a '
@@ -28,29 +28,29 @@ comment on column app_public.lead_entry_input.subscribed is
 comment on column app_public.lead_entry_input.do_not_contact is 'Whether the lead asked not to be contacted.';
 comment on column app_public.lead_entry_input.preferred_language is 'Preferred language of emails, such as fr.';
 comment on column app_public.lead_entry_input.assignee is
-  'Email address of the member who works on the lead; or give assigneeId.';
+  'Email address of the member to assign the lead to. Set either this or `assigneeId`.';
 comment on column app_public.lead_entry_input.assignee_id is 'The team member assigned to the lead.';
 comment on column app_public.lead_entry_input.agent is
-  'The agent who brings the lead: an existing one by id or email address, or a new one; null for none.';
+  'The agent who introduces the lead: an existing one by id or email address, or a new one; null for none.';
 comment on column app_public.lead_entry_input.budget_min is 'Lower limit of the budget.';
 comment on column app_public.lead_entry_input.budget_max is 'Upper limit of the budget.';
 comment on column app_public.lead_entry_input.preapproved is 'Whether a lender has pre-approved the lead.';
 comment on column app_public.lead_entry_input.registered_at is 'When the lead registered. Default for a new lead: now.';
 comment on column app_public.lead_entry_input.fallout_reason_id is
-  'Why the lead was lost; required for the status LOST.';
-comment on column app_public.lead_entry_input.fallout_note is 'Why the lead was lost, in words.';
+  'Id of the fallout reason; required for the status LOST.';
+comment on column app_public.lead_entry_input.fallout_note is 'Explanation of why the lead was lost, as free text.';
 comment on column app_public.lead_entry_input.tags is 'Free-form tags; they replace those that the lead has.';
 comment on column app_public.lead_entry_input.metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted.';
 
 comment on type app_public.upsert_leads_payload is 'Result of creating or updating several leads.';
 comment on column app_public.upsert_leads_payload.dry_run is
-  E'@notNull\n\nWhether the result only shows what would happen.';
-comment on column app_public.upsert_leads_payload.created_count is E'@notNull\n\nHow many leads are new.';
-comment on column app_public.upsert_leads_payload.updated_count is E'@notNull\n\nHow many leads were changed.';
+  E'@notNull\n\nTrue if nothing was changed, and the result shows what would happen.';
+comment on column app_public.upsert_leads_payload.created_count is E'@notNull\n\nNumber of created leads.';
+comment on column app_public.upsert_leads_payload.updated_count is E'@notNull\n\nNumber of updated leads.';
 comment on column app_public.upsert_leads_payload.unchanged_count is
   E'@notNull\n\nNumber of leads that already matched their entry.';
-comment on column app_public.upsert_leads_payload.refused_count is E'@notNull\n\nHow many were refused.';
+comment on column app_public.upsert_leads_payload.refused_count is E'@notNull\n\nNumber of refused leads.';
 comment on column app_public.upsert_leads_payload.rows is E'@notNull\n\nResult per entry, in order.';
 
 create function app_private.add_lead_entries(entries jsonb[]) returns void
@@ -89,8 +89,8 @@ begin
     where m.value = 'null' or (jsonb_typeof(m.value) = 'string' and btrim(m.value #>> '{}', E' \t\n\r') = '');
 end $$;
 comment on function app_private.add_lead_entries(jsonb[]) is
-  'Makes the rows of an import of a list: import_rows of what the entries say, by their places from 0, import_cleared '
-  'of what they set to null.';
+  'Creates the rows of a bulk operation: import_rows with the values of the entries, by position from 0, and '
+  'import_cleared with fields that are set to null.';
 
 create function app_private.write_leads(project_id uuid, system text, entries jsonb[], on_duplicate text,
   dry_run boolean) returns app_public.upsert_leads_payload
@@ -135,7 +135,7 @@ begin
   return result;
 end $$;
 comment on function app_private.write_leads(uuid, text, jsonb[], text, boolean) is
-  'upsertLeads for whoever was seen to see the project.';
+  'upsertLeads for a viewer who was checked to see the project.';
 grant execute on function app_private.write_leads to plat_user;
 
 create function app_public.upsert_leads(project_id uuid, system app_public.system_name,
@@ -158,13 +158,11 @@ begin
 end $$;
 grant execute on function app_public.upsert_leads to plat_user, plat_anonymous;
 comment on function app_public.upsert_leads is
-  E'@arg projectId The project to which all rows belong.\n'
-  '@arg system The system of the organization that the external ids are of, such as crm; the caller chooses the '
-  'name.\n'
-  '@arg leads The leads, 500 at most.\n'
-  '@arg onDuplicate What to do if no lead has the external id, but an open lead has the email address. Default: '
-  'ERROR. With MERGE and RETURN_EXISTING that lead gets the external id.\n'
-  '@arg dryRun Only reports what would happen; nothing is changed.\n\n'
+  E'@arg projectId Id of the project that all rows belong to.\n@arg system Name of the external system that the ids '
+  'come from, such as crm; chosen by the client.\n@arg leads Entries, at most 500.\n@arg onDuplicate Action if no '
+  'lead has the external id, but an open lead has the email address. Default: ERROR. With MERGE and '
+  'RETURN_EXISTING that lead gets the external id.\n@arg dryRun If true, returns what would happen, and changes '
+  'nothing.\n\n'
   'Creates or updates leads, identified by their ids in another system of the viewer''s organization: an unknown '
   'id creates a lead, a known one updates it. Each entry is applied entirely or refused with its errors, '
   'independently of the others. Requires the permission lead.write; viewers who only see their own leads can only '

@@ -3,7 +3,7 @@
 
 create function app_hidden.may_write_agreement(agreement_id uuid) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  -- False also where there is none: it tells nobody which ids there are.
+  -- Also false for unknown ids, so that it does not reveal which ids exist.
   select coalesce((select case when a.lead_id is not null
       then (select app_hidden.deal_can(l.organization_id, l.project_id, l.assignee_id, 'lead.write')
         from app_public.leads l where l.id = a.lead_id)
@@ -40,11 +40,11 @@ comment on table app_public.agreement_files is
   E'@file Document\n\n'
   'A file of an agreement: a version of the document to sign, the signed document, or its certificate.';
 comment on constraint agreement_files_agreement_id_fkey on app_public.agreement_files is
-  E'@parent\n@fieldName agreement\n@notNull\n@foreignFieldName files\n'
-  '@backwardDescription The files, in their order.\n\n'
+  E'@parent\n@fieldName agreement\n@notNull\n@foreignFieldName files\n@backwardDescription Versions of the document '
+  'and its certificate, by version number.\n\n'
   'The agreement that it belongs to.';
 comment on column app_public.agreement_files.file is
-  E'@personal contract\n@writeOnly\n@secret\n\nA PDF, 50 MB at most.';
+  E'@personal contract\n@writeOnly\n@secret\n\nA PDF of at most 50 MB.';
 comment on column app_public.agreement_files.kind is 'Kind of file, such as the document to sign or its certificate.';
 comment on column app_public.agreement_files.title is
   E'@personal contract\n\nDisplay title, shown instead of the filename.';

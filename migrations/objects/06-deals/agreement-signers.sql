@@ -107,7 +107,8 @@ insert into app_private.event_names (subject, column_name, value, name) values
 
 comment on table app_public.agreement_signers is
   E'@defaultOrder sequence asc, id asc\n\nA person who signs an agreement.';
-comment on column app_public.agreement_signers.agreement_id is 'The agreement to be signed.';
+comment on column app_public.agreement_signers.agreement_id is
+  'Id of the agreement to sign, for signers who cannot query it as well.';
 comment on column app_public.agreement_signers.role is 'Capacity in which the person signs.';
 comment on column app_public.agreement_signers.name is E'@personal contract\n\nFull name as printed on the agreement.';
 comment on column app_public.agreement_signers.email is
@@ -119,15 +120,17 @@ comment on column app_public.agreement_signers.phone is
   E'@personal contract\n@masked\n\nMobile number for the code, if the signer wants it by text message.';
 comment on column app_public.agreement_signers.sequence is
   'Position in the signing order, from 1. Signers with the same position sign in parallel. Default: 1.';
-comment on column app_public.agreement_signers.status is 'How far this person is, from invitation to signature.';
+comment on column app_public.agreement_signers.status is 'Progress of this signer, from invitation to signature.';
 comment on column app_public.agreement_signers.status_changed_at is 'When the status last changed.';
-comment on column app_public.agreement_signers.invited_at is 'When the signer was asked to sign the current version.';
-comment on column app_public.agreement_signers.viewed_at is 'When the signer first opened the agreement.';
-comment on column app_public.agreement_signers.signed_at is 'When the signer signed.';
-comment on column app_public.agreement_signers.declined_at is 'When the signer declined.';
+comment on column app_public.agreement_signers.invited_at is
+  'When the signer was asked to sign the current version; null until then.';
+comment on column app_public.agreement_signers.viewed_at is
+  'When the signer first opened the agreement; null until then.';
+comment on column app_public.agreement_signers.signed_at is 'When the signer signed; null until then.';
+comment on column app_public.agreement_signers.declined_at is 'When the signer declined; null otherwise.';
 comment on column app_public.agreement_signers.decline_reason is
-  E'@personal\n\nReason for declining, as given by the signer.';
-comment on column app_public.agreement_signers.reminded_at is 'When the signer was last reminded.';
+  E'@personal\n\nExplanation that the signer gave; null if none.';
+comment on column app_public.agreement_signers.reminded_at is 'When the signer was last reminded; null if never.';
 comment on column app_public.agreement_signers.signed_file_id is E'@behavior -*\n\nThe version that the signer signed.';
 comment on column app_public.agreement_signers.link_id is
   E'@behavior -*\n@secret\n\nWhat their link is known by; another one where their address changes.';
@@ -138,11 +141,8 @@ comment on constraint agreement_signers_sequence_range on app_public.agreement_s
 comment on constraint agreement_signers_signed_file on app_public.agreement_signers is
   'A signer who has signed must have a signed version.';
 comment on constraint agreement_signers_agreement_id_fkey on app_public.agreement_signers is
-  E'@parent\n'
-  '@notNull\n'
-  '@fieldName agreement\n'
-  '@foreignFieldName signers\n'
-  '@backwardDescription The signers, in signing order.\n\n'
+  E'@parent\n@notNull\n@fieldName agreement\n@foreignFieldName signers\n@backwardDescription People who sign, in '
+  'signing order.\n\n'
   'The agreement that they sign.';
 comment on constraint agreement_signers_signed_file_id_fkey on app_public.agreement_signers is
   E'@fieldName signedFile\n@backwardBehavior -*\n\nThe version that the signer signed.';
@@ -234,7 +234,7 @@ begin
   end if;
   is_new_address := new.email <> old.email;
   if row(new.name, new.email, new.phone) is distinct from row(old.name, old.email, old.phone) then
-    -- What the former address or number got opens nothing any more.
+    -- Links and codes sent to the former address or number become invalid.
     delete from app_private.agreement_codes c where c.signer_id = new.id;
     perform app_private.note_trail(agreement.id, 'CHANGED', signer => new);
   end if;

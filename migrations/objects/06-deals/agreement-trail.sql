@@ -9,14 +9,16 @@ comment on table app_public.agreement_trail_entries is
   E'@defaultOrder id asc\n\nAn entry of the audit trail of an agreement; never changed or deleted.';
 comment on column app_public.agreement_trail_entries.agreement_id is E'@behavior -*\n\nThe agreement.';
 comment on column app_public.agreement_trail_entries.kind is 'Kind of event.';
-comment on column app_public.agreement_trail_entries.occurred_at is 'When.';
-comment on column app_public.agreement_trail_entries.signer_id is E'@behavior -*\n\nThe signer that it is about.';
+comment on column app_public.agreement_trail_entries.occurred_at is 'Time at which it happened.';
+comment on column app_public.agreement_trail_entries.signer_id is
+  E'@behavior -*\n\nThe signer that the entry refers to.';
 comment on column app_public.agreement_trail_entries.signer_name is
-  E'@personal contract\n\nThe name of the signer at that time.';
-comment on column app_public.agreement_trail_entries.file_id is E'@behavior -*\n\nThe version that it is about.';
+  E'@personal contract\n\nName of the signer when the entry was written.';
+comment on column app_public.agreement_trail_entries.file_id is
+  E'@behavior -*\n\nThe version of the document that the entry refers to.';
 comment on column app_public.agreement_trail_entries.checksum is
   E'@impersonal\n\nSHA-256 of the file that was sent, replaced or signed, in hexadecimal digits.';
-comment on column app_public.agreement_trail_entries.actor_id is E'@behavior -*\n\nThe user who did it.';
+comment on column app_public.agreement_trail_entries.actor_id is E'@behavior -*\n\nThe user who caused the entry.';
 comment on column app_public.agreement_trail_entries.ip_address is
   E'@personal contract\n@masked\n\nThe network address that it came from.';
 comment on column app_public.agreement_trail_entries.user_agent is
@@ -27,7 +29,7 @@ comment on column app_public.agreement_trail_entries.sent_to is
 comment on column app_public.agreement_trail_entries.consent_text is
   E'@impersonal\n\nText of the consent that the signer accepted.';
 comment on column app_public.agreement_trail_entries.note is
-  E'@personal contract\n\nFurther words, such as why somebody declined.';
+  E'@personal contract\n\nComment, such as the reason for declining.';
 comment on constraint agreement_trail_entries_agreement_id_fkey on app_public.agreement_trail_entries is
   E'@parent\n'
   '@notNull\n'
@@ -36,11 +38,11 @@ comment on constraint agreement_trail_entries_agreement_id_fkey on app_public.ag
   '@backwardDescription Audit trail of the agreement, in chronological order.\n\n'
   'The agreement that the entry is about.';
 comment on constraint agreement_trail_entries_signer_id_fkey on app_public.agreement_trail_entries is
-  E'@fieldName signer\n@backwardBehavior -*\n\nThe signer that it is about.';
+  E'@fieldName signer\n@backwardBehavior -*\n\nThe signer that the entry refers to.';
 comment on constraint agreement_trail_entries_file_id_fkey on app_public.agreement_trail_entries is
-  E'@fieldName file\n@backwardBehavior -*\n\nThe version that it is about.';
+  E'@fieldName file\n@backwardBehavior -*\n\nThe version of the document that the entry refers to.';
 comment on constraint agreement_trail_entries_actor_id_fkey on app_public.agreement_trail_entries is
-  E'@fieldName actor\n@backwardBehavior -*\n\nThe user who did it.';
+  E'@fieldName actor\n@backwardBehavior -*\n\nThe user who caused the entry.';
 comment on constraint agreement_trail_entries_project_id_fkey on app_public.agreement_trail_entries is
   E'@behavior -*\n@backwardBehavior -*\n\nThe project that it belongs to.';
 
@@ -62,11 +64,11 @@ $$;
 grant execute on function app_public.agreement_trail_entries_ip_address, app_public.agreement_trail_entries_user_agent,
   app_public.agreement_trail_entries_sent_to to plat_user, plat_anonymous;
 comment on function app_public.agreement_trail_entries_ip_address is
-  'The network address that it came from; null without the permission buyer.pii.';
+  'IP address of the client; null without the permission buyer.pii.';
 comment on function app_public.agreement_trail_entries_user_agent is
   'User agent that the client sent; null without the permission buyer.pii.';
 comment on function app_public.agreement_trail_entries_sent_to is
-  'The address or number that a mail or code went to; null without the permission buyer.pii.';
+  'Address or phone number that the mail or code was sent to; null without the permission buyer.pii.';
 
 create function app_private.tg_agreement_trail_entries__immutable() returns trigger
 language plpgsql volatile as $$
@@ -100,7 +102,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     from app_public.agreements a where a.id = note_trail.agreement_id
 $$;
 comment on function app_private.note_trail is
-  'Adds an entry to the trail of an agreement, by whoever acts in this transaction.';
+  'Adds an entry to the audit trail of an agreement, with the actor of this transaction.';
 
 create trigger _950_changes after insert or update or delete on app_public.agreement_trail_entries
   for each row execute function app_private.tg__count_change('organization_id');

@@ -45,21 +45,22 @@ comment on column app_public.agreements.type is 'Kind of the agreement.';
 comment on column app_public.agreements.title is E'@personal contract\n\nDisplay title.';
 comment on column app_public.agreements.status is 'Current status.';
 comment on column app_public.agreements.status_changed_at is 'When the status last changed.';
-comment on column app_public.agreements.sent_at is 'When it was sent.';
-comment on column app_public.agreements.viewed_at is 'When it was first opened.';
+comment on column app_public.agreements.sent_at is 'When it was sent; null until then.';
+comment on column app_public.agreements.viewed_at is 'When a signer first opened it; null until then.';
 comment on column app_public.agreements.signed_at is 'When the last signer signed; null until all have.';
-comment on column app_public.agreements.executed_at is 'When it was countersigned.';
-comment on column app_public.agreements.declined_at is 'When it was declined.';
-comment on column app_public.agreements.expires_at is 'When it expires if it was sent and is not signed by then.';
+comment on column app_public.agreements.executed_at is 'When the seller countersigned; null until then.';
+comment on column app_public.agreements.declined_at is 'When a signer declined; null otherwise.';
+comment on column app_public.agreements.expires_at is
+  'Deadline for signing; an agreement that was sent and is not signed by then becomes EXPIRED.';
 comment on column app_public.agreements.signing_provider is
-  'Where the signers sign; EMBEDDED (in this service) if omitted. Can be changed only while the agreement is a '
-  'draft.';
+  'Service with which the signers sign. Default: EMBEDDED (this service). Can be changed only while the agreement '
+  'is a draft.';
 comment on column app_public.agreements.reminder_days is
   'Days after which signers are reminded, at most three times. Default: 3; null for no reminders.';
 comment on constraint agreements_reminder_days_range on app_public.agreements is
   'Must be from 1 to 60 days, or null for never.';
 comment on column app_public.agreements.void_reason is
-  E'@personal\n\nWhy it was voided; required for the status VOIDED.';
+  E'@personal\n\nReason for voiding it, as free text; required for the status VOIDED.';
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('agreement', 'status', 'SENT', 'sent'), ('agreement', 'status', 'SIGNED', 'signed'),

@@ -38,13 +38,13 @@ comment on column app_public.appointments.status_changed_at is 'When the status 
 comment on column app_public.appointments.title is E'@personal\n\nDisplay title.';
 comment on column app_public.appointments.starts_at is
   E'@filter\n\nStart of the appointment. Lists are sorted by it, latest first.';
-comment on column app_public.appointments.ends_at is 'When it ends.';
+comment on column app_public.appointments.ends_at is 'Scheduled end, after `startsAt`.';
 comment on column app_public.appointments.time_zone is
   E'@insertOptional\n\nIANA time zone in which the time was agreed; the time zone of the project if omitted.';
 comment on column app_public.appointments.location is
   E'@personal\n\nPlace of the appointment, if not the sales office.';
 comment on column app_public.appointments.video_url is E'@personal\n\nURL of the video meeting.';
-comment on column app_public.appointments.open_house_id is 'The open house that the appointment reserves a place at.';
+comment on column app_public.appointments.open_house_id is 'The open house at which the appointment reserves a place.';
 comment on column app_public.appointments.host_id is
   E'@filter hostIds\n\nThe team member who hosts the appointment. Appointments of the same host cannot overlap.';
 comment on column app_public.appointments.cancelled_at is 'When it was cancelled; null otherwise.';
@@ -54,9 +54,9 @@ comment on constraint appointments_order on app_public.appointments is 'An appoi
 comment on constraint appointments_host_free on app_public.appointments is
   'The host has another appointment at this time.';
 comment on constraint appointments_open_house_id_fkey on app_public.appointments is
-  E'@fieldName openHouse\n@backwardBehavior -*\n\nThe open house that the appointment reserves a place at.';
+  E'@fieldName openHouse\n@backwardBehavior -*\n\nThe open house at which the appointment reserves a place.';
 comment on constraint appointments_host_id_fkey on app_public.appointments is
-  E'@fieldName host\n@backwardBehavior -*\n\nThe member who receives them.';
+  E'@fieldName host\n@backwardBehavior -*\n\nThe team member who hosts the appointment.';
 comment on constraint appointments_assignee_id_fkey on app_public.appointments is
   E'@behavior -*\n\nWho is assigned the lead or the purchase.';
 

@@ -6,11 +6,12 @@ comment on type app_public.offer_terms is
   '@behavior -query:interface:list -query:interface:connection\n\n'
   'Price and conditions of the offer.';
 
-comment on column app_public.offer_terms.id is E'@notNull\n\nThe id; sorts by time of creation.';
-comment on column app_public.offer_terms.price is E'@notNull\n\nThe price, zero or more.';
+comment on column app_public.offer_terms.id is E'@notNull\n\nUUID; ascending ids are in order of creation.';
+comment on column app_public.offer_terms.price is E'@notNull\n\nOffered purchase price, zero or more.';
 comment on column app_public.offer_terms.currency is E'@notNull\n\nCurrency of its amounts: the one of the project.';
 comment on column app_public.offer_terms.status is E'@notNull\n\nCurrent status. Every status but PENDING is final.';
-comment on column app_public.offer_terms.expires_at is 'When the offer expires.';
+comment on column app_public.offer_terms.expires_at is
+  'Deadline for the response of the other side; the offer is EXPIRED afterwards.';
 comment on column app_public.offer_terms.closing_date is 'Proposed closing date.';
 comment on column app_public.offer_terms.earnest_money is
   'Earnest money: the deposit that the buyer offers as a sign of good faith.';
@@ -35,40 +36,33 @@ create view app_public.binding_offers with (security_invoker = true) as
 grant select on app_public.binding_offers to plat_user, plat_anonymous;
 
 comment on view app_public.binding_offers is
-  E'@primaryKey id\n'
-  '@listName offers\n'
-  '@implements OfferTerms\n'
-  '@portfolio sale.read\n'
-  '@ownFinder viewer_purchase_offers\n'
-  '@defaultOrder inserted_at desc, id desc\n'
-  '@defaultFirst 1000\n'
-  '@filterLists status\n'
-  '@foreignKey (id) references offers (id)|@fieldName offer|@forwardDescription The offer '
-  'itself.|@backwardBehavior -*\n'
-  '@foreignKey (negotiation_id) references negotiations (id)|@fieldName negotiation|@forwardDescription The '
-  'negotiation.|@backwardBehavior -*\n'
-  '@foreignKey (project_id) references projects (id)|@fieldName project|@forwardDescription The '
-  'project.|@foreignFieldName offers|@backwardPermission sale.read|@backwardDescription The offers, newest first; '
-  'null without the permission sale.read.\n'
-  '@foreignKey (unit_id) references units (id)|@fieldName unit|@forwardDescription The unit.|@backwardBehavior -*\n'
-  '@foreignKey (lead_id) references leads (id)|@fieldName lead|@forwardDescription The lead who '
-  'buys.|@backwardBehavior -*\n'
-  '@foreignKey (buyer_id) references buyers (id)|@fieldName buyer|@forwardDescription The '
-  'purchase.|@backwardBehavior -*\n'
-  '@foreignKey (reservation_id) references reservations (id)|@fieldName reservation|@forwardDescription The '
-  'reservation of the unit.|@backwardBehavior -*\n\n'
+  E'@primaryKey id\n@listName offers\n@implements OfferTerms\n@portfolio sale.read\n@ownFinder '
+  'viewer_purchase_offers\n@defaultOrder inserted_at desc, id desc\n@defaultFirst 1000\n@filterLists '
+  'status\n@foreignKey (id) references offers (id)|@fieldName offer|@forwardDescription The offer '
+  'itself.|@backwardBehavior -*\n@foreignKey (negotiation_id) references negotiations (id)|@fieldName '
+  'negotiation|@forwardDescription The negotiation.|@backwardBehavior -*\n@foreignKey (project_id) references '
+  'projects (id)|@fieldName project|@forwardDescription The project.|@foreignFieldName offers|@backwardPermission '
+  'sale.read|@backwardDescription The offers, newest first; null without the permission sale.read.\n@foreignKey '
+  '(unit_id) references units (id)|@fieldName unit|@forwardDescription The unit.|@backwardBehavior -*\n@foreignKey '
+  '(lead_id) references leads (id)|@fieldName lead|@forwardDescription The lead on whose behalf the offer was made '
+  'or received.|@backwardBehavior -*\n@foreignKey (buyer_id) references buyers (id)|@fieldName '
+  'buyer|@forwardDescription The purchase.|@backwardBehavior -*\n@foreignKey (reservation_id) references '
+  'reservations (id)|@fieldName reservation|@forwardDescription The reservation of the unit.|@backwardBehavior '
+  '-*\n\n'
   'An offer together with its unit, buyer, deposits and total price.';
 
-comment on column app_public.binding_offers.id is E'@notNull\n\nThe id of the offer; sorts by time of creation.';
+comment on column app_public.binding_offers.id is
+  E'@notNull\n\nId of the offer, a UUID; ascending ids are in order of creation.';
 comment on column app_public.binding_offers.number is
   E'@notNull\n\nNumber of the offer in the project, such as O-000042.';
 comment on column app_public.binding_offers.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.binding_offers.project_id is
   E'@notNull\n@filter projectIds\n\nThe project that it belongs to.';
-comment on column app_public.binding_offers.negotiation_id is E'@notNull\n\nThe negotiation in which it was made.';
+comment on column app_public.binding_offers.negotiation_id is
+  E'@notNull\n\nThe negotiation that the offer belongs to.';
 comment on column app_public.binding_offers.unit_id is
-  E'@notNull\n@filter unitIds\n\nThe unit that the accepted offer claims.';
-comment on column app_public.binding_offers.lead_id is 'The lead who buys.';
+  E'@notNull\n@filter unitIds\n\nId of the unit that acceptance of the offer claims.';
+comment on column app_public.binding_offers.lead_id is 'The lead on whose behalf the offer was made or received.';
 comment on column app_public.binding_offers.buyer_id is 'The purchase.';
 comment on column app_public.binding_offers.reservation_id is 'The reservation of the unit.';
 comment on column app_public.binding_offers.assignee_id is E'@behavior -*\n\nThe member who has the deal.';
@@ -76,7 +70,7 @@ comment on column app_public.binding_offers.legal_name is 'Legal name of the buy
 comment on column app_public.binding_offers.side is E'@notNull\n\nSide that made the offer.';
 comment on column app_public.binding_offers.status is
   E'@notNull\n@indexed\n@filter\n\nCurrent status. Every status but PENDING is final.';
-comment on column app_public.binding_offers.price is E'@notNull\n@filter\n\nThe price, zero or more.';
+comment on column app_public.binding_offers.price is E'@notNull\n@filter\n\nOffered purchase price, zero or more.';
 comment on column app_public.binding_offers.currency is E'@notNull\n\nCurrency of its amounts: the one of the project.';
 comment on column app_public.binding_offers.closing_date is 'Proposed closing date.';
 comment on column app_public.binding_offers.earnest_money is
@@ -89,7 +83,8 @@ comment on column app_public.binding_offers.occupancy_type is 'Intended use of t
 comment on column app_public.binding_offers.occupancy_type_other is
   'Intended use in words, if `occupancyType` is OTHER.';
 comment on column app_public.binding_offers.comments is 'Comments for the other side.';
-comment on column app_public.binding_offers.expires_at is 'When the offer expires.';
+comment on column app_public.binding_offers.expires_at is
+  'Deadline for the response of the other side; the offer is EXPIRED afterwards.';
 comment on column app_public.binding_offers.manual is
   E'@notNull\n@filter\n\nWhether the team entered the offer on behalf of the buyer.';
 comment on column app_public.binding_offers.inserted_at is E'@notNull\n@indexed\n@filter\n\nWhen it was created.';

@@ -28,7 +28,7 @@ comment on constraint buyer_documents_kinds on app_public.buyer_documents is
   'The kind of a buyer''s private document must be IDENTITY, PROOF_OF_FUNDS, PREAPPROVAL or OTHER.';
 comment on column app_public.buyer_documents.public is 'Always false: buyer documents are private.';
 comment on column app_public.buyer_documents.file is
-  E'@personal contract\n@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
+  E'@personal contract\n@writeOnly\n@secret\n\nA PDF, Office document, text, CSV or image of at most 50 MB.';
 comment on column app_public.buyer_documents.title is
   E'@personal contract\n\nDisplay title, shown instead of the filename.';
 comment on column app_public.buyer_documents.description is E'@personal contract\n\nFree-text description.';

@@ -105,10 +105,9 @@ begin
 end $$;
 grant execute on function app_public.invite_buyer to plat_user, plat_anonymous;
 comment on function app_public.invite_buyer is
-  E'@arg buyerId The purchase.\n'
-  '@arg email Email address to invite. Default: the address of the buyer. Only an account with this address can '
-  'accept.\n'
-  '@arg message A few words for the mail, at most 2,000 characters.\n\n'
+  E'@arg buyerId The purchase.\n@arg email Email address to invite. Default: the address of the buyer. Only an '
+  'account with this address can accept.\n@arg message Personal message in the invitation mail, at most 2,000 '
+  'characters.\n\n'
   'Invites a buyer by email to follow the purchase and act on the buyer''s side. Calling it again sends a new '
   'link. Returns true.';
 

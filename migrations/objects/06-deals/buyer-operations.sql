@@ -28,8 +28,8 @@ language sql immutable as $$
   select case when days > 0 then (signed_on + 1 + days)::timestamp at time zone time_zone end
 $$;
 comment on function app_private.rescission_end(date, int, text) is
-  'When a rescission period ends: so many days from the midnight after the day of signing, in the time zone; null '
-  'without days.';
+  'End of a rescission period: the given number of days after the midnight that follows the day of signing, in the '
+  'time zone; null without days.';
 
 create function app_private.move_inventory(purchase app_public.buyers) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -68,7 +68,8 @@ begin
     and u.sold_price <> purchase.price;
 end $$;
 comment on function app_private.move_inventory(app_public.buyers) is
-  'Gives the home of a purchase the status that the purchase makes, step by step, and the price that it was sold for.';
+  'Moves the home of a purchase to the status that follows from the purchase, transition by transition, and sets '
+  'its sale price.';
 
 create function app_private.tg_members__unassign_deals() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -167,7 +168,7 @@ begin
       and app_hidden.deal_can(b.organization_id, b.project_id, b.assignee_id, 'buyer.write');
 end $$;
 comment on function app_private.set_agent_of_buyer(uuid, app_public.agent_input) is
-  'Gives a purchase that the viewer may change its agent, or none.';
+  'Sets or clears the agent of a purchase that the viewer may update.';
 grant execute on function app_private.set_agent_of_buyer to plat_user;
 
 create function app_public.create_buyer(input jsonb,
@@ -219,8 +220,8 @@ begin
   return app_hidden.masked(buyer);
 end $$;
 comment on function app_private.correct_as_buyer(jsonb) is
-  'Corrects how the viewer, as a buyer, is reached; everything else of a purchase is refused. buyer.updated tells what '
-  'was changed, and that the buyer did.';
+  'Updates the viewer''s contact details as a buyer; any other field of the purchase is refused. buyer.updated '
+  'contains the changes, with the buyer as the actor.';
 grant execute on function app_private.correct_as_buyer to plat_user;
 
 create function app_public.update_buyer(input jsonb,

@@ -11,7 +11,7 @@
 -- make these transitions. A purchase can be created with any status but CANCELLED, because purchases made elsewhere are
 -- entered late. Only drafts can be deleted; everything else is cancelled, with a reason.
 
-select app_private.make_deal_table('buyers', 'buyer.read', 'buyer.write', 'buyers', 'The purchases, newest first',
+select app_private.make_deal_table('buyers', 'buyer.read', 'buyer.write', 'buyers', 'Purchases, newest first',
   own => 'id = any (array(select app_hidden.viewer_purchases()))');
 select app_private.make_project_record('buyers', 'buyer', 'buyer.write');
 select app_private.make_state_machine('buyers', 'buyer',
@@ -60,12 +60,12 @@ comment on column app_public.buyers.search_text is E'@secret\n@behavior -*\n\nFo
 comment on column app_public.buyers.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.buyers.lead_id is 'The lead that became the buyer.';
 comment on column app_public.buyers.user_id is 'User account of the buyer; set when the buyer accepts the invitation.';
-comment on column app_public.buyers.unit_id is E'@filter unitIds\n\nThe unit that is bought.';
-comment on column app_public.buyers.lot_id is 'The lot, if the buyer buys land without a home.';
+comment on column app_public.buyers.unit_id is E'@filter unitIds\n\nThe purchased unit.';
+comment on column app_public.buyers.lot_id is 'The lot, if the purchase is for land without a home.';
 comment on column app_public.buyers.reservation_id is 'The reservation that became the purchase.';
 comment on column app_public.buyers.assignee_id is E'@filter assigneeIds\n\nThe team member assigned to the purchase.';
 comment on column app_public.buyers.agent_id is 'The agent who represents the buyer.';
-comment on column app_public.buyers.first_name is E'@personal contract\n\nGiven name.';
+comment on column app_public.buyers.first_name is E'@personal contract\n\nGiven name, such as Ada.';
 comment on column app_public.buyers.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.buyers.legal_name is E'@personal contract\n\nLegal name, as on the contract.';
 comment on column app_public.buyers.email is E'@personal\n\nEmail address; invitations to the service are sent there.';
@@ -87,7 +87,7 @@ comment on column app_public.buyers.financing_contingency is
 comment on column app_public.buyers.amount_financed is 'Part of the price that is financed by a loan.';
 comment on column app_public.buyers.price is 'Purchase price.';
 comment on column app_public.buyers.currency is 'Currency of its amounts: the one of the project.';
-comment on column app_public.buyers.contract_sent_at is 'When the contract was sent.';
+comment on column app_public.buyers.contract_sent_at is 'When the contract was sent to the signers; null until then.';
 comment on column app_public.buyers.purchase_date is E'@filter\n\nDate on which all parties had signed the contract.';
 comment on column app_public.buyers.rescission_ends_at is
   'End of the rescission period, in which the buyer may withdraw: `rescissionDays` of the project, counted from '
@@ -96,14 +96,15 @@ comment on column app_public.buyers.purchase_firm_date is 'Date on which the pur
 comment on column app_public.buyers.estimated_closing_date is 'Expected closing date.';
 comment on column app_public.buyers.closing_date is E'@filter\n\nDate on which the purchase closed.';
 comment on column app_public.buyers.cancellation_date is
-  'Day on which the purchase fell through; null unless cancelled.';
+  'Day on which the purchase was cancelled; null otherwise.';
 comment on column app_public.buyers.cancellation_reason is
   E'@personal\n@masked\n\nReason for the cancellation, in words.';
-comment on column app_public.buyers.fallout_reason_id is 'Why it was cancelled; required for the status CANCELLED.';
+comment on column app_public.buyers.fallout_reason_id is
+  'Fallout reason of the cancellation; required for the status CANCELLED.';
 comment on column app_public.buyers.metadata is
   E'@personal\n@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on column app_public.buyers.updated_at is E'@filter\n\nWhen the record was last changed.';
-comment on column app_public.buyers.invited_at is 'When the buyer was last invited to the service.';
+comment on column app_public.buyers.invited_at is 'When the buyer was last invited to the service; null if never.';
 comment on constraint buyers_one_thing on app_public.buyers is 'Specify the unit or the lot, not both.';
 comment on constraint buyers_closing_order on app_public.buyers is 'A purchase must close after it was signed.';
 comment on constraint buyers_reason on app_public.buyers is 'Cancelling a purchase requires a fallout reason.';
@@ -118,9 +119,9 @@ comment on constraint buyers_user_id_fkey on app_public.buyers is
   '@backwardDescription Purchases of the user that the viewer can see.\n\n'
   'User account of the buyer; set when the buyer accepts the invitation.';
 comment on constraint buyers_unit_id_fkey on app_public.buyers is
-  E'@fieldName unit\n@backwardBehavior -*\n\nThe unit that is bought.';
+  E'@fieldName unit\n@backwardBehavior -*\n\nThe purchased unit.';
 comment on constraint buyers_lot_id_fkey on app_public.buyers is
-  E'@fieldName lot\n@backwardBehavior -*\n\nThe lot, if the buyer buys land without a home.';
+  E'@fieldName lot\n@backwardBehavior -*\n\nThe lot, if the purchase is for land without a home.';
 comment on constraint buyers_reservation_id_fkey on app_public.buyers is
   E'@fieldName reservation\n@backwardBehavior -*\n\nThe reservation that became the purchase.';
 comment on constraint buyers_assignee_id_fkey on app_public.buyers is
@@ -128,9 +129,9 @@ comment on constraint buyers_assignee_id_fkey on app_public.buyers is
 comment on constraint buyers_agent_id_fkey on app_public.buyers is
   E'@fieldName agent\n@backwardBehavior -*\n\nThe agent who represents the buyer.';
 comment on constraint buyers_source_id_fkey on app_public.buyers is
-  E'@fieldName leadSource\n@backwardBehavior -*\n\nThe source as the project defines it.';
+  E'@fieldName leadSource\n@backwardBehavior -*\n\nThe lead source of the project.';
 comment on constraint buyers_fallout_reason_id_fkey on app_public.buyers is
-  E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy it was cancelled.';
+  E'@fieldName falloutReason\n@backwardBehavior -*\n\nFallout reason of the cancellation.';
 
 create trigger _400_assignee after update of assignee_id on app_public.buyers for each row
   when (old.assignee_id is distinct from new.assignee_id) execute function app_private.tg__assignee_of_deal('buyer_id');
@@ -381,7 +382,8 @@ begin
   return new;
 end $$;
 comment on function app_private.tg_buyers__claim() is
-  'Takes the claim on the unit or lot before the purchase is there, so that of two at once the second one learns why.';
+  'Takes the claim on the unit or lot before the purchase is inserted, so that the second of two concurrent calls '
+  'gets the reason.';
 create trigger _400_claim before insert on app_public.buyers for each row
   execute function app_private.tg_buyers__claim();
 
@@ -446,7 +448,7 @@ begin
     end if;
     perform app_private.end_negotiations(buyer_id => new.id,
       reason => coalesce(new.cancellation_reason, 'The purchase was cancelled.'));
-    -- What is due and not paid is due no more; the machine of deposits says which those are.
+    -- Cancels unpaid deposits; the state machine of deposits defines which.
     update app_public.deposits d set status = 'CANCELLED'
       where (d.buyer_id = new.id or (d.reservation_id = new.reservation_id and d.lead_id = new.lead_id))
       and d.deleted_at is null
@@ -461,7 +463,7 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_buyers__effects() is
-  'What a purchase brings about: the status of the home, of its reservation, its lead and its deposits.';
+  'Effects of a purchase on the status of the home, the reservation, the lead and the deposits.';
 create trigger _500_effects_first after insert on app_public.buyers for each row
   execute function app_private.tg_buyers__effects();
 create trigger _500_effects after update on app_public.buyers for each row
@@ -491,7 +493,7 @@ language sql immutable as $$
   select coalesce(nullif(concat_ws(' ', first_name, last_name), ''), legal_name, company, email, 'Unnamed buyer')
 $$;
 comment on function app_hidden.name_of_buyer(text, text, text, text, text) is
-  'What a buyer is called, by the names that are known.';
+  'Display name of a buyer, from the known names.';
 
 create function app_public.buyers_full_name(b app_public.buyers) returns text
 language sql stable as $$
@@ -575,8 +577,8 @@ comment on function app_public.buyers_ppsf is 'Price per square foot.';
 comment on function app_public.buyers_allowed_transitions is
   E'@notNull\n\nStatus transitions that the viewer can make.';
 comment on function app_public.buyers_documents is
-  E'@ordered\n\nThe documents of the reservation that it came from, newest first; the buyer sees those that are meant '
-  'for buyers.';
+  E'@ordered\n\n'
+  'Documents of the reservation that became the purchase, newest first; the buyer sees those with `visibleToBuyer`.';
 
 create function app_private.tg_buyers__revoke_invites() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -617,7 +619,8 @@ language sql stable rows 1 as $$
   where (o.buyer_id = b.id or o.lead_id = b.lead_id) and o.unit_id = b.unit_id and o.status = 'ACCEPTED'
     order by o.id desc limit 1
 $$;
-comment on function app_public.buyers_accepted_offer is 'The accepted offer that the purchase came from.';
+comment on function app_public.buyers_accepted_offer is
+  'The accepted offer that led to the purchase; null if there was none.';
 
 create function app_private.tg_buyers__deposit_dates() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -83,8 +83,8 @@ begin
       else format('buyer_id = any (array(select app_hidden.viewer_assigned_buyers(%L)))', buyer_permission) end));
 end $$;
 comment on function app_private.deal_child_condition(text, text, text, boolean) is
-  'The condition of a policy: whoever has the permission where the lead or the purchase is, be it for the deals '
-  'assigned to them only.';
+  'Condition of a policy: the viewer has the permission in the project of the lead or purchase, or has it for '
+  'assigned deals and is the assignee.';
 
 create function app_private.make_deal_child(
   table_name text, subject text, list_name text, list_description text, list_order text default 'id desc',
@@ -131,7 +131,7 @@ begin
   if has_assignee then
     execute format('comment on column app_public.%I.assignee_id is %L', table_name,
       E'@secret\n@behavior -*\n\nWho is assigned the lead or the purchase.');
-    -- Handing a deal over changes nothing that anybody reads of the row.
+    -- Handing over a deal does not change visible fields of the row.
     execute format('create or replace trigger _900_touch before update on app_public.%I for each row execute function '
       'app_private.tg__touch(''assignee_id'')', table_name);
     insert into app_private.deal_tables (table_name) values (make_deal_child.table_name);
@@ -139,8 +139,8 @@ begin
   perform app_private.make_buyer_list(table_name, list_name, list_description, list_order, of_lead);
 end $$;
 comment on function app_private.make_deal_child is
-  'Gives a table like app_private.project_record with lead_id and buyer_id what such a table has: row security by the '
-  'permissions of leads and of buyers, lists on both, and make_project_record. `own`: which rows the buyer who '
+  'Sets up a table like app_private.project_record with lead_id and buyer_id: row-level security by the '
+  'permissions for leads and buyers, lists on both, and make_project_record. `own`: which rows the buyer who '
   'accepted an invitation sees; has_assignee: for root lists, along the column assignee_id; of_lead: see '
   'make_buyer_list.';
 
@@ -176,7 +176,7 @@ comment on table app_public.contacts is
   'A person related to a lead or buyer, such as a co-buyer, guarantor, lender or lawyer.';
 comment on column app_public.contacts.role is 'Relation to the lead or buyer, such as SPOUSE or LOAN_OFFICER.';
 comment on column app_public.contacts.name is E'@personal contract\n\nFull name as given.';
-comment on column app_public.contacts.first_name is E'@personal contract\n\nGiven name.';
+comment on column app_public.contacts.first_name is E'@personal contract\n\nGiven name, such as Ada.';
 comment on column app_public.contacts.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.contacts.legal_name is E'@personal contract\n\nLegal name, as on contracts.';
 comment on column app_public.contacts.email is E'@personal\n\nAddress for email, such as ada@example.com.';
@@ -184,7 +184,7 @@ comment on column app_public.contacts.phone is E'@personal\n\nPhone number in E.
 comment on column app_public.contacts.address is E'@personal contract\n\nPostal address.';
 comment on column app_public.contacts.company is E'@personal\n\nCompany that the person works or buys for.';
 comment on column app_public.contacts.is_signer is 'Whether the contact signs the contract.';
-comment on column app_public.contacts.ownership_percent is 'Share of the ownership, in percent.';
+comment on column app_public.contacts.ownership_percent is 'Share of the ownership of the home, in percent.';
 comment on column app_public.contacts.notes is E'@personal\n\nInternal notes for the team.';
 comment on constraint contacts_ownership_percent_range on app_public.contacts is
   'A percentage must be greater than 0 and at most 100, with at most 4 decimal places.';

@@ -84,7 +84,7 @@ begin
   end if;
   if asking is null then
     asking := coalesce(reservation.price,
-      -- What was agreed on without a reservation, as long as that is in force.
+      -- Accepted offers without a reservation, while they are in effect.
       (select o.price from app_public.offers o join app_hidden.claims c on c.id = o.claim_id
         where o.lead_id = lead.id and o.unit_id = convert_lead.unit_id and o.status = 'ACCEPTED'
           and c.released_at is null),
@@ -126,14 +126,13 @@ begin
 end $$;
 grant execute on function app_public.convert_lead to plat_user, plat_anonymous;
 comment on function app_public.convert_lead is
-  E'@arg leadId The lead who becomes a buyer.\n'
-  '@arg reservationId The reservation that becomes the purchase. Default: the active reservation of the lead.\n'
-  '@arg unitId The unit to buy, if the lead has not reserved one.\n'
-  '@arg lotId The lot to buy, if the lead has not reserved one.\n'
-  '@arg price Purchase price. Default: the price of the reservation or accepted offer, otherwise the list price.\n'
-  '@arg legalName Legal name, as on the contract.\n'
-  '@arg purchaseDate Day on which all parties had signed. Default: today.\n'
-  '@arg estimatedClosingDate Expected closing date.\n\n'
-  'Converts a lead into a buyer: IN_REVIEW while the rescission period runs, without one CONDITIONAL or FIRM. A '
-  'lead who buys several homes is converted once for each, with the reservation, unit or lot named. Refused with '
-  'CONFLICT and existingId when the lead has bought that home already, or is a buyer and no home is named.';
+  E'@arg leadId Id of the lead who buys.\n@arg reservationId The reservation that becomes the purchase. Default: '
+  'the active reservation of the lead.\n@arg unitId The unit to buy, if the lead has not reserved one.\n@arg lotId '
+  'The lot to buy, if the lead has not reserved one.\n@arg price Purchase price. Default: the price of the '
+  'reservation or accepted offer, otherwise the list price.\n@arg legalName Legal name, as on the contract.\n@arg '
+  'purchaseDate Day on which the last party signed the contract. Default: today.\n@arg estimatedClosingDate '
+  'Expected closing date.\n\n'
+  'Converts a lead into a buyer. The purchase is IN_REVIEW during the rescission period; without one, it is '
+  'CONDITIONAL or FIRM. To record several homes for one lead, convert it once per home, each time with '
+  '`reservationId`, `unitId` or `lotId`. Refused with CONFLICT and `existingId` if the lead already bought that '
+  'home, or was converted before and no home is given.';

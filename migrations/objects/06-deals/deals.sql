@@ -4,7 +4,7 @@
 -- The reason for a cancelled deal is an internal note of the sales team; buyers only read what they entered themselves.
 -- The seller of the deal, also of another organization for own leads, reads it.
 
--- Who sees them. Besides the sales team: the buyer who accepted an invitation, what is theirs.
+-- Who sees them. Besides the sales team: buyers who accepted an invitation, for their own records.
 create function app_hidden.viewer_purchases() returns setof uuid
 language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -26,8 +26,8 @@ begin
   end if;
 end $$;
 comment on function app_private.limit_buyer(text, uuid) is
-  'Counts what a buyer does to their own purchase, which takes room and attention of the organization: RATE_LIMITED '
-  'above the limit. Whoever works on the purchase is not limited.';
+  'Counts a buyer''s actions on their own purchase, which use storage and attention of the organization: '
+  'RATE_LIMITED above the limit. The assignee of the purchase is not limited.';
 
 create function app_hidden.viewer_purchase_reservations() returns setof uuid
 language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
@@ -98,9 +98,9 @@ begin
   insert into app_private.deal_tables (table_name) values (make_deal_table.table_name);
 end $$;
 comment on function app_private.make_deal_table is
-  'Gives a table with project_id, organization_id and assignee_id its policies: whoever has the permission, be it for '
-  'the deals assigned to them only, and who the condition `own` is true for. deletable: whether callers delete rows. '
-  'Grants and make_project_record follow.';
+  'Creates the policies of a table with project_id, organization_id and assignee_id: for viewers with the '
+  'permission (for all deals, or for assigned deals only), and those for whom the condition `own` is true. '
+  'deletable: whether callers delete rows. Grants and make_project_record follow.';
 
 create function app_hidden.deal_number(letter text, digits text) returns text
 language sql immutable parallel safe as $$ select letter || '-' || lpad(digits, greatest(6, length(digits)), '0') $$;
@@ -181,8 +181,8 @@ begin
   perform set_config('plat.service', before, true);
 end $$;
 comment on function app_private.follow_deals(uuid[]) is
-  'Gives leads the status that their reservations and negotiations make, or the earlier one back when the last of them '
-  'ended.';
+  'Sets the status of leads that follows from their reservations and negotiations, or restores the earlier one '
+  'when the last of them has ended.';
 
 create function app_private.lock_inventory(unit_id uuid, lot_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -193,8 +193,8 @@ begin
   perform from app_public.units u where u.id = lock_inventory.unit_id for no key update;
 end $$;
 comment on function app_private.lock_inventory(uuid, uuid) is
-  'Locks what a deal is about before anything else of it. The order of locks is the same everywhere: lot, unit, claim, '
-  'reservation, negotiation, offer, purchase, lead.';
+  'Locks the unit or lot of a deal before its other records. The order of locks is the same everywhere: lot, unit, '
+  'claim, reservation, negotiation, offer, purchase, lead.';
 
 -- Evaluated for every list of reservations; empty without a token.
 grant execute on function app_hidden.viewer_purchase_reservations to plat_anonymous;

@@ -37,8 +37,8 @@ begin
     else app_private.personalization_total(unit, coalesce(deposit.lead_id, buyer.lead_id), deposit.buyer_id) end;
 end $$;
 comment on function app_private.deposit_price(app_public.deposits) is
-  'What the percentage of a deposit is of: the price of the purchase, for a lead that of its reservation; with what '
-  'was chosen on top, where its base says so: gross before, net after discounts and credits.';
+  'Base amount of a percentage deposit: the price of the purchase, or for a lead that of its reservation; '
+  'depending on percentBase, with options before (gross) or after (net) discounts and credits.';
 
 create function app_hidden.project_today(project_id uuid) returns date
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -79,7 +79,7 @@ begin
     from app_public.buyers b
     join app_public.deposit_schedule_milestones m on m.project_id = b.project_id and m.deleted_at is null
     where b.id = copy_deposit_schedule.buyer_id
-      -- What the lead has paid, or is to pay, is not asked for twice.
+      -- Amounts that the lead has paid, or has to pay, are not charged twice.
       and not exists (select from app_public.deposits d
         where d.milestone_id = m.id and (d.buyer_id = b.id
             or (d.lead_id = b.lead_id and b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)))
@@ -90,7 +90,8 @@ begin
   return amount;
 end $$;
 comment on function app_private.copy_deposit_schedule(uuid) is
-  'Gives a purchase the deposits of its project''s schedule that neither it nor its lead has yet; returns how many.';
+  'Creates the deposits of the project''s schedule that neither the purchase nor its lead has yet; returns their '
+  'number.';
 
 create function app_private.tg_reservations__deposits_first() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -107,7 +108,7 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_reservations__deposits_first() is
-  'Gives a new reservation its fee and what the schedule asks for with it.';
+  'Creates the fee and the scheduled deposits of a new reservation.';
 create trigger _450_deposits_first after insert on app_public.reservations for each row
   execute function app_private.tg_reservations__deposits_first();
 
@@ -136,8 +137,7 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_reservations__deposits() is
-  'Hands the deposits of reservations that were converted to the purchase, and takes back what is not paid of those '
-  'that ended.';
+  'Moves deposits of converted reservations to the purchase, and cancels unpaid deposits of reservations that ended.';
 create trigger _390_deposits after update on app_public.reservations
   referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_reservations__deposits();
@@ -167,7 +167,7 @@ language sql stable rows 1 as $$
   limit 1
 $$;
 comment on function app_public.reservations_fee_deposit is
-  'The fee as a deposit, which the buyer pays with createPaymentIntent; null if there is none.';
+  'Deposit for the reservation fee, which the buyer pays with `createPaymentIntent`; null without a fee.';
 grant execute on function app_public.reservations_fee_deposit to plat_user, plat_anonymous;
 
 create function app_private.is_deposit_of(deposit app_public.deposits, offer app_public.offers) returns boolean

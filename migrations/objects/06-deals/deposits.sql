@@ -26,7 +26,7 @@ select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The depos
 create or replace trigger _010_deal before insert on app_public.deposits for each row
   execute function app_private.tg__deal_child('reservation');
 
--- Whoever reserved sees what there is to pay; whoever sells own leads only, what is to pay for own reservations without
+-- The user who reserved sees what is to be paid; sellers with own leads only see it for their own reservations without
 -- a lead.
 create policy own_reservations on app_public.deposits for select to plat_user
   using (deleted_at is null and (reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
@@ -80,8 +80,9 @@ comment on table app_public.deposits is
   'deposits|@backwardDescription Deposits of the lead or buyer who made the offer, in order.\n\n'
   'A payment of a lead or buyer before closing.';
 comment on column app_public.deposits.reservation_id is
-  'The reservation that it belongs to. Of one without a lead, neither lead nor buyer is named.';
-comment on column app_public.deposits.is_reservation_fee is 'Whether the deposit is the reservation fee.';
+  'Id of the reservation that the deposit belongs to. If it has no lead, omit `leadId` and `buyerId`.';
+comment on column app_public.deposits.is_reservation_fee is
+  'Whether it is the fee of a reservation, created together with it.';
 comment on constraint deposits_one_person on app_public.deposits is
   'Specify either the lead or the buyer, or a reservation that has neither.';
 comment on index app_public.deposits_reservation_fee is 'The fee of this reservation already has a deposit.';
@@ -98,13 +99,13 @@ comment on column app_public.deposits.percent is 'Percentage of `percentBase`. S
 comment on column app_public.deposits.percent_base is
   'Amount that the percentage is calculated from. Default: PURCHASE_PRICE. Null with a fixed amount.';
 comment on column app_public.deposits.amount_fixed is
-  E'@behavior -*\n\nWhat is due since it was asked for or paid, whatever becomes of the price.';
+  E'@behavior -*\n\nAmount due, fixed when payment was requested or made.';
 comment on column app_public.deposits.amount_paid is 'Total amount received.';
 comment on column app_public.deposits.amount_refunded is 'Amount refunded so far, including refunds of its charges.';
 comment on column app_public.deposits.amount_to_return is
   'Amount still to be returned by wire or cheque; reduced when `amountRefunded` is recorded.';
 comment on column app_public.deposits.return_requested_at is
-  E'@filter\n\nWhen a cancellation of the purchase last marked part of it to be returned.';
+  E'@filter\n\nWhen a cancellation of the purchase last marked part of the deposit to be returned; null if never.';
 comment on column app_public.deposits.currency is 'The currency of the project.';
 comment on column app_public.deposits.due_at is
   'Due date: to be paid by the end of this day, in the time zone of the project.';
@@ -112,17 +113,18 @@ comment on column app_public.deposits.due_rule is E'@behavior -*\n\nThe rule of 
 comment on column app_public.deposits.due_offset_days is
   E'@behavior -*\n\nNumber of days after the event that `dueRule` names.';
 comment on column app_public.deposits.paid_at is 'When the deposit was paid in full; null until then.';
-comment on column app_public.deposits.method is 'How the money is paid, such as WIRE or CARD.';
+comment on column app_public.deposits.method is 'Payment method, such as WIRE or CARD.';
 comment on column app_public.deposits.reference is
   E'@personal contract\n\nReference of the payment, such as a cheque or wire number.';
 comment on column app_public.deposits.held_by is 'Party that holds the deposit, such as an escrow agent.';
 comment on column app_public.deposits.sent_to_holder_at is 'When the payment was forwarded to the holder.';
-comment on column app_public.deposits.released_at is 'When the deposit was released to the seller.';
-comment on column app_public.deposits.refunded_at is 'When the deposit was refunded.';
-comment on column app_public.deposits.forfeited_at is 'When the deposit was forfeited to the seller.';
+comment on column app_public.deposits.released_at is 'When the deposit was released to the seller; null until then.';
+comment on column app_public.deposits.refunded_at is 'When the deposit was refunded; null until then.';
+comment on column app_public.deposits.forfeited_at is 'When the deposit was forfeited to the seller; null otherwise.';
 comment on column app_public.deposits.invoice_number is
   E'@personal contract\n\nReference of the invoice in the accounting of the seller.';
-comment on column app_public.deposits.offer_id is 'The offer that it belongs to; the accepted offer if omitted.';
+comment on column app_public.deposits.offer_id is
+  'Id of the offer that the deposit belongs to. Default: the accepted offer.';
 comment on constraint deposits_amount_some on app_public.deposits is 'The amount must be greater than zero.';
 comment on constraint deposits_percent_range on app_public.deposits is
   'A percentage must be greater than 0 and at most 100, with at most 4 decimal places.';
@@ -132,13 +134,14 @@ comment on constraint deposits_return_within on app_public.deposits is
 comment on constraint deposits_refunded_within on app_public.deposits is
   'Refunds cannot exceed the amount paid.';
 comment on constraint deposits_reservation_id_fkey on app_public.deposits is
-  E'@fieldName reservation\n@foreignFieldName deposits\n@backwardDescription The deposits, in order.\n\nThe '
-  'reservation that it belongs to.';
+  E'@fieldName reservation\n@foreignFieldName deposits\n@backwardDescription Deposits, in order of `sequence`.\n\n'
+  'The reservation that it belongs to.';
 comment on constraint deposits_milestone_id_fkey on app_public.deposits is
   E'@fieldName milestone\n@backwardBehavior -*\n\nThe milestone of the deposit schedule.';
 comment on constraint deposits_project_id_fkey on app_public.deposits is
   E'@parent\n@fieldName project\n@foreignFieldName deposits\n@backwardPermission finance.read\n@backwardDescription '
-  'The deposits of all leads and buyers; null without the permission finance.read.\n\nThe project that it belongs to.';
+  'Deposits of all leads and buyers; null without the permission finance.read.\n\n'
+  'The project that it belongs to.';
 comment on constraint deposits_offer_id_fkey on app_public.deposits is
   E'@fieldName offer\n@backwardBehavior -*\n\nThe offer that it belongs to.';
 comment on constraint deposits_percent_base on app_public.deposits is
@@ -162,7 +165,7 @@ language sql stable as $$
     app_hidden.round_money(coalesce(app_private.deposit_price(d), 0) * d.percent / 100, d.currency))
 $$;
 comment on function app_private.deposit_due(app_public.deposits) is
-  'What is to be paid of a deposit, whoever asks.';
+  'Amount due of a deposit, regardless of the viewer.';
 
 create function app_private.assignee_of_deposit(d app_public.deposits) returns uuid
 language sql stable as $$
@@ -333,7 +336,7 @@ begin
     new.amount_refunded := new.amount_paid;
   end if;
   if new.status <> old.status then
-    -- What is asked for, or paid, does not change with the price any more.
+    -- Once payment was requested or made, the amount no longer follows the price.
     if new.percent is not null and old.status = 'SCHEDULED' and new.status not in ('WAIVED', 'CANCELLED') then
       new.amount_fixed := due;
     end if;

@@ -21,7 +21,7 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
     ('purchase_date', null, false, '{Contract Date,Sale Date,Date Signed,Signed}',
       'When all parties had signed, such as 2027-05-31.'),
     ('purchase_firm_date', null, false, '{Firm Date,Sold,Sold Date,Sold At,Sold On,Date Sold}',
-      'When nothing was open any more, such as 2027-05-31. Default: purchaseDate.'),
+      'Day on which all conditions were met, such as 2027-05-31. Default: purchaseDate.'),
     ('estimated_closing_date', null, false, '{Estimated Closing,Expected Closing}', 'Expected closing date.'),
     ('closing_date', null, false, '{Closing,Closed}', 'When it was closed.'),
     ('occupancy_type', null, false, '{Occupancy}', 'What the home is bought for, such as PRIMARY_RESIDENCE.'),
@@ -45,16 +45,17 @@ insert into app_hidden.import_columns (operation, position, column_name, type, r
 comment on type app_public.import_buyers_payload is 'Result of an import of buyers.';
 
 comment on column app_public.import_buyers_payload.dry_run is
-  E'@notNull\n\nWhether the result only shows what would happen.';
-comment on column app_public.import_buyers_payload.created_count is E'@notNull\n\nHow many purchases are new.';
-comment on column app_public.import_buyers_payload.updated_count is E'@notNull\n\nHow many purchases were changed.';
+  E'@notNull\n\nTrue if nothing was changed, and the result shows what would happen.';
+comment on column app_public.import_buyers_payload.created_count is E'@notNull\n\nNumber of created purchases.';
+comment on column app_public.import_buyers_payload.updated_count is E'@notNull\n\nNumber of updated purchases.';
 comment on column app_public.import_buyers_payload.skipped_count is
   E'@notNull\n\n'
-  'Number of rows without effect: the purchase exists and is not to be updated, or already matches the row.';
-comment on column app_public.import_buyers_payload.failed_count is E'@notNull\n\nHow many rows were refused.';
+  'Number of rows without effect, because the purchase exists and `updateExisting` is false, or because it already '
+  'matches the row.';
+comment on column app_public.import_buyers_payload.failed_count is E'@notNull\n\nNumber of refused rows.';
 comment on column app_public.import_buyers_payload.errors is 'Errors of refused rows, in order; at most 1,000.';
 comment on column app_public.import_buyers_payload.buyers is
-  'The purchases that were created or changed, in the order of the file; the first 1,000.';
+  'Created and updated purchases, in file order; at most 1,000.';
 
 create function app_private.try_e164(phone text, country text) returns text
 language plpgsql stable as $$
@@ -102,7 +103,7 @@ begin
   return buyer_id;
 end $$;
 comment on function app_private.write_imported_buyer(uuid, jsonb) is
-  'Enters a purchase, or changes the one named, to what a row of a file says.';
+  'Creates a purchase, or updates the given one, from a row of a file.';
 
 create function app_public.import_buyers(project_id uuid, file app_public.data_upload, dry_run boolean default null,
   update_existing boolean default null)
@@ -276,11 +277,9 @@ begin
 end $$;
 grant execute on function app_public.import_buyers to plat_user, plat_anonymous;
 comment on function app_public.import_buyers is
-  E'@arg projectId The project of the purchases.\n'
-  '@arg file A CSV file, UTF-8, with commas or semicolons; its first row names the columns. 50 MB and 200,000 rows '
-  'at most.\n'
-  '@arg dryRun Only reports what would happen; nothing is changed.\n'
-  '@arg updateExisting Updates existing purchases, matched by unit, lot or email address; empty cells change '
-  'nothing. If false, existing purchases stay unchanged.\n\n'
+  E'@arg projectId Id of the project that the purchases belong to.\n@arg file CSV file in UTF-8, separated '
+  'by commas or semicolons, with column names in the first row. At most 50 MB and 200,000 rows.\n@arg dryRun If '
+  'true, returns what would happen, and changes nothing.\n@arg updateExisting Updates existing purchases, matched '
+  'by unit, lot or email address; empty cells change nothing. If false, existing purchases stay unchanged.\n\n'
   'Imports buyers and their purchases from CSV: applies valid rows and reports errors of the others. A lead with '
   'the same email address becomes the lead of the purchase. No notifications are sent.';

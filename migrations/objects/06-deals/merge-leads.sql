@@ -1,5 +1,6 @@
--- Merging two leads of one person: one of them gets all records of the other, which is deleted, and can be restored by
--- unmergeLead. The changes of a merge are stored without personal data: which records moved, by key; which columns were
+-- Merges leads of one person: one of them gets all records of the others, which are deleted and can be restored by
+-- unmergeLead. The changes of a merge are stored without personal data: which records moved, by key; which columns
+-- were
 -- filled, whose values the merged lead still has; and times and consents before and after.
 
 comment on table app_private.merged_leads is
@@ -206,7 +207,7 @@ begin
   return result;
 end $$;
 comment on function app_private.merge_leads(uuid, uuid[]) is
-  'Merges leads into another one, as far as the viewer may change all of them.';
+  'Merges leads into another one; the viewer must be able to update all of them.';
 grant execute on function app_private.merge_leads to plat_user;
 
 create function app_public.merge_leads(into_id uuid, ids uuid[]) returns app_public.leads
@@ -225,12 +226,13 @@ begin
 end $$;
 grant execute on function app_public.merge_leads to plat_user, plat_anonymous;
 comment on function app_public.merge_leads is
-  E'@arg intoId The lead that stays.\n'
-  '@arg ids Leads of the same project that become part of it, up to 20.\n\n'
-  'Merges leads of one person: the lead that stays gets all notes, tasks, messages, deals and other records of the '
-  'others, and their values where it has none. The others are deleted and name it as `mergedInto`; `unmergeLead` '
-  'restores one. Refused with CONFLICT for leads of different projects, for a buyer that would be merged into a lead '
-  'that is none, and if two of them negotiate about the same unit. Causes lead.merged for each.';
+  E'@arg intoId Id of the lead that is kept.\n@arg ids Ids of up to 20 leads of the same project that are merged '
+  'into it.\n\n'
+  'Merges leads of the same person into one of them. That lead gets the notes, tasks, messages, deals and other '
+  'records of the others, and their values for its empty fields. The others are deleted and refer to it as '
+  '`mergedInto`; `unmergeLead` restores one. Refused with CONFLICT for leads of different projects, if a lead with '
+  'a purchase would be merged into one without, and if two of the leads negotiate about the same unit. Writes the '
+  'event lead.merged for each merged lead.';
 
 create function app_private.unmerge_lead(id uuid) returns app_public.leads
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -257,7 +259,7 @@ begin
     perform app_hidden.fail('CONFLICT', 'The lead that it was merged into has been deleted.');
   end if;
   perform app_private.require_writable_lead(kept.id, 'id');
-  -- What was changed since stays as it is.
+  -- Values that were changed since stay unchanged.
   before := kept;
   before := jsonb_populate_record(before, coalesce((
     select jsonb_object_agg(f.key, f.value -> 0) from jsonb_each(merge.facts) f
@@ -309,6 +311,7 @@ end $$;
 grant execute on function app_public.unmerge_lead to plat_user, plat_anonymous;
 comment on function app_public.unmerge_lead is
   E'@arg id The lead that was merged.\n\n'
-  'Restores a lead that was merged into another one, with all records that it had; what the other lead got from it is '
-  'taken back unless it was changed since. Records added to the other lead since stay there. Refused with CONFLICT if '
-  'that lead was deleted, or was merged itself, with `existingId`. Causes lead.unmerged.';
+  'Restores a lead that was merged into another one, with the records that it had. Values that the other lead took '
+  'over from it are removed there unless they were changed since; records that were added to the other lead since '
+  'stay there. Refused with CONFLICT if the other lead was deleted, or was merged itself (`existingId`). Writes '
+  'the event lead.unmerged.';

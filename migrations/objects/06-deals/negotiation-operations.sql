@@ -10,7 +10,7 @@ language sql stable as $$
     or (claim.subject_type = 'unit_hold' and app_private.hold_is_of(claim.subject_id, negotiation.lead_id))
 $$;
 comment on function app_private.claim_is_of(app_hidden.claims, app_public.negotiations) is
-  'Whether a claim belongs to whoever negotiates: to their reservation, purchase, accepted offer or hold.';
+  'Whether a claim belongs to the negotiating party: to their reservation, purchase, accepted offer or hold.';
 
 create function app_private.negotiable_claim(negotiation app_public.negotiations, field text) returns app_hidden.claims
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -41,8 +41,8 @@ begin
   return mine;
 end $$;
 comment on function app_private.negotiable_claim(app_public.negotiations, text) is
-  'The claim on the unit that belongs to whoever negotiates, null for a unit that is free; refuses with '
-  'INVENTORY_UNAVAILABLE what belongs to somebody else or is not for sale.';
+  'The negotiating party''s claim on the unit, null for a free unit; refuses with INVENTORY_UNAVAILABLE units that '
+  'are claimed by somebody else or not for sale.';
 
 create function app_private.lock_negotiation(negotiation_id uuid) returns app_public.negotiations
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -57,7 +57,7 @@ begin
   return negotiation;
 end $$;
 comment on function app_private.lock_negotiation(uuid) is
-  'Locks what a negotiation is about, then the negotiation, and gives it as it is then.';
+  'Locks the unit of a negotiation, then the negotiation, and returns its current row.';
 
 create function app_public.update_negotiation(input jsonb) returns app_public.negotiations
 language plpgsql volatile as $$
@@ -74,9 +74,9 @@ begin
 end $$;
 grant execute on function app_public.update_negotiation to plat_user, plat_anonymous;
 comment on function app_public.update_negotiation is
-  'Changes a negotiation, or calls it off: status CANCELLED with a cancellationReason, which withdraws the pending '
-  'offer. The other states follow the offers and are refused with INVALID_TRANSITION. Omitted fields stay '
-  'unchanged.';
+  'Updates a negotiation, or cancels it: the status CANCELLED requires a `cancellationReason` and withdraws the '
+  'pending offer. Any other status is refused with INVALID_TRANSITION, because it follows from the offers. Omitted '
+  'fields stay unchanged.';
 
 create function app_private.end_negotiations(unit_id uuid default null, reservation_id uuid default null,
   buyer_id uuid default null, lead_id uuid default null,
@@ -104,4 +104,4 @@ begin
 end $$;
 comment on function app_private.end_negotiations(uuid, uuid, uuid, uuid, text) is
   'Cancels the open negotiations about a unit, of a reservation, a buyer or a lead, as the service; their pending '
-  'offers are WITHDRAWN. What was accepted stays so. Returns how many. Callers hold the lock of the unit.';
+  'offers are WITHDRAWN. Acceptance is final. Returns how many. Callers hold the lock of the unit.';

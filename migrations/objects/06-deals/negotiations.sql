@@ -18,7 +18,8 @@ select app_private.make_deal_table('negotiations', 'sale.read', 'sale.write', 'n
 select app_private.make_project_record('negotiations', 'negotiation', 'sale.write',
   event_permission => 'sale.strategy');
 
--- Accepted, rejected and expired are what becomes of the offers; a withdrawn one leaves it open.
+-- ACCEPTED, REJECTED and EXPIRED follow from the offers; a withdrawn offer leaves the negotiation
+-- OPEN.
 select app_private.make_state_machine('negotiations', 'negotiation',
   steps => array[
     ['OPEN', 'ACTIVE', 'service'], ['REJECTED', 'ACTIVE', 'service'], ['EXPIRED', 'ACTIVE', 'service'],
@@ -35,11 +36,12 @@ grant insert (unit_id, lead_id, buyer_id, reservation_id, floor_price, offer_exp
 grant update (status, floor_price, offer_expiration_hours, cancellation_reason, notes) on app_public.negotiations to
   plat_user;
 
-comment on table app_public.negotiations is 'A negotiation about the sale of a unit; contains the offers.';
-comment on column app_public.negotiations.unit_id is 'The unit that it is about.';
+comment on table app_public.negotiations is
+  'The bargaining of a lead or buyer with the seller about a unit, in rounds of offers.';
+comment on column app_public.negotiations.unit_id is 'The unit under negotiation.';
 comment on column app_public.negotiations.lead_id is
   'The negotiating lead; omitted if the buyer or the reservation identifies the person.';
-comment on column app_public.negotiations.buyer_id is 'The buyer who negotiates.';
+comment on column app_public.negotiations.buyer_id is 'Id of the buyer who negotiates.';
 comment on column app_public.negotiations.reservation_id is
   'The lead''s reservation of the unit, whose deadline is suspended while an offer is pending. Default: looked up.';
 comment on column app_public.negotiations.assignee_id is
@@ -50,11 +52,12 @@ comment on column app_public.negotiations.status_changed_at is 'When the status 
 comment on column app_public.negotiations.round is
   'Round of offers. A new round starts after an offer is rejected, expired or withdrawn.';
 comment on column app_public.negotiations.turn is 'Side that has to respond; null if no offer is pending.';
-comment on column app_public.negotiations.list_price is 'List price of the unit when it began.';
+comment on column app_public.negotiations.list_price is 'List price of the unit when the negotiation was created.';
 comment on column app_public.negotiations.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.negotiations.floor_price is
-  E'@masked\n\nThe lowest price that the seller takes: an offer of the seller or an acceptance below it requires the '
-  'permission sale.strategy, as reading it does.';
+  E'@masked\n\n'
+  'Lowest price that the seller would accept. Offers of the seller and acceptances below it, and reading it, '
+  'require the permission sale.strategy.';
 comment on column app_public.negotiations.offer_expiration_hours is
   'Hours after which an offer expires, if it has no `expiresAt`.';
 comment on column app_public.negotiations.opened_at is 'When it began.';
@@ -69,15 +72,16 @@ comment on constraint negotiations_somebody on app_public.negotiations is
 comment on constraint negotiations_offer_expiration_hours_range on app_public.negotiations is
   'Must be from 1 to 8,760 hours.';
 comment on constraint negotiations_unit_id_fkey on app_public.negotiations is
-  E'@fieldName unit\n@foreignFieldName negotiations\n@backwardPermission sale.read\n@backwardDescription The '
-  'negotiations about it, newest first; null without the permission sale.read.\n\nThe unit that it is about.';
+  E'@fieldName unit\n@foreignFieldName negotiations\n@backwardPermission sale.read\n@backwardDescription '
+  'Negotiations about the unit, newest first; null without the permission sale.read.\n\n'
+  'The unit under negotiation.';
 comment on constraint negotiations_lead_id_fkey on app_public.negotiations is
   E'@fieldName lead\n@foreignFieldName negotiations\n@backwardDescription The negotiations, newest first.\n\nThe lead '
   'who negotiates.';
 comment on constraint negotiations_buyer_id_fkey on app_public.negotiations is
-  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer who negotiates.';
+  E'@fieldName buyer\n@backwardBehavior -*\n\nId of the buyer who negotiates.';
 comment on constraint negotiations_reservation_id_fkey on app_public.negotiations is
-  E'@fieldName reservation\n@backwardBehavior -*\n\nTheir reservation of the unit.';
+  E'@fieldName reservation\n@backwardBehavior -*\n\nThe lead''s or buyer''s reservation of the unit.';
 comment on constraint negotiations_assignee_id_fkey on app_public.negotiations is
   E'@behavior -*\n@backwardBehavior -*\n\nThe member who has the deal.';
 comment on index app_public.negotiations_open_lead is 'There is already a negotiation with this lead about the unit.';
@@ -232,8 +236,8 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_negotiations__effects() is
-  'What a step of a negotiation does to others: the pending offer of a cancelled one, the time of the reservation, the '
-  'status of the lead.';
+  'Effects of a negotiation''s transition: on the pending offer, the deadline of the reservation, and the status '
+  'of the lead.';
 create trigger _500_effects after update of status on app_public.negotiations for each row
   when (old.status is distinct from new.status) execute function app_private.tg_negotiations__effects();
 
@@ -259,7 +263,7 @@ grant execute on function app_public.negotiations_floor_price, app_public.negoti
   app_public.negotiations_allowed_transitions, app_public.reservations_negotiation, app_public.buyers_negotiations to
   plat_user, plat_anonymous;
 comment on function app_public.negotiations_floor_price is
-  'The lowest price that the seller takes; null without the permission sale.strategy.';
+  'Lowest price that the seller would accept; null without the permission sale.strategy.';
 comment on function app_public.negotiations_notes is 'Notes of the seller; null without the permission sale.strategy.';
 comment on function app_public.negotiations_allowed_transitions is
   E'@notNull\n@reads cancellation_reason\n\nStatus transitions that the viewer can make; others follow from offers.';
@@ -297,8 +301,8 @@ $$;
 
 grant execute on function app_public.negotiations_current_offer, app_public.negotiations_accepted_offer,
   app_public.buyers_accepted_offer to plat_user, plat_anonymous;
-comment on function app_public.negotiations_current_offer is 'The offer that is pending; null when none is.';
-comment on function app_public.negotiations_accepted_offer is 'The offer that was accepted.';
+comment on function app_public.negotiations_current_offer is 'The pending offer; null if there is none.';
+comment on function app_public.negotiations_accepted_offer is 'The offer that both sides agreed on; null until then.';
 
 create function app_public.negotiations_cancellation_reason(n app_public.negotiations) returns app_public.long_text
 language sql stable as $$

@@ -9,7 +9,7 @@ begin
   end if;
   raise exception 'offers and answers are neither changed nor deleted' using errcode = 'restrict_violation';
 end $$;
-comment on function app_private.tg__final() is 'Refuses to change or delete what stands for good.';
+comment on function app_private.tg__final() is 'Refuses to change or delete immutable records.';
 
 -- How an offer ends. Each of these is called under the lock of the unit.
 create function app_private.end_offer(offer_id uuid, offer_status text, negotiation_status text) returns void
@@ -55,7 +55,7 @@ begin
   end if;
   perform set_config('plat.clock', '', true);
 end $$;
-comment on function app_private.expire_offer(uuid) is 'Lets an offer expire whose time is over.';
+comment on function app_private.expire_offer(uuid) is 'Expires an offer whose deadline has passed.';
 
 create function app_private.accept_offer(offer app_public.offers, negotiation app_public.negotiations) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -68,7 +68,8 @@ begin
     perform app_private.take_over_hold(negotiation.unit_id, null, negotiation.lead_id, 'negotiation', negotiation.id);
     claim := null; -- it lasts longer than a hold
   end if;
-  -- Without reservation or purchase the unit is theirs for as long as a reservation of the project lasts.
+  -- Without a reservation or purchase, the unit is claimed for the duration of a reservation of the
+  -- project.
   claim := app_private.take_claim(negotiation.unit_id, null, coalesce(claim.kind, 'RESERVATION'),
     coalesce(claim.subject_type, 'negotiation'), coalesce(claim.subject_id, negotiation.id),
     case when claim.id is not null then claim.expires_at
@@ -132,7 +133,7 @@ begin
   end if;
 end $$;
 comment on function app_private.begin_deal(uuid, text) is
-  'For which side the viewer may act in a negotiation; refuses whoever does not see it.';
+  'The side for which the viewer may act in a negotiation; refuses viewers who cannot see it.';
 
 create function app_private.require_side(side text, sells boolean, buys boolean, message text) returns void
 language plpgsql stable as $$
@@ -258,10 +259,9 @@ comment on function app_public.create_offer is
 comment on function app_public.withdraw_offer is
   'Withdraws a pending offer. Only the side that made the offer can do so. The negotiation becomes OPEN.';
 comment on function app_public.create_offer_response is
-  E'@arg offerId The offer, which is pending.\n'
-  '@arg action Whether the offer is accepted or rejected.\n'
-  '@arg comments Free text to the other side.\n'
-  '@arg falloutReasonId Why it is rejected: a fallout reason of the project that applies to negotiations.\n\n'
+  E'@arg offerId Id of the pending offer.\n@arg action Whether the offer is accepted or rejected.\n@arg comments '
+  'Comments for the other side.\n@arg falloutReasonId Id of a fallout reason of the project that applies to '
+  'negotiations; only with REJECT.\n\n'
   'Accepts or rejects a pending offer; this is final. Only the side that did not make the offer can respond. The '
   'team responds for the seller and can record a buyer''s offline response. ACCEPT sets the unit to PENDING and '
   'rejects all other pending offers on it.';

@@ -50,14 +50,15 @@ comment on column app_public.offers.claim_id is
 comment on column app_public.offers.number is
   E'@impersonal\n@insertOptional\n\nNumber in the project, such as O-000042.';
 comment on table app_private.offer_counters is 'The last number of an offer of each project.';
-comment on column app_public.offers.negotiation_id is 'The negotiation in which it is made.';
-comment on column app_public.offers.round is 'The round of the negotiation.';
+comment on column app_public.offers.negotiation_id is
+  'Id of the negotiation in whose current round the offer is made.';
+comment on column app_public.offers.round is 'Round of the negotiation, from 1.';
 comment on column app_public.offers.sequence is 'Position in the round, from 1.';
 comment on column app_public.offers.side is 'Side that makes the offer.';
-comment on column app_public.offers.kind is 'Whether it is a counter-offer.';
+comment on column app_public.offers.kind is 'Whether the offer starts a round or counters another offer.';
 comment on column app_public.offers.status is 'Current status. Every status but PENDING is final.';
 comment on column app_public.offers.status_changed_at is 'When the status last changed.';
-comment on column app_public.offers.price is 'The price, zero or more.';
+comment on column app_public.offers.price is 'Offered purchase price, zero or more.';
 comment on column app_public.offers.currency is 'Currency of its amounts: the one of the project.';
 comment on column app_public.offers.delta is 'Difference to the price of the previous offer; null for the first offer.';
 comment on column app_public.offers.closing_date is 'Proposed closing date.';
@@ -73,12 +74,13 @@ comment on column app_public.offers.occupancy_type_other is
 comment on column app_public.offers.requested_credits is
   'Credits that the buyer requests from the seller towards closing costs.';
 comment on column app_public.offers.comments is E'@personal\n\nComments for the other side.';
-comment on column app_public.offers.expires_at is E'@insertOptional\n\nWhen the offer expires.';
+comment on column app_public.offers.expires_at is
+  E'@insertOptional\n\nDeadline for the response of the other side; the offer is EXPIRED afterwards.';
 comment on column app_public.offers.parent_id is
-  'The offer that it answers, which must be the pending one. Default: the pending one.';
+  'Id of the offer that it counters; must be the pending one, which is the default.';
 comment on column app_public.offers.created_by_id is
-  E'@inert An offer does nothing by itself.\n\nThe user who created it.';
-comment on column app_public.offers.withdrawn_at is 'When it was withdrawn.';
+  E'@inert An offer triggers no action.\n\nThe user who created it.';
+comment on column app_public.offers.withdrawn_at is 'When the offer was withdrawn; null otherwise.';
 comment on column app_public.offers.manual is 'Whether the team entered the offer on behalf of the buyer.';
 comment on column app_public.offers.legal_name is
   E'@personal contract\n\nLegal name of the buyer at the time of the offer.';
@@ -92,7 +94,7 @@ comment on constraint offers_negotiation_id_fkey on app_public.offers is
   E'@parent\n@fieldName negotiation\n@foreignFieldName offers\n@backwardDescription The offers, latest first.\n\nThe '
   'negotiation.';
 comment on constraint offers_parent_id_fkey on app_public.offers is
-  E'@fieldName parent\n@backwardBehavior -*\n\nThe offer it answers.';
+  E'@fieldName parent\n@backwardBehavior -*\n\nThe offer that it counters.';
 comment on constraint offers_created_by_id_fkey on app_public.offers is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nThe user who created it.';
 comment on constraint offers_unit_id_fkey on app_public.offers is E'@behavior -*\n@backwardBehavior -*\n\nThe unit.';
@@ -113,23 +115,26 @@ select app_private.make_project_record('offer_responses', 'offer_response', 'sal
 
 grant select on app_public.offer_responses to plat_user, plat_anonymous;
 
-comment on table app_public.offer_responses is 'The answer to an offer, which is final.';
-comment on column app_public.offer_responses.offer_id is 'The offer that is answered.';
+comment on table app_public.offer_responses is 'The response to an offer: acceptance or rejection. It is final.';
+comment on column app_public.offer_responses.offer_id is 'Id of the offer that was answered.';
 comment on column app_public.offer_responses.action is 'Whether the offer was accepted or rejected.';
-comment on column app_public.offer_responses.side is 'The side that answers: never the one that made the offer.';
+comment on column app_public.offer_responses.side is 'Side that responded: the one that did not make the offer.';
 comment on column app_public.offer_responses.manual is
   'Whether the team entered the response on behalf of the buyer.';
-comment on column app_public.offer_responses.comments is E'@personal\n\nFree text to the other side.';
-comment on column app_public.offer_responses.fallout_reason_id is 'Why it was rejected.';
+comment on column app_public.offer_responses.comments is E'@personal\n\nComments for the other side.';
+comment on column app_public.offer_responses.fallout_reason_id is
+  'Id of the fallout reason; null if the offer was accepted.';
 comment on column app_public.offer_responses.responded_by_id is 'User who answered.';
 comment on constraint offer_responses_once on app_public.offer_responses is 'This offer has already been answered.';
 comment on constraint offer_responses_project_id_fkey on app_public.offer_responses is
   E'@behavior -*\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint offer_responses_offer_id_fkey on app_public.offer_responses is
-  E'@parent\n@fieldName offer\n@foreignFieldName response\n@backwardDescription The answer; null until there is '
-  'one.\n\nThe offer.';
+  E'@parent\n@fieldName offer\n@foreignFieldName response\n@backwardDescription The response of the other side; '
+  'null until there is one.\n\n'
+  'The offer.';
 comment on constraint offer_responses_fallout_reason_id_fkey on app_public.offer_responses is
-  E'@fieldName falloutReason\n@backwardBehavior -*\n\nWhy it was rejected.';
+  E'@fieldName falloutReason\n@backwardBehavior -*\n\n'
+  'Reason for the rejection; null if the offer was accepted, or the viewer may not see it.';
 comment on constraint offer_responses_responded_by_id_fkey on app_public.offer_responses is
   E'@fieldName respondedBy\n@backwardBehavior -*\n\nUser who answered.';
 
@@ -285,6 +290,6 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_offers__deposits() is
-  'Gives the deposits of whoever bought to the offer that was accepted.';
+  'Links the buyer''s deposits to the accepted offer.';
 create trigger _500_deposits after update of status on app_public.offers for each row
   when (new.status = 'ACCEPTED' and old.status <> 'ACCEPTED') execute function app_private.tg_offers__deposits();

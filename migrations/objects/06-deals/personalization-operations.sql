@@ -37,7 +37,7 @@ begin
   perform app_private.make_project_record(table_name, subject, 'sale.write');
 end $$;
 
--- What it comes to.
+-- Resulting amount.
 create function app_hidden.round_money(amount numeric, currency text) returns numeric
 language sql stable as $$
   -- numeric rounds a half away from zero; these amounts are not negative
@@ -73,8 +73,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   from app_public.personalizations p join app_public.projects j on j.id = p.project_id where p.id = d.personalization_id
 $$;
 comment on function app_private.discount_amount(app_public.personalization_discounts) is
-  'What a discount takes off: its percentage of what it is of, rounded half up to the digits of the currency, its '
-  'highest amount at most; what was agreed once it is approved.';
+  'Amount of a discount: its percentage of its base, rounded half up to the digits of the currency, at most its '
+  'maximum; once approved, the agreed amount.';
 
 create function app_private.personalization_sums(p app_public.personalizations) returns app_private.personalization_sums
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -124,7 +124,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where d.id = $1 and app_private.sees_personalization(p)
 $$;
 comment on function app_private.amount_of_discount(uuid) is
-  'What a discount comes to in a personalization that the viewer has a part in; null of others.';
+  'Amount of a discount in a personalization that the viewer can see; null for others.';
 
 create function app_private.tg__price_part() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -160,7 +160,8 @@ begin
         where c.id = new.category_id and c.project_id = personalization.project_id and c.deleted_at is null) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such category in the project.', '{"field": "categoryId"}');
     end if;
-    -- What was approved before has its amount; a discount that comes or changes later is agreed at once.
+    -- Approved discounts keep their amount; one that is added or changed later counts as agreed
+    -- immediately.
     if personalization.status = 'APPROVED'
       and (tg_op = 'INSERT' or row(new.percent, new.max_amount) is distinct from row(old.percent, old.max_amount)) then
       new.amount := null;
@@ -260,7 +261,7 @@ begin
   return result;
 end $$;
 comment on function app_public.create_personalization is $$
-@arg selections The options to begin with.
+@arg selections Initially selected options.
 
 Creates a personalization: a choice of options for a unit. Buyers can create one for their own purchase.$$;
 
@@ -289,7 +290,7 @@ begin
   return result;
 end $$;
 comment on function app_public.update_personalization is
-  E'@arg selections Replaces the options; in DRAFT and CHANGES_REQUESTED only.\n\n'
+  E'@arg selections Selected options; replaces the previous ones. Only in the status DRAFT or CHANGES_REQUESTED.\n\n'
   'Updates a personalization or its status. Buyers can select options, submit and cancel; all other changes are '
   'made by the sales team.';
 grant execute on function app_public.create_personalization, app_public.update_personalization to plat_user,

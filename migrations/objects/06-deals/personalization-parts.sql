@@ -12,30 +12,31 @@ grant insert (personalization_id, option_id, quantity, note), update (quantity, 
   app_public.personalization_selections to plat_user;
 
 comment on table app_public.personalization_selections is
-  E'@behavior -operation\n@defaultOrder selected_at asc, id asc\n@partOf personalization_id\n\nAn option that was '
-  'chosen.';
+  E'@behavior -operation\n@defaultOrder selected_at asc, id asc\n@partOf personalization_id\n\n'
+  'A selected option of a personalization.';
 comment on column app_public.personalization_selections.personalization_id is
   'The personalization to which the selected option belongs.';
 comment on column app_public.personalization_selections.element_id is
   'The `SpecElement` of which the option is a variant.';
 comment on column app_public.personalization_selections.option_id is 'The selected `SpecOption`.';
-comment on column app_public.personalization_selections.selected_by_id is 'The user who chose the option.';
-comment on column app_public.personalization_selections.quantity is 'How many.';
+comment on column app_public.personalization_selections.selected_by_id is 'The user who selected the option.';
+comment on column app_public.personalization_selections.quantity is 'Number of pieces.';
 comment on column app_public.personalization_selections.unit_price is E'@writeOnly\n\nThe price of one.';
 comment on column app_public.personalization_selections.note is
   E'@personal\n\nRemark for the builder, such as a color.';
-comment on column app_public.personalization_selections.selected_at is 'When it was chosen.';
+comment on column app_public.personalization_selections.selected_at is 'When the option was selected.';
 comment on constraint personalization_selections_quantity_range on app_public.personalization_selections is
   'A quantity must be greater than 0 and at most 10,000.';
 comment on constraint personalization_selections_personalization_id_fkey on app_public.personalization_selections is
-  E'@forwardBehavior -*\n@foreignFieldName selections\n@backwardDescription The options, in the order chosen.\n\nThe '
-  'personalization.';
+  E'@forwardBehavior -*\n@foreignFieldName selections\n@backwardDescription Selected options, in the order of '
+  'selection.\n\n'
+  'The personalization.';
 comment on constraint personalization_selections_element_id_fkey on app_public.personalization_selections is
-  E'@fieldName element\n@backwardBehavior -*\n\nThe element that it is for.';
+  E'@fieldName element\n@backwardBehavior -*\n\nThe element that the option belongs to.';
 comment on constraint personalization_selections_option_id_fkey on app_public.personalization_selections is
   E'@fieldName option\n@backwardBehavior -*\n\nThe option.';
 comment on constraint personalization_selections_selected_by_id_fkey on app_public.personalization_selections is
-  E'@fieldName selectedBy\n@backwardBehavior -*\n\nThe user who chose the option.';
+  E'@fieldName selectedBy\n@backwardBehavior -*\n\nThe user who selected the option.';
 comment on index app_public.personalization_selections_once is 'List each option only once, with its quantity.';
 
 select app_private.make_price_part('personalization_credits', 'personalization_credit', 'credits',
@@ -47,18 +48,19 @@ grant insert (personalization_id, title, amount, reason, promotion_id), update (
 comment on table app_public.personalization_credits is
   E'@defaultOrder id asc\n\nA fixed amount that reduces the total of a personalization.';
 comment on column app_public.personalization_credits.created_by_id is
-  E'@inert A credit does nothing by itself.\n\nThe user who granted it.';
+  E'@inert A credit triggers no action.\n\nThe user who granted it.';
 comment on column app_public.personalization_credits.title is E'@impersonal\n\nDisplay title.';
 comment on column app_public.personalization_credits.personalization_id is
-  'The personalization whose total it reduces.';
+  'Id of the personalization whose total it reduces.';
 comment on column app_public.personalization_credits.amount is
-  'How much is credited to the buyer, in the currency of the project.';
-comment on column app_public.personalization_credits.reason is E'@personal\n\nWhy it is given.';
-comment on column app_public.personalization_credits.promotion_id is 'The promotion that gives it, which must run.';
+  'Credited amount, in the currency of the project.';
+comment on column app_public.personalization_credits.reason is E'@personal\n\nReason for granting it, as free text.';
+comment on column app_public.personalization_credits.promotion_id is
+  'Id of the promotion that grants it, which must be ACTIVE.';
 comment on constraint personalization_credits_amount_some on app_public.personalization_credits is
   'A credit must be greater than zero.';
 comment on constraint personalization_credits_promotion_id_fkey on app_public.personalization_credits is
-  E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
+  E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that grants it.';
 comment on constraint personalization_credits_created_by_id_fkey on app_public.personalization_credits is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nThe user who granted it.';
 
@@ -71,19 +73,20 @@ grant insert (personalization_id, title, percent, applies_to, category_id, max_a
 comment on table app_public.personalization_discounts is
   E'@defaultOrder id asc\n\nA percentage that reduces the total of a personalization.';
 comment on column app_public.personalization_discounts.created_by_id is
-  E'@inert A discount does nothing by itself.\n\nThe user who granted it.';
+  E'@inert A discount triggers no action.\n\nThe user who granted it.';
 comment on column app_public.personalization_discounts.title is E'@impersonal\n\nDisplay title.';
 comment on column app_public.personalization_discounts.personalization_id is
-  'The personalization whose total it reduces.';
-comment on column app_public.personalization_discounts.percent is 'The percentage, above 0 to 100.';
+  'Id of the personalization whose total it reduces.';
+comment on column app_public.personalization_discounts.percent is 'Percentage, greater than 0 and at most 100.';
 comment on column app_public.personalization_discounts.applies_to is 'Amount that the percentage is calculated from.';
 comment on column app_public.personalization_discounts.category_id is
-  'The category whose options it applies to; only with CATEGORY.';
+  'Id of the category whose options it applies to; only with the base CATEGORY.';
 comment on column app_public.personalization_discounts.max_amount is 'Maximum amount of the discount.';
 comment on column app_public.personalization_discounts.amount is
   E'@writeOnly\n@behavior -insert -update\n\nWhat it takes off.';
-comment on column app_public.personalization_discounts.reason is E'@personal\n\nWhy it is given.';
-comment on column app_public.personalization_discounts.promotion_id is 'The promotion that gives it, which must run.';
+comment on column app_public.personalization_discounts.reason is E'@personal\n\nReason for granting it, as free text.';
+comment on column app_public.personalization_discounts.promotion_id is
+  'Id of the promotion that grants it, which must be ACTIVE.';
 comment on constraint personalization_discounts_percent_range on app_public.personalization_discounts is
   'A discount must be a percentage greater than 0 and at most 100, with at most 4 decimal places.';
 comment on constraint personalization_discounts_max_amount_some on app_public.personalization_discounts is
@@ -91,9 +94,9 @@ comment on constraint personalization_discounts_max_amount_some on app_public.pe
 comment on constraint personalization_discounts_category on app_public.personalization_discounts is
   'Only a discount on a category has a categoryId, and requires it.';
 comment on constraint personalization_discounts_category_id_fkey on app_public.personalization_discounts is
-  E'@fieldName category\n@backwardBehavior -*\n\nThe category whose options it is of.';
+  E'@fieldName category\n@backwardBehavior -*\n\nThe category whose options it applies to.';
 comment on constraint personalization_discounts_promotion_id_fkey on app_public.personalization_discounts is
-  E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that gives it.';
+  E'@fieldName promotion\n@backwardBehavior -*\n\nThe promotion that grants it.';
 comment on constraint personalization_discounts_created_by_id_fkey on app_public.personalization_discounts is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nThe user who granted it.';
 
@@ -203,9 +206,10 @@ create function app_public.personalization_discounts_amount(d app_public.persona
 language sql stable as $$ select app_private.amount_of_discount(d.id) $$;
 
 comment on function app_public.personalization_selections_unit_price is
-  E'@notNull\n\nThe price of one: that of today, or the one that was agreed.';
+  E'@notNull\n\nPrice per piece: the current one, or the agreed one once the personalization is approved.';
 comment on function app_public.personalization_selections_total is E'@notNull\n\n`unitPrice` times `quantity`.';
-comment on function app_public.personalization_selections_locked is E'@notNull\n\nWhether it can no longer be changed.';
+comment on function app_public.personalization_selections_locked is
+  E'@notNull\n\nWhether the selection can no longer be changed, because of the construction phase.';
 comment on function app_public.personalization_credits_currency is E'@notNull\n\nCurrency of the amount.';
 comment on function app_public.personalization_discounts_currency is E'@notNull\n\nCurrency of the amount.';
 comment on function app_public.personalization_discounts_amount is

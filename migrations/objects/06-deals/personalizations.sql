@@ -1,11 +1,11 @@
 -- Personalizations: the options chosen for a unit, and their total. Current prices apply until approval; then prices
 -- are fixed.
 
-comment on type app_public.personalization_selection_input is 'An option to choose.';
+comment on type app_public.personalization_selection_input is 'An option to select, with its quantity.';
 
 comment on column app_public.personalization_selection_input.option_id is
-  E'@notNull\n\nA `SpecOption` that is offered for the unit.';
-comment on column app_public.personalization_selection_input.quantity is 'How many. Default: 1.';
+  E'@notNull\n\nId of a `SpecOption` that is offered for the unit.';
+comment on column app_public.personalization_selection_input.quantity is 'Number of pieces. Default: 1.';
 comment on column app_public.personalization_selection_input.note is 'Remark for the builder, such as a color.';
 
 -- Who may do what: the sales team for its deals; the buyer for the own purchase, up to handing it in.
@@ -37,33 +37,35 @@ grant update (selections_changed_at) on app_public.personalizations to plat_user
 comment on table app_public.personalizations is 'A choice of options and upgrades for a unit.';
 comment on column app_public.personalizations.assignee_id is
   E'@secret\n@behavior -*\n\nThe member who works on the deal.';
-comment on column app_public.personalizations.unit_id is 'The unit that is built with the selected options.';
+comment on column app_public.personalizations.unit_id is 'Id of the unit that is built with the selected options.';
 comment on column app_public.personalizations.lead_id is
-  'The lead who selects the options. Set this or the buyer, or neither for a show home.';
+  'Id of the lead who selects the options. Set this or `buyerId`, or neither for a show home.';
 comment on column app_public.personalizations.buyer_id is 'The purchase that it belongs to.';
 comment on column app_public.personalizations.title is E'@personal\n\nDisplay title.';
 comment on column app_public.personalizations.status is 'Current status.';
 comment on column app_public.personalizations.status_changed_at is 'When the status last changed.';
-comment on column app_public.personalizations.submitted_at is 'When it was last submitted.';
-comment on column app_public.personalizations.approved_at is 'When it was approved.';
+comment on column app_public.personalizations.submitted_at is
+  'When it was last submitted for approval; null if never.';
+comment on column app_public.personalizations.approved_at is 'When the sales team approved it; null until then.';
 comment on column app_public.personalizations.approved_by_id is 'The user who approved it.';
-comment on column app_public.personalizations.signed_at is 'When it was signed.';
-comment on column app_public.personalizations.locked_at is 'When it was locked because construction started.';
+comment on column app_public.personalizations.signed_at is 'When the buyer signed it; null until then.';
+comment on column app_public.personalizations.locked_at is
+  'When it was locked, because construction started; null until then.';
 comment on column app_public.personalizations.due_on is
-  'By when the options are to be chosen; set by the sales team.';
-comment on column app_public.personalizations.notes is E'@personal\n\nNotes that the buyer reads too.';
+  'Deadline for selecting options; set by the sales team.';
+comment on column app_public.personalizations.notes is E'@personal\n\nNotes, visible to the buyer.';
 comment on column app_public.personalizations.selections_changed_at is
-  E'@behavior -insert -update\n\nWhen its options were last changed.';
+  E'@behavior -insert -update\n\nWhen the selected options were last changed.';
 comment on constraint personalizations_one_person on app_public.personalizations is
   'Specify the lead or the buyer, not both.';
 comment on constraint personalizations_unit_id_fkey on app_public.personalizations is
-  E'@fieldName unit\n@foreignFieldName personalizations\n@backwardPermission sale.read\n@backwardDescription The '
-  'choices of options, newest first; null without the permission sale.read.\n\nThe unit.';
+  E'@fieldName unit\n@foreignFieldName personalizations\n@backwardPermission sale.read\n@backwardDescription '
+  'Personalizations of the unit, newest first; null without the permission sale.read.\n\n'
+  'The unit.';
 comment on constraint personalizations_lead_id_fkey on app_public.personalizations is
-  E'@fieldName lead\n'
-  '@foreignFieldName personalizations\n'
-  '@backwardDescription Personalizations of the lead, newest first.\n\n'
-  'The lead who chooses.';
+  E'@fieldName lead\n@foreignFieldName personalizations\n@backwardDescription Personalizations of the lead, newest '
+  'first.\n\n'
+  'The lead who selects the options.';
 comment on constraint personalizations_buyer_id_fkey on app_public.personalizations is
   E'@fieldName buyer\n'
   '@foreignFieldName personalizations\n'
@@ -170,7 +172,7 @@ begin
       when 'APPROVED' then
         new.approved_at := now();
         new.approved_by_id := app_public.current_user_id();
-        -- An element is sold once: an earlier choice that is not signed gives way.
+        -- An element is sold once: an earlier, unsigned selection is replaced.
         for other in
           select distinct on (p.id) p.* from app_public.personalizations p
           join app_public.personalization_selections s on s.personalization_id = p.id
@@ -302,11 +304,12 @@ grant execute on function app_public.personalizations_currency, app_public.perso
   app_public.personalization_discounts_amount to plat_user, plat_anonymous;
 comment on function app_public.personalizations_currency is
   E'@notNull\n\nCurrency of its amounts, that of the project.';
-comment on function app_public.personalizations_selections_total is E'@notNull\n\nThe price of all options.';
-comment on function app_public.personalizations_credits_total is E'@notNull\n\nThe sum of the credits.';
-comment on function app_public.personalizations_discounts_total is E'@notNull\n\nThe sum of the discounts.';
+comment on function app_public.personalizations_selections_total is
+  E'@notNull\n\nTotal price of the selected options, before discounts and credits.';
+comment on function app_public.personalizations_credits_total is E'@notNull\n\nTotal amount of the credits.';
+comment on function app_public.personalizations_discounts_total is E'@notNull\n\nTotal amount of the discounts.';
 comment on function app_public.personalizations_total is
-  E'@notNull\n\nThe price of all options less discounts and credits, never below zero.';
+  E'@notNull\n\n`selectionsTotal` less discounts and credits, but at least zero.';
 comment on function app_public.personalizations_allowed_transitions is
   E'@notNull\n\nStatus transitions that the viewer can make.';
 comment on function app_public.personalizations_warnings is

@@ -2,7 +2,7 @@
 
 -- What is masked is said first: the lists that are made follow it.
 comment on column app_public.phone_calls.recording_url is
-  E'@personal\n@masked\n@secret\n\nWhere the recorded conversation can be heard.';
+  E'@personal\n@masked\n@secret\n\nURL of the recorded conversation.';
 select app_private.make_deal_child('phone_calls', 'phone_call', 'phoneCalls', 'The calls, latest first',
   list_order => 'started_at desc, id desc');
 
@@ -20,8 +20,9 @@ comment on column app_public.phone_calls.from_number is
   E'@personal\n\nNumber of the caller. Default for inbound calls: the number of the lead or buyer.';
 comment on column app_public.phone_calls.to_number is
   E'@personal\n\nNumber called. Default for outbound calls: the number of the lead or buyer.';
-comment on column app_public.phone_calls.started_at is E'@insertOptional\n\nWhen it began.';
-comment on column app_public.phone_calls.ended_at is 'When it ended.';
+comment on column app_public.phone_calls.started_at is
+  E'@insertOptional\n\nTime at which the call was placed or received.';
+comment on column app_public.phone_calls.ended_at is 'Time at which the call ended; null while it is in progress.';
 comment on column app_public.phone_calls.notes is E'@personal\n\nNotes about the call.';
 comment on column app_public.phone_calls.tracker_id is 'The tracker whose number was called.';
 comment on constraint phone_calls_order on app_public.phone_calls is 'A call must end after it starts.';

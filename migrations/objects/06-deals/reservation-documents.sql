@@ -30,7 +30,7 @@ create policy own_delete on app_public.reservation_documents for delete to plat_
 comment on table app_public.reservation_documents is
   E'@file Document\n\nA file attached to a reservation, such as a signed form.';
 comment on column app_public.reservation_documents.file is
-  E'@personal contract\n@writeOnly\n@secret\n\nThe file: PDF, Office, text, CSV or an image, 50 MB at most.';
+  E'@personal contract\n@writeOnly\n@secret\n\nA PDF, Office document, text, CSV or image of at most 50 MB.';
 comment on column app_public.reservation_documents.title is
   E'@personal contract\n\nDisplay title, shown instead of the filename.';
 comment on column app_public.reservation_documents.description is E'@personal contract\n\nFree-text description.';
@@ -39,4 +39,5 @@ comment on column app_public.reservation_documents.checksum is
   E'@personal contract\n\nSHA-256 hash of the content, in hexadecimal digits.';
 comment on column app_public.reservation_documents.filemime is
   E'@impersonal\n\nMedia type (MIME) detected from the content.';
-comment on column app_public.reservation_documents.visible_to_buyer is 'Whether the buyer sees it. Default: false.';
+comment on column app_public.reservation_documents.visible_to_buyer is
+  'Whether the buyer can see the document. Default: false.';

@@ -49,7 +49,7 @@ begin
   end case;
 end $$;
 comment on function app_hidden.lock_seen(regclass, uuid) is
-  'Locks a record that the viewer sees, in the order of locks; of what they do not see, nothing.';
+  'Locks a record that the viewer can see, in the order of locks; returns nothing for others.';
 
 -- What other modules do with reservations. Callers follow the order of locks: they hold nothing of a negotiation,
 -- offer, purchase or lead when they come here.
@@ -85,8 +85,8 @@ begin
   return true;
 end $$;
 comment on function app_private.end_reservation(uuid, text, text, uuid) is
-  'Ends an open reservation, as EXPIRED or CANCELLED: its claim is released and its lead follows. False, and nothing '
-  'done, when it is over already.';
+  'Ends an open reservation, as EXPIRED or CANCELLED: its claim is released and its lead follows. Returns false '
+  'and changes nothing if it has ended.';
 
 create function app_private.set_reservation_end(reservation app_public.reservations, expires_at timestamptz,
   price numeric) returns void
@@ -101,7 +101,7 @@ begin
       from coalesce(set_reservation_end.price, r.price));
 end $$;
 comment on function app_private.set_reservation_end(app_public.reservations, timestamptz, numeric) is
-  'Gives an open reservation and its claim the same end, and a price where one is given.';
+  'Sets the same deadline for an open reservation and its claim, and the price if one is given.';
 
 create function app_private.pause_reservation(reservation_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -118,7 +118,7 @@ begin
   return true;
 end $$;
 comment on function app_private.pause_reservation(uuid) is
-  'Lets an open reservation last as long as a negotiation about it is active. False when it is over.';
+  'Lets an open reservation last as long as a negotiation about it is active. Returns false if it has ended.';
 
 create function app_private.resume_reservation(reservation_id uuid, price numeric default null) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -133,8 +133,8 @@ begin
   return true;
 end $$;
 comment on function app_private.resume_reservation(uuid, numeric) is
-  'Lets the hours of an open reservation count from now on, at the price that was agreed on where one is given. False '
-  'when it is over.';
+  'Lets the hours of an open reservation count from now on, at the price that was agreed on where one is given. '
+  'Returns false if it has ended.';
 
 create function app_private.tg_claims__reservation() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -156,7 +156,7 @@ begin
   return null;
 end $$;
 comment on function app_private.tg_claims__reservation() is
-  'Claims that ran out end their reservations, whoever released them.';
+  'An expired claim ends its reservation, regardless of who released it.';
 
 create function app_hidden.deal_can(organization_id uuid, project_id uuid, assignee_id uuid,
   permission text) returns boolean
@@ -199,8 +199,8 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_private.reserve_as_buyer(jsonb) is
-  'Reserves for the viewer as a buyer, assigned to whoever serves their purchase in the project; null for who has none '
-  'there.';
+  'Reserves for the viewer as a buyer, assigned to the assignee of their purchase in the project; null for viewers '
+  'without one.';
 
 create function app_private.cancel_as_buyer(input jsonb) returns app_public.reservations
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

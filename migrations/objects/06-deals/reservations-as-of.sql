@@ -13,12 +13,12 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 grant execute on function app_public.reservation_as_of to plat_user;
 comment on function app_public.reservation_as_of is $$
-@arg id The reservation, which the viewer sees now.
-@arg at A change counts from the begin of its transaction. Must not be in the future.
+@arg id Id of the reservation; the viewer must be able to see it now.
+@arg at Point in time, not in the future. A change counts from the start of its transaction.
 
-A reservation as it was at a time, rebuilt from its events; null if it did not exist yet, if the viewer does not see it
-now, or without the permission sale.read. Personal data that were erased since are null. Fails with BAD_USER_INPUT if
-changes since that time are no longer kept (see `Organization.retention`).$$;
+A reservation as it was at a given time, reconstructed from its events; null if it did not exist yet, if the viewer
+cannot see it now, or without the permission sale.read. Personal data that were erased since are null. Fails with
+BAD_USER_INPUT if changes since that time are no longer kept (see `Organization.retention`).$$;
 
 comment on type app_public.reservation_as_of is
-  'A reservation as it was at a time. Fields that the viewer may not read now are null.';
+  'A reservation as it was at a given time. Fields that the viewer may not read now are null.';

@@ -48,18 +48,20 @@ An exclusive claim of a lead or buyer on a unit or lot.$$;
 comment on column app_public.reservations.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.reservations.unit_id is E'@filter\n\nId of the unit. Set either this or `lotId`.';
 comment on column app_public.reservations.lot_id is E'@filter\n\nId of the lot. Set either this or `unitId`.';
-comment on column app_public.reservations.lead_id is E'@filter\n\nThe lead who reserves.';
-comment on column app_public.reservations.buyer_id is 'The buyer, if they made the reservation themselves.';
-comment on column app_public.reservations.purchase_id is 'The purchase that it became; none after REFUNDED.';
-comment on column app_public.reservations.assignee_id is 'The member who works on it: that of the lead.';
+comment on column app_public.reservations.lead_id is E'@filter\n\nId of the lead who reserves.';
+comment on column app_public.reservations.buyer_id is 'Id of the buyer, if they made the reservation themselves.';
+comment on column app_public.reservations.purchase_id is
+  'Id of the purchase that it became; null before conversion and after REFUNDED.';
+comment on column app_public.reservations.assignee_id is 'Id of the responsible member: the assignee of the lead.';
 comment on column app_public.reservations.status is E'@filter\n\nCurrent status.';
 comment on column app_public.reservations.status_changed_at is 'When the status last changed.';
 comment on column app_public.reservations.number is
   E'@impersonal\n@insertOptional\n\nNumber in the project, such as R-000042.';
-comment on column app_public.reservations.buyer_legal_name is E'@personal contract\n\nThe buyer''s name for '
-  'contracts.';
+comment on column app_public.reservations.buyer_legal_name is
+  E'@personal contract\n\nLegal name of the buyer, as on the contract.';
 comment on column app_public.reservations.price is
-  E'@insertOptional\n\nThe price: the list price when it was made, or what was agreed on since.';
+  E'@insertOptional\n\n'
+  'Price of the home or land: the list price when the reservation was created, or the price agreed since.';
 comment on column app_public.reservations.list_price_snapshot is
   E'@insertOptional\n\nList price when the reservation was created; never changes.';
 comment on column app_public.reservations.premium_snapshot is
@@ -72,10 +74,10 @@ comment on column app_public.reservations.cancellation_fee is
 comment on column app_public.reservations.occupancy_type is 'Intended use of the home.';
 comment on column app_public.reservations.occupancy_type_other is
   E'@personal\n\nIntended use in words, if `occupancyType` is OTHER.';
-comment on column app_public.reservations.financing_type is 'How it is to be paid.';
+comment on column app_public.reservations.financing_type is 'How the buyer finances the purchase.';
 comment on column app_public.reservations.financing_contingency is 'Whether the purchase depends on financing.';
 comment on column app_public.reservations.preapproved is 'Whether a lender has pre-approved the buyer.';
-comment on column app_public.reservations.accepted_terms is 'Whether the buyer consents to the terms; has to be true.';
+comment on column app_public.reservations.accepted_terms is 'Consent of the buyer to the terms; must be true.';
 comment on column app_public.reservations.accepted_terms_at is 'When the buyer consented to the terms.';
 comment on column app_public.reservations.purchase_authorization is 'Whether the buyer authorizes the purchase.';
 comment on column app_public.reservations.expiration is
@@ -83,13 +85,13 @@ comment on column app_public.reservations.expiration is
   'Duration in hours, 1 to 8,760; `reservationExpiration` of the project if omitted. In an update, counted from '
   'now.';
 comment on column app_public.reservations.expires_at is
-  E'@filter\n\nWhen it expires; null while a negotiation is active, and once it is converted into a purchase.';
+  E'@filter\n\nDeadline of the reservation; null while a negotiation is active, and after conversion into a purchase.';
 comment on column app_public.reservations.extended_count is 'Number of times it was extended.';
-comment on column app_public.reservations.executed_at is 'When it was confirmed.';
-comment on column app_public.reservations.cancelled_at is 'When it was cancelled.';
+comment on column app_public.reservations.executed_at is 'When the sales team confirmed it; null until then.';
+comment on column app_public.reservations.cancelled_at is 'When it was cancelled; null otherwise.';
 comment on column app_public.reservations.fallout_reason_id is
-  'Why it fell through; CANCELLED takes this or a cancellationReason.';
-comment on column app_public.reservations.refunded_at is 'When it was refunded.';
+  'Id of the fallout reason. The status CANCELLED requires this or `cancellationReason`.';
+comment on column app_public.reservations.refunded_at is 'When it was reversed (REFUNDED); null otherwise.';
 comment on column app_public.reservations.is_self_service is
   'Whether a signed-in user created it for themselves, in a project with `publicReservations`. Paying the fee '
   'confirms it.';
@@ -112,22 +114,25 @@ comment on constraint reservations_cancelled_for_a_reason on app_public.reservat
 comment on constraint reservations_accepted_terms on app_public.reservations is
   'A reservation requires consent to its terms.';
 comment on constraint reservations_unit_id_fkey on app_public.reservations is
-  E'@fieldName unit\n@foreignFieldName reservations\n@backwardPermission sale.read\n@backwardDescription Its '
-  'reservations, newest first; null without the permission sale.read.\n\nThe unit.';
+  E'@fieldName unit\n@foreignFieldName reservations\n@backwardPermission sale.read\n@backwardDescription '
+  'Reservations, including ended ones, newest first; null without the permission sale.read.\n\n'
+  'The unit.';
 comment on constraint reservations_lot_id_fkey on app_public.reservations is
-  E'@fieldName lot\n@foreignFieldName reservations\n@backwardPermission sale.read\n@backwardDescription Its '
-  'reservations, newest first; null without the permission sale.read.\n\nThe lot.';
+  E'@fieldName lot\n@foreignFieldName reservations\n@backwardPermission sale.read\n@backwardDescription '
+  'Reservations, including ended ones, newest first; null without the permission sale.read.\n\n'
+  'The lot.';
 comment on constraint reservations_lead_id_fkey on app_public.reservations is
-  E'@fieldName lead\n@foreignFieldName reservations\n@backwardDescription The reservations, newest first.\n\nThe lead '
-  'who reserves.';
+  E'@fieldName lead\n@foreignFieldName reservations\n@backwardDescription The reservations, newest first.\n\n'
+  'Id of the lead who reserves.';
 comment on constraint reservations_buyer_id_fkey on app_public.reservations is
-  E'@fieldName buyer\n@backwardBehavior -*\n\nThe buyer, if they made the reservation themselves.';
+  E'@fieldName buyer\n@backwardBehavior -*\n\nId of the buyer, if they made the reservation themselves.';
 comment on constraint reservations_purchase_id_fkey on app_public.reservations is
-  E'@fieldName purchase\n@backwardBehavior -*\n\nThe purchase that it became; none after REFUNDED.';
+  E'@fieldName purchase\n@backwardBehavior -*\n\n'
+  'Id of the purchase that it became; null before conversion and after REFUNDED.';
 comment on constraint reservations_user_id_fkey on app_public.reservations is
-  E'@fieldName user\n@backwardBehavior -*\n\nWho entered it.';
+  E'@fieldName user\n@backwardBehavior -*\n\nUser who entered the reservation.';
 comment on constraint reservations_assignee_id_fkey on app_public.reservations is
-  E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on it.';
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe responsible member.';
 comment on constraint reservations_fallout_reason_id_fkey on app_public.reservations is
   E'@fieldName falloutReason\n@backwardBehavior -*\n\nReason why the reservation fell through.';
 comment on index app_public.reservations_unit_open is 'This unit is already reserved.';
@@ -228,7 +233,7 @@ end $$;
 create trigger _200_prepare before insert or update on app_public.reservations for each row
   execute function app_private.tg_reservations__prepare();
 
--- Named in an update, the hours count from now, also when they are as many as before.
+-- In an update, the hours count from now, even if their number is unchanged.
 create function app_private.tg_reservations__extend() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -448,7 +453,8 @@ end $$;
 grant execute on function app_public.reservations_total_contract_price, app_public.reservations_ppsf,
   app_public.reservations_notes, app_public.reservations_metadata, app_public.reservations_allowed_transitions,
   app_public.units_active_reservation, app_public.users_reservations to plat_user, plat_anonymous;
-comment on function app_public.reservations_total_contract_price is E'@notNull\n\nPrice including the chosen options.';
+comment on function app_public.reservations_total_contract_price is
+  E'@notNull\n\n`price` plus the total of the personalization.';
 comment on function app_public.reservations_ppsf is 'Price per square foot: of the home, or of the land for a lot.';
 comment on function app_public.reservations_notes is 'Internal notes of the sales team; null for the buyer.';
 comment on function app_public.reservations_metadata is

@@ -70,8 +70,8 @@ begin
   end loop;
 end $$;
 comment on function app_private.limit_visitor(text, int) is
-  'Counts a home that a visitor keeps for so many hours, for the person and for their network; refuses what is more '
-  'than the limits say with RATE_LIMITED.';
+  'Counts a visitor''s hold of a number of hours, per person and per network; refuses more than the limits with '
+  'RATE_LIMITED.';
 
 create function app_private.admit_visitor(project app_public.projects, unit_id uuid, lot_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -96,7 +96,7 @@ begin
   perform app_private.limit_visitor('visitor_hold', project.public_hold_expiration);
 end $$;
 comment on function app_private.admit_visitor(app_public.projects, uuid, uuid) is
-  'Refuses a visitor who has let the home go within the last day, or keeps as many as the limits say.';
+  'Refuses a visitor who released the home within the last day, or has reached the limit of holds.';
 
 create function app_private.refuse_team_fields(input jsonb) returns void
 language plpgsql stable as $$
@@ -185,7 +185,7 @@ begin
     perform app_hidden.fail('CONFLICT',
       'The fee of this reservation cannot be paid here yet; contact the sales office.');
   end if;
-  -- What they hold already was counted then.
+  -- Units that they already hold were counted before.
   if not exists (select from app_public.unit_holds h where h.id = any (array(select app_hidden.viewer_holds()))
     and h.status = 'ACTIVE' and h.expires_at > clock_timestamp()
     and (h.unit_id = (input ->> 'unit_id')::uuid or h.lot_id = (input ->> 'lot_id')::uuid)) then

@@ -15,8 +15,8 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     and s.status in ('INVITED', 'VIEWED') and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED', 'SIGNED')
 $$;
 comment on function app_private.signer_invitation(uuid, int) is
-  'What the mail says that asks a signer to sign, with the token of the link; nothing where they were asked again '
-  'meanwhile, or need not sign any more.';
+  'Content of the mail that asks a signer to sign, with the token of the link; null if a newer mail was queued, or '
+  'the signature is no longer needed.';
 
 create function app_private.note_invited(signer_id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -94,7 +94,7 @@ begin
     where s.id = issue_signing_code.signer_id;
 end $$;
 comment on function app_private.issue_signing_code(uuid) is
-  'Makes the code that a signer asked for; only its SHA-256 stays. Nothing where nobody waits for one any more.';
+  'Creates the code that a signer requested; only its SHA-256 is stored. Null if nobody waits for one any longer.';
 
 create function app_private.note_code_sent(signer_id uuid, channel text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -144,7 +144,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   from app_public.agreements a where a.id = announce_agreement_file.agreement_id
 $$;
 comment on function app_private.announce_agreement_file(uuid, text, int) is
-  'Announces a PDF that the service keeps with an agreement before it is stored; true where the store has it already.';
+  'Registers a PDF of an agreement before it is stored; returns true if the store already has it.';
 
 create function app_private.keep_agreement_file(agreement_id uuid, kind text, checksum text, filename text)
 returns setof text
@@ -164,8 +164,8 @@ begin
   return query select app_private.release_files(array[checksum]);
 end $$;
 comment on function app_private.keep_agreement_file(uuid, text, text, text) is
-  'Makes a PDF that was stored a file of the agreement, once for each kind; tells the contents that nobody has then, '
-  'for whoever calls it to delete.';
+  'Attaches a stored PDF to the agreement, once per kind; returns contents that are no longer referenced, for the '
+  'caller to delete.';
 
 create function app_private.agreement_recipients(agreement_id uuid)
 returns table (signer_id uuid, token text, email text, name text, status text, title text, agreement_status text,
@@ -183,7 +183,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   order by s.sequence, s.id
 $$;
 comment on function app_private.agreement_recipients(uuid) is
-  'Those who were asked to sign, to be told that an agreement is complete or over, with the token of their link.';
+  'Signers who were invited, to notify that an agreement is complete or has ended, with the token of their link.';
 grant execute on function app_private.signer_invitation, app_private.note_invited, app_private.remind_signer_by_itself,
   app_private.issue_signing_code, app_private.note_code_sent, app_private.signing_certificate,
   app_private.announce_agreement_file, app_private.keep_agreement_file, app_private.agreement_recipients to plat_worker;

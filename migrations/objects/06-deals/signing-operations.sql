@@ -6,7 +6,7 @@
 comment on domain app_public.signing_code is
   E'@transform proveSigningCode\n\nThe one-time code that requestSigningCode sent.';
 comment on table app_private.agreement_codes is
-  'The one open code of a signer; of the code itself only the SHA-256. proof is what a right one was exchanged for.';
+  'The valid code of a signer, as SHA-256. proof is the value that a correct code was exchanged for.';
 
 comment on type app_public.signing_request is 'An agreement to be signed, as visible to the signer.';
 do $$
@@ -14,23 +14,23 @@ declare
   described record;
 begin
   for described in select * from (values
-    ('agreement_id', E'@notNull\n\nThe agreement to be signed.'), ('signer_id', E'@notNull\n\nThe signer whom '
-  'the link belongs to.'),
+    ('agreement_id', E'@notNull\n\nId of the agreement, which signers without an account cannot query.'),
+    ('signer_id', E'@notNull\n\nId of the signer that the link belongs to.'),
     ('title', E'@notNull\n\nDisplay title.'), ('type', E'@notNull\n\nKind of the agreement.'),
-    ('status', E'@notNull\n\nHow far all parties together are, from dispatch to countersignature.'),
+    ('status', E'@notNull\n\nProgress of all signers together, from dispatch to countersignature.'),
     ('organization_name', E'@notNull\n\nName of the organization that requests the signature.'),
     ('project_title', E'@notNull\n\nTitle of the project that the agreement is about.'),
     ('signer_name', E'@notNull\n\nName of the signer on the agreement.'),
     ('role', E'@notNull\n\nCapacity in which the person signs.'),
-    ('signer_status', E'@notNull\n\nHow far this person is, from invitation to signature.'),
+    ('signer_status', E'@notNull\n\nProgress of this signer, from invitation to signature.'),
     ('can_sign', E'@notNull\n\nWhether the signer can sign, or decline, now.'),
-    ('file_id', 'The version that is signed; null once the agreement was withdrawn or has expired.'),
-    ('file_number', 'Which version it is.'), ('filename', 'Name for saved copies.'),
-    ('checksum', 'SHA-256 of it, in hexadecimal digits.'),
+    ('file_id', 'Id of the version to sign; null once the agreement was withdrawn or has expired.'),
+    ('file_number', 'Number of the version to sign, from 1.'), ('filename', 'Filename for downloads.'),
+    ('checksum', 'SHA-256 of the version to sign, in hexadecimal digits.'),
     ('url', 'Download URL; expires after a few minutes.'),
     ('certificate_url',
       'URL of the certificate that records who signed what, when and from where; null before all have signed.'),
-    ('consent_text', E'@notNull\n\nConsent that the signer gives by signing.'),
+    ('consent_text', E'@notNull\n\nDeclaration of consent that signing makes.'),
     ('code_sent_to', 'Masked recipient of the last code; null if none is valid.'),
     ('expires_at', 'Deadline for signing.'), ('signed_at', 'When the signer signed.')
   ) d (name, description)
@@ -53,7 +53,7 @@ language sql stable as $$
     'record', null, 'expires', true, 'attachment', true) end
 $$;
 comment on function app_private.signing_address(app_public.agreement_files) is
-  'The address of a file for whoever signs, also without an account: it always expires.';
+  'Download URL of a file for a signer, who may have no account; always expires.';
 
 create function app_private.signing_request(signer_id uuid) returns app_public.signing_request
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -100,8 +100,8 @@ begin
   result.signed_at := signer.signed_at;
   return result;
 end $$;
-comment on function app_private.signing_request(uuid) is 'What a signer is asked to sign; whoever calls has looked who '
-  'asks.';
+comment on function app_private.signing_request(uuid) is
+  'The signing request of a signer; the caller has authenticated the signer.';
 
 create function app_public.signing_request(signer_id uuid default null, token text default null)
 returns app_public.signing_request
@@ -111,11 +111,10 @@ begin
 end $$;
 grant execute on function app_public.signing_request to plat_user, plat_anonymous;
 comment on function app_public.signing_request(uuid, text) is
-  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
-  '@arg signerId The signer, if the viewer is signed in with the signer''s address or as the buyer of the '
-  'purchase.\n'
-  '@arg token Token from the link in the mail, for signers without an account.\n\n'
-  'An agreement that the viewer is asked to sign.';
+  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n@arg signerId Id of '
+  'the signer, if the viewer is signed in with the signer''s address or as the buyer of the purchase.\n@arg token '
+  'Token from the link in the mail, for signers without an account.\n\n'
+  'An agreement that the viewer is asked to sign, by the token of the link or the id of the signer.';
 
 create function app_public.signing_requests() returns setof app_public.signing_request
 language plpgsql stable security definer rows 10 set search_path = pg_catalog, pg_temp as $$
@@ -158,13 +157,13 @@ begin
 end $$;
 grant execute on function app_public.request_signing_code to plat_user, plat_anonymous;
 comment on function app_public.request_signing_code(uuid, text, app_public.code_channel) is
-  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
-  '@arg signerId The signer, if the viewer is signed in with the signer''s address or as the buyer of the '
-  'purchase.\n'
-  '@arg token Token from the link in the mail, for signers without an account.\n'
-  '@arg channel How the code is sent: by mail, or as a text message to the number of the signer.\n\n'
-  'Sends a one-time code to the signer, which signing and declining take: six digits, for ten minutes and five '
-  'attempts. It replaces the one before, and notes that the signer opened the agreement.';
+  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n@arg signerId Id of '
+  'the signer, if the viewer is signed in with the signer''s address or as the buyer of the purchase.\n@arg token '
+  'Token from the link in the mail, for signers without an account.\n@arg channel Channel for the code: mail, or a '
+  'text message to the signer''s phone number.\n\n'
+  'Sends the signer a one-time code of six digits, which `signAgreement` and `declineAgreement` require. It is '
+  'valid for ten minutes and five attempts, and replaces the previous one. The agreement counts as viewed by the '
+  'signer.';
 
 create function app_private.hash_of_code(signer_id uuid, code text) returns bytea
 language sql immutable as $$
@@ -204,8 +203,8 @@ end $$;
 grant execute on function app_hidden.try_signing_code(uuid, text, text) to plat_user, plat_anonymous;
 comment on function app_hidden.try_signing_code(uuid, text, text) is
   E'@withoutViewer For signers without an account: the token of their mail says who they are.\n\n'
-  'Exchanges a right code for a proof {proof}, which lives a minute; a wrong one counts, and is told as '
-  '{triesLeft}, or {retryAfterSeconds} after too many. Raises nothing of its own, so that the try is kept.';
+  'Exchanges a correct code for {proof}, which is valid for a minute. A wrong one counts, and returns {triesLeft}, '
+  'or {retryAfterSeconds} after too many. Raises nothing of its own, so that the try is kept.';
 
 create function app_private.take_proof(turn app_private.turn, proof text) returns app_private.agreement_codes
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -255,13 +254,11 @@ begin
 end $$;
 grant execute on function app_public.sign_agreement to plat_user, plat_anonymous;
 comment on function app_public.sign_agreement(app_public.signing_code, boolean, uuid, uuid, text) is
-  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
-  '@arg code The code that requestSigningCode sent.\n'
-  '@arg consent Whether the signer agrees to consentText; it takes true.\n'
-  '@arg fileId The version that the signer has read; refused where another one is present.\n'
-  '@arg signerId The signer, if the viewer is signed in with the signer''s address or as the buyer of the '
-  'purchase.\n'
-  '@arg token Token from the link in the mail, for signers without an account.\n\n'
+  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n@arg code One-time '
+  'code from `requestSigningCode`.\n@arg consent Whether the signer agrees to `consentText`; must be true.\n@arg '
+  'fileId Id of the version that the signer read; refused with CONFLICT if there is a newer one.\n@arg signerId Id '
+  'of the signer, if the viewer is signed in with the signer''s address or as the buyer of the purchase.\n@arg '
+  'token Token from the link in the mail, for signers without an account.\n\n'
   'Signs the current version of an agreement. Its SHA-256, the consent, the time, the IP address and the user '
   'agent are recorded in the audit trail.';
 
@@ -287,12 +284,10 @@ begin
 end $$;
 grant execute on function app_public.decline_agreement to plat_user, plat_anonymous;
 comment on function app_public.decline_agreement(app_public.signing_code, app_public.long_text, uuid, text) is
-  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n'
-  '@arg code The code that requestSigningCode sent.\n'
-  '@arg reason Reason, shown to the sender.\n'
-  '@arg signerId The signer, if the viewer is signed in with the signer''s address or as the buyer of the '
-  'purchase.\n'
-  '@arg token Token from the link in the mail, for signers without an account.\n\n'
+  E'@withoutViewer For signers without an account: the token of their mail says who they are.\n@arg code One-time '
+  'code from `requestSigningCode`.\n@arg reason Reason, shown to the sender.\n@arg signerId Id of the signer, if '
+  'the viewer is signed in with the signer''s address or as the buyer of the purchase.\n@arg token Token from the '
+  'link in the mail, for signers without an account.\n\n'
   'Declines to sign an agreement. This ends the agreement for all signers.';
 
 create function app_public.remind_agreement_signer(id uuid) returns app_public.agreement_signers
@@ -314,8 +309,8 @@ begin
 end $$;
 grant execute on function app_public.remind_agreement_signer to plat_user, plat_anonymous;
 comment on function app_public.remind_agreement_signer(uuid) is
-  E'@arg id A signer who was invited and has not signed yet.\n\nSends a reminder email to a signer who has not '
-  'signed yet; at most three in 24 hours.';
+  E'@arg id Id of a signer who was invited and has not signed.\n\n'
+  'Sends a reminder email to a signer who has not signed yet; at most three in 24 hours.';
 
 create function app_private.remind_signer(id uuid, why text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -348,5 +343,5 @@ begin
       job_key => 'agreement__reminded ' || agreement.id);
   end if;
 end $$;
-comment on function app_private.remind_signer(uuid, text) is 'Has a signer asked once more; refused where that is of '
-  'no use.';
+comment on function app_private.remind_signer(uuid, text) is
+  'Sends a reminder to a signer; refused if the signer cannot sign.';

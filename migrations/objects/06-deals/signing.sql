@@ -15,7 +15,7 @@ language sql immutable as $$
     'same effect as one by hand.'
 $$;
 comment on function app_private.signing_consent() is
-  'What a signer agrees to; each signature keeps the words that it was given with.';
+  'Consent texts; each signature stores the text that applied.';
 
 create function app_private.invite_signers(agreement_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -48,7 +48,7 @@ begin
   perform set_config('plat.service', before, true);
 end $$;
 comment on function app_private.invite_signers(uuid) is
-  'Asks those to sign whose turn it is and who were not asked yet.';
+  'Invites the next signers in the signing order.';
 
 create function app_private.tg_agreements__signing_checks() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -206,14 +206,14 @@ begin
   return result;
 end $$;
 comment on function app_private.require_turn(uuid) is
-  'Locks an agreement and one of its signers, and refuses whoever cannot sign or decline now.';
+  'Locks an agreement and one of its signers; refuses if the signer cannot sign or decline now.';
 
 create function app_private.act_as_signer(role text) returns text
 language sql volatile as $$
   select set_config('plat.actor_type', 'BUYER', true) where role in ('BUYER', 'CO_BUYER')
 $$;
-comment on function app_private.act_as_signer(text) is 'What buyers do is told as theirs in events, also without an '
-  'account.';
+comment on function app_private.act_as_signer(text) is
+  'Events name the buyer as the actor, also for buyers without an account.';
 
 create function app_private.mark_viewed(turn app_private.turn) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -283,5 +283,4 @@ begin
     where a.id = (select s.agreement_id from app_public.agreement_signers s where s.id = signer_id);
   perform set_config('plat.service', before, true);
 end $$;
-comment on function app_private.note_refusal(uuid, text) is 'What follows where a signer declines: the agreement is '
-  'over.';
+comment on function app_private.note_refusal(uuid, text) is 'Ends the agreement when a signer declines.';

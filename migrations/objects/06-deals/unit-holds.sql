@@ -38,10 +38,10 @@ comment on column app_public.unit_holds.project_id is E'@filter projectIds\n\nTh
 comment on column app_public.unit_holds.unit_id is E'@filter\n\nId of the unit. Set either this or `lotId`.';
 comment on column app_public.unit_holds.lot_id is E'@filter\n\nId of the lot. Set either this or `unitId`.';
 comment on column app_public.unit_holds.lead_id is
-  E'@filter\n\nThe lead who gets time to decide; null if the hold names nobody.';
+  E'@filter\n\nId of the lead that the unit is held for; null if it is held for nobody in particular.';
 comment on column app_public.unit_holds.user_id is E'@filter userIds\n\nUser who created the hold.';
 comment on column app_public.unit_holds.holder_organization_id is
-  E'@behavior -*\n\nThe organization that whoever holds it sells for.';
+  E'@behavior -*\n\nThe organization that the holder sells for.';
 comment on column app_public.unit_holds.assignee_id is
   'Responsible member: the assignee of the lead, otherwise the holder.';
 comment on column app_public.unit_holds.status is E'@filter\n\nCurrent status.';
@@ -51,7 +51,7 @@ comment on column app_public.unit_holds.expiration is
   'Duration in hours; `holdExpiration` of the project if omitted. In an update, counted from now.';
 comment on column app_public.unit_holds.held_since is
   'When the same person first held it; `holdExpirationLimit` of the project counts from then.';
-comment on column app_public.unit_holds.expires_at is E'@filter\n\nWhen it expires.';
+comment on column app_public.unit_holds.expires_at is E'@filter\n\nDeadline; the unit or lot is released then.';
 comment on column app_public.unit_holds.extended_count is 'Number of times it was extended.';
 comment on column app_public.unit_holds.is_self_service is
   'Whether a signed-in user created it for themselves, in a project with `publicReservations`.';
@@ -63,11 +63,13 @@ comment on column app_public.unit_holds.inserted_at is
 comment on constraint unit_holds_one_thing on app_public.unit_holds is 'Specify either the unit or the lot.';
 comment on constraint unit_holds_expiration_range on app_public.unit_holds is 'Must be from 1 to 720 hours.';
 comment on constraint unit_holds_unit_id_fkey on app_public.unit_holds is
-  E'@fieldName unit\n@foreignFieldName holds\n@backwardPermission sale.read\n@backwardDescription Its holds, newest '
-  'first; null without the permission sale.read.\n\nThe unit.';
+  E'@fieldName unit\n@foreignFieldName holds\n@backwardPermission sale.read\n@backwardDescription Holds, including '
+  'ended ones, newest first; null without the permission sale.read.\n\n'
+  'The unit.';
 comment on constraint unit_holds_lot_id_fkey on app_public.unit_holds is
-  E'@fieldName lot\n@foreignFieldName holds\n@backwardPermission sale.read\n@backwardDescription Its holds, newest '
-  'first; null without the permission sale.read.\n\nThe lot.';
+  E'@fieldName lot\n@foreignFieldName holds\n@backwardPermission sale.read\n@backwardDescription Holds, including '
+  'ended ones, newest first; null without the permission sale.read.\n\n'
+  'The lot.';
 comment on constraint unit_holds_lead_id_fkey on app_public.unit_holds is
   E'@fieldName lead\n'
   '@foreignFieldName holds\n'
@@ -76,9 +78,9 @@ comment on constraint unit_holds_lead_id_fkey on app_public.unit_holds is
 comment on constraint unit_holds_user_id_fkey on app_public.unit_holds is
   E'@fieldName user\n@backwardBehavior -*\n\nUser who created the hold.';
 comment on constraint unit_holds_holder_organization_id_fkey on app_public.unit_holds is
-  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe organization that whoever holds it sells for.';
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe organization that the holder sells for.';
 comment on constraint unit_holds_assignee_id_fkey on app_public.unit_holds is
-  E'@fieldName assignee\n@backwardBehavior -*\n\nThe member who works on it.';
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe responsible member.';
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('unit_hold', 'status', 'CONVERTED', 'converted'), ('unit_hold', 'status', 'EXPIRED', 'expired'),
@@ -127,7 +129,7 @@ begin
   return new;
 end $$;
 comment on function app_private.tg_unit_holds__prepare() is
-  'The lead that a hold is for is of the same project; whoever works on the lead works on the hold.';
+  'The lead of a hold belongs to the same project; the assignee of the lead is responsible for the hold.';
 create trigger _200_prepare before insert or update of lead_id on app_public.unit_holds for each row
   execute function app_private.tg_unit_holds__prepare();
 
@@ -158,7 +160,7 @@ begin
   if hold.user_id is null or hold.is_self_service then
     return; -- by the service, or by a visitor, who has limits of their own
   end if;
-  -- One after the other from here to the end of the transaction, so that two at once are both counted.
+  -- Serialized until the end of the transaction, so that concurrent ones are both counted.
   perform pg_advisory_xact_lock(hashtextextended('plat.holds ' || hold.project_id, 0));
   select p.holds_per_person, p.holds_per_organization into project from app_public.projects p
     where p.id = hold.project_id;
@@ -253,7 +255,7 @@ comment on function app_private.tg_unit_holds__take() is 'Claims the unit or lot
 create trigger _400_take before insert on app_public.unit_holds for each row
   execute function app_private.tg_unit_holds__take();
 
--- Named in an update, the hours count from now, also when they are as many as before.
+-- In an update, the hours count from now, even if their number is unchanged.
 create function app_private.tg_unit_holds__extend() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -288,7 +290,7 @@ begin
     else 'RELEASED' end);
   return null;
 end $$;
-comment on function app_private.tg_claims__hold() is 'A claim that is released ends its hold, whoever released it.';
+comment on function app_private.tg_claims__hold() is 'Releasing a claim ends its hold, regardless of who released it.';
 create trigger _510_hold after update of released_at on app_hidden.claims for each row
   when (old.released_at is null and new.released_at is not null and new.subject_type = 'unit_hold')
   execute function app_private.tg_claims__hold();
@@ -299,8 +301,8 @@ language sql stable as $$
     or (app_public.current_user_id() in (h.user_id, h.assignee_id) and (h.lead_id is null or $2 is null))))
 $$;
 comment on function app_private.hold_is_of(uuid, uuid) is
-  'Whether a hold gives way to what the viewer does with the home for a lead, or for nobody in particular: it is for '
-  'that lead, or it is the viewer''s own and for no other one.';
+  'Whether a hold is replaced by a claim that the viewer takes for a lead, or for nobody in particular: it is for '
+  'that lead, or it is the viewer''s own and for no other lead.';
 
 create function app_private.active_hold(unit_id uuid, lot_id uuid, lead_id uuid) returns app_public.unit_holds
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -310,7 +312,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     and app_private.hold_is_of(h.id, $3)
 $$;
 comment on function app_private.active_hold(uuid, uuid, uuid) is
-  'The hold of a unit or lot that gives way to what the viewer does with it for the lead; null if there is none.';
+  'The hold of a unit or lot that a claim of the viewer for the lead replaces; null if there is none.';
 
 create function app_private.take_over_hold(unit_id uuid, lot_id uuid, lead_id uuid, subject_type text,
   subject_id uuid) returns void
@@ -327,8 +329,8 @@ begin
   end if;
 end $$;
 comment on function app_private.take_over_hold(uuid, uuid, uuid, text, uuid) is
-  'Gives the claim of a hold to the reservation, purchase or negotiation that it gives way to, which calls take_claim '
-  'next; nothing where there is no such hold.';
+  'Releases the claim of a hold for the reservation, purchase or negotiation that replaces it and calls take_claim '
+  'next; does nothing without such a hold.';
 
 create function app_public.update_unit_hold(input jsonb) returns app_public.unit_holds
 language plpgsql volatile as $$
@@ -385,7 +387,7 @@ begin
   return row(hold.id, true, hold.unit_id, hold.lot_id);
 end $$;
 comment on function app_public.delete_unit_hold is
-  E'@arg id An active `UnitHold`.\n\n'
+  E'@arg id Id of an ACTIVE hold.\n\n'
   'Releases a hold: the unit or lot becomes AVAILABLE. Refused with CONFLICT if the hold has already ended.';
 comment on type app_public.delete_unit_hold_payload is
   E'@foreignKey (unit_id) references units (id)|@fieldName unit\n'
@@ -393,7 +395,8 @@ comment on type app_public.delete_unit_hold_payload is
   'Result of `deleteUnitHold`.';
 comment on column app_public.delete_unit_hold_payload.id is
   E'@notNull\n\nId of the released hold, for clients to remove it from their cache.';
-comment on column app_public.delete_unit_hold_payload.deleted is E'@notNull\n\nWhether it is deleted.';
+comment on column app_public.delete_unit_hold_payload.deleted is
+  E'@notNull\n\nAlways true; a refused deletion is an error.';
 comment on column app_public.delete_unit_hold_payload.unit_id is E'@behavior -*\n\nThe unit that it was of.';
 comment on column app_public.delete_unit_hold_payload.lot_id is E'@behavior -*\n\nThe lot that it was of.';
 
@@ -409,14 +412,14 @@ language sql stable rows 1 as $$
   select h.* from app_hidden.masked_unit_holds h where h.unit_id = u.id and h.status = 'ACTIVE'
     and h.deleted_at is null limit 1
 $$;
-comment on function app_public.units_active_hold is 'The hold that it has now; null without the permission sale.read.';
+comment on function app_public.units_active_hold is 'The active hold; null without the permission sale.read.';
 
 create function app_public.lots_active_hold(l app_public.lots) returns setof app_public.unit_holds
 language sql stable rows 1 as $$
   select h.* from app_hidden.masked_unit_holds h where h.lot_id = l.id and h.status = 'ACTIVE'
     and h.deleted_at is null limit 1
 $$;
-comment on function app_public.lots_active_hold is 'The hold that it has now; null without the permission sale.read.';
+comment on function app_public.lots_active_hold is 'The active hold; null without the permission sale.read.';
 
 grant execute on function app_private.release_hold to plat_user;
 grant execute on function app_public.update_unit_hold, app_public.delete_unit_hold, app_public.unit_holds_notes,

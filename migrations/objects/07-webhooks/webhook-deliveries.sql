@@ -7,10 +7,10 @@
 -- disabled or deleted.
 
 comment on table app_private.webhook_queue is
-  'The deliveries that are not over. While a worker sends one it is leased to its connection (holder), and due again, '
-  'to any worker, when that is gone or the lease is over.';
+  'The deliveries that are not over. While a worker sends a delivery, it is leased to the worker''s connection '
+  '(holder). If the connection or the lease ends, it is due again for any worker.';
 comment on table app_private.webhook_redeliveries is
-  'Ranges of the stream that are to be sent once more, and how far that has come.';
+  'Ranges of the stream to redeliver, with their progress.';
 
 create policy admins on app_public.webhook_deliveries for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('org.admin'))::uuid[]));
@@ -23,14 +23,14 @@ comment on table app_public.webhook_deliveries is
   'The delivery of one event to a webhook, with the latest response of the receiver.';
 comment on column app_public.webhook_deliveries.webhook_id is E'@behavior -*\n\nThe webhook.';
 comment on column app_public.webhook_deliveries.organization_id is E'@behavior -*\n\nThe organization.';
-comment on column app_public.webhook_deliveries.event_id is E'@behavior -*\n\nThe event; null for a test.';
+comment on column app_public.webhook_deliveries.event_id is E'@behavior -*\n\nThe delivered event; null for a test.';
 comment on column app_public.webhook_deliveries.attempt is 'Number of attempts so far.';
 comment on column app_public.webhook_deliveries.status is 'Current status.';
 comment on column app_public.webhook_deliveries.response_status is
   'HTTP status of the last response; null if there was none.';
 comment on column app_public.webhook_deliveries.response_body is
   E'@personal\n\nBeginning of the last response body, or why there was no response.';
-comment on column app_public.webhook_deliveries.duration_ms is 'How long the last attempt took, in milliseconds.';
+comment on column app_public.webhook_deliveries.duration_ms is 'Duration of the last attempt in milliseconds.';
 comment on column app_public.webhook_deliveries.next_attempt_at is
   'When the next attempt is due; null if there is none.';
 comment on constraint webhook_deliveries_organization_id_fkey on app_public.webhook_deliveries is
@@ -38,7 +38,7 @@ comment on constraint webhook_deliveries_organization_id_fkey on app_public.webh
 comment on constraint webhook_deliveries_webhook_id_fkey on app_public.webhook_deliveries is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe webhook.';
 comment on constraint webhook_deliveries_event_id_fkey on app_public.webhook_deliveries is
-  E'@fieldName event\n@backwardBehavior -*\n\nThe event; null for a test.';
+  E'@fieldName event\n@backwardBehavior -*\n\nThe delivered event; null for a test.';
 
 -- The stream calls the workers.
 create function app_private.call_dispatchers(organization_id uuid) returns void
@@ -61,7 +61,7 @@ end $$;
 create constraint trigger _600_announce after insert on app_private.event_batches
   deferrable initially deferred for each row execute function app_private.tg_event_batches__announce();
 
--- What a webhook's status means for what waits.
+-- Effect of a webhook's status on pending deliveries.
 create function app_private.discard_deliveries(webhook_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -71,7 +71,7 @@ begin
   update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null from gone
     where d.id = gone.delivery_id;
 end $$;
-comment on function app_private.discard_deliveries(uuid) is 'Gives up whatever waits for a webhook.';
+comment on function app_private.discard_deliveries(uuid) is 'Discards pending deliveries of a webhook.';
 
 create function app_private.review_sender(webhook app_public.webhooks) returns void
 language sql volatile as $$
@@ -97,7 +97,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where w.id = disabled_webhook.id and w.integration_id is null and w.status = 'DISABLED' and w.deleted_at is null
 $$;
 comment on function app_private.disabled_webhook(uuid) is
-  'What the owners are told of a webhook that the service disabled; none where it is not disabled any more.';
+  'Notice to the owners about a webhook that the service disabled; none if it was enabled since.';
 
 -- Fanning out.
 create function app_private.make_deliveries(webhook app_public.webhooks, after_sequence bigint,
@@ -192,8 +192,8 @@ begin
   return more;
 end $$;
 comment on function app_private.fan_out_webhooks(int) is
-  'Makes deliveries of what was written since, at most a batch of events for each webhook; returns whether there is '
-  'more, also for a webhook whose cursor somebody else held.';
+  'Creates deliveries for new events, at most one batch per webhook; returns whether there are more, also for '
+  'webhooks whose cursor is locked.';
 
 -- Sending: claim, send, record the attempt.
 create function app_private.webhook_body(e app_public.events) returns text
@@ -224,7 +224,7 @@ language sql volatile as $$
     '24 h'])[attempt]::interval * (0.8 + 0.4 * random())
 $$;
 comment on function app_private.retry_pause(int) is
-  'How long to wait after that attempt, give or take a fifth; null: it was the last.';
+  'Delay after that attempt, with 20 percent jitter; null if it was the last.';
 
 create function app_private.disable_webhook(webhook_id uuid, reason text) returns void
 language plpgsql volatile as $$
@@ -236,7 +236,7 @@ begin
   end if;
 end $$;
 comment on function app_private.disable_webhook(uuid, text) is
-  'Disables a webhook for the reason, and has the owners told.';
+  'Disables a webhook for the given reason, and notifies the owners.';
 
 create function app_private.record_webhook_delivery(delivery_id uuid, attempt int, response_status int,
   response_body text, duration_ms int, retry_after int)
@@ -338,8 +338,8 @@ begin
   return others;
 end $$;
 comment on function app_private.record_webhook_deliveries(uuid[], int[], int[], text[], int[]) is
-  'What follows attempts that succeeded, for many at once. Returns those of webhooks that somebody else has locked or '
-  'whose status changes with it: record_webhook_delivery is for these.';
+  'Records successful attempts, in bulk. Returns those of webhooks that somebody else has locked or whose status '
+  'changes with it: record_webhook_delivery is for these.';
 
 create function app_private.refuse_webhook_secret(delivery_id uuid, attempt int) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -371,7 +371,7 @@ begin
   return amount;
 end $$;
 comment on function app_private.sweep_webhook_deliveries(int) is
-  'Deletes deliveries that were over long ago, at most a batch of them; returns how many.';
+  'Deletes old finished deliveries, at most a batch; returns their number.';
 
 -- Operations.
 create function app_public.send_test_webhook(id uuid) returns app_public.webhook_deliveries
@@ -389,8 +389,8 @@ begin
   return result;
 end $$;
 comment on function app_public.send_test_webhook is
-  'Sends the event webhook.test to a webhook once, whatever its status. The delivery shows the result. Requires '
-  'the permission org.admin.';
+  'Sends the event webhook.test to a webhook once, regardless of its status. The delivery shows the result. '
+  'Requires the permission org.admin.';
 
 create function app_public.redeliver_events(id uuid, from_sequence text,
   to_sequence text default null) returns app_public.webhooks
@@ -426,10 +426,10 @@ begin
   return webhook;
 end $$;
 comment on function app_public.redeliver_events is
-  E'@arg from_sequence The sequence number of the first event.\n'
-  '@arg to_sequence The sequence number of the last event; omitted: the latest there is.\n\n'
-  'Redelivers the events of a range of sequence numbers to a webhook, as far as it subscribes to them. Events keep '
-  'their ids. Requires the permission org.admin.';
+  E'@arg from_sequence Sequence number of the first event.\n@arg to_sequence Sequence number of the last event. '
+  'Default: the latest event.\n\n'
+  'Redelivers events of a range of sequence numbers that the webhook subscribes to. Events keep their ids. '
+  'Requires the permission org.admin.';
 grant execute on function app_public.send_test_webhook, app_public.redeliver_events to plat_user, plat_anonymous;
 grant execute on function app_private.disabled_webhook, app_private.fan_out_webhooks,
   app_private.free_webhook_deliveries, app_private.refuse_webhook_secret, app_private.review_webhook,

@@ -22,8 +22,8 @@ comment on table app_private.webhook_secrets is
 comment on table app_private.webhook_progress is
   'How far each webhook has come in the stream of its organization, and the mapping of its integration.';
 comment on table app_private.webhook_health is
-  'What became of the attempts of each webhook: apart from the record, so that a delivery is no change of it, and from '
-  'its place in the stream, so that nobody who notes an attempt waits for whoever moves that.';
+  'Results of the attempts of each webhook. Separate from the webhook, so that a delivery does not change it, and '
+  'from its position in the stream, so that recording an attempt does not wait for the dispatcher.';
 
 create policy admins on app_public.webhooks for select to plat_user
   using (deleted_at is null and integration_id is null
@@ -48,23 +48,25 @@ grant select on app_public.webhooks to plat_user, plat_anonymous;
 grant update (url, description, events, status), delete on app_public.webhooks to plat_user;
 
 comment on table app_public.webhooks is 'A URL that events of an organization are sent to.';
-comment on column app_public.webhooks.url is 'Where they are sent: https, a public address, port 443 or 8443.';
+comment on column app_public.webhooks.url is 'URL to send events to: https, publicly reachable, port 443 or 8443.';
 comment on column app_public.webhooks.description is 'Free-text description of the purpose.';
-comment on column app_public.webhooks.events is 'The events that are sent, such as lead.created, unit.* or *.';
+comment on column app_public.webhooks.events is
+  'Names or patterns of the events to send, such as lead.created, unit.* or *.';
 comment on column app_public.webhooks.status is 'Whether events are sent.';
 comment on column app_public.webhooks.secret is
-  E'@secret\n\nThe secret that signs: in the answer of createWebhook and rotateWebhookSecret, and null ever after.';
+  E'@secret\n\n'
+  'Signing secret. Only the responses of `createWebhook` and `rotateWebhookSecret` contain it; null otherwise.';
 comment on column app_public.webhooks.secret_prefix is 'First characters of the secret, to identify it.';
 comment on column app_public.webhooks.previous_secret_expires_at is
-  'Until when requests are also signed with the previous secret.';
+  'When requests stop being signed with the previous secret as well; null if there is none.';
 comment on column app_public.webhooks.disabled_reason is 'Reason why it is disabled.';
 comment on column app_public.webhooks.created_by_id is 'User who created it.';
 comment on column app_public.webhooks.principal_id is
   'The user on whose behalf events are sent; only events that this user may read are sent.';
 comment on constraint webhooks_principal_id_fkey on app_public.webhooks is
-  E'@fieldName principal\n@backwardBehavior -*\n\nThe user on whose behalf events are sent: who created it, changed '
-  'its URL or events, or enabled it last. Only what they may read is sent, and nothing once they may not administer '
-  'the organization any more.';
+  E'@fieldName principal\n@backwardBehavior -*\n\n'
+  'The user on whose behalf events are sent, who last created, changed or enabled the webhook. Only what that user '
+  'may read is sent, and nothing once they can no longer administer the organization.';
 comment on column app_public.webhooks.integration_id is
   E'@secret\n@behavior -*\n\nThe integration that it belongs to, which is what people see of it.';
 comment on constraint webhooks_secret_is_not_kept on app_public.webhooks is 'Secrets must not be stored.';
@@ -79,8 +81,8 @@ comment on constraint webhooks_created_by_id_fkey on app_public.webhooks is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nUser who created it.';
 comment on constraint webhooks_integration_id_fkey on app_public.webhooks is E'@behavior -*\n\nThe integration.';
 
--- Whose they are. What is sent is what the principal may read: of an event, whoever may read the audit trail, or all
--- records of its kind.
+-- Whose they are. Only events that the principal may read are sent: those with permission to read the audit trail,
+-- or all records of the event's type.
 create function app_private.readable_subjects(organization_id uuid) returns text[]
 language sql stable as $$
   select case when not app_hidden.organization_can(readable_subjects.organization_id, 'audit.read') then array(
@@ -209,7 +211,7 @@ begin
   return webhook;
 end $$;
 comment on function app_private.require_webhook(uuid) is
-  'The webhook, locked; refuses whoever does not administer its organization.';
+  'The webhook, locked; refuses viewers who do not administer its organization.';
 
 create function app_public.create_webhook(organization_id uuid, url app_public.webhook_url, events text[],
   secret app_public.fresh_secret, description text default null)
@@ -225,7 +227,7 @@ begin
   if url is null then
     perform app_hidden.fail('BAD_USER_INPUT', 'url is required.', '{"field": "url"}');
   end if;
-  -- Two at once must not both be the last one within the limit.
+  -- Two concurrent calls must not both be the last one within the limit.
   perform from app_public.organizations o where o.id = home for no key update;
   if (select count(*) from app_public.webhooks w where w.organization_id = home and w.deleted_at is null
     and w.integration_id is null) >= most then
@@ -247,11 +249,10 @@ begin
   return result;
 end $$;
 comment on function app_public.create_webhook is
-  E'@arg organization_id The organization whose events are sent.\n'
-  '@arg url URL to send events to: https, publicly reachable, port 443 or 8443.\n'
-  '@arg events Names of the events to send, such as lead.created, unit.* or *.\n'
-  '@arg description Free-text description of the purpose.\n\n'
-  'Creates a webhook: events of an organization are sent to a URL from now on. Only this response contains '
+  E'@arg organization_id Id of the organization whose events are sent.\n@arg url URL to send events to: https, '
+  'publicly reachable, port 443 or 8443.\n@arg events Names of the events to send, such as lead.created, unit.* or '
+  '*.\n@arg description Free-text description of the purpose.\n\n'
+  'Creates a webhook, which sends events of an organization to a URL from now on. Only this response contains '
   '`secret`, with which requests are signed. Requires org.admin, and either audit.read or permission to read all '
   'records that the events are about.';
 
@@ -308,7 +309,8 @@ begin
     end if;
   elsif new.url is distinct from old.url or (new.status = 'ENABLED' and not coalesce(app_hidden.is_service(), false))
     then
-    -- By hand: the receiver is said to be well, or another, so what waits is tried at once.
+    -- By a user: the receiver is said to work, or was replaced, so pending deliveries are attempted
+    -- immediately.
     update app_private.webhook_health h set failure_count = 0, failing_since = null where h.webhook_id = new.id;
     if old.status = 'DISABLED' then
       update app_private.webhook_progress p
@@ -327,7 +329,7 @@ create trigger _700_follow after update on app_public.webhooks for each row
     from new.deleted_at) execute function app_private.tg_webhooks__follow();
 
 comment on function app_public.webhooks_deliveries is
-  E'@arg status Only those that this became of.\n\nDeliveries, latest first; kept for 30 days.';
+  E'@arg status Only deliveries with this outcome.\n\nDeliveries, latest first; kept for 30 days.';
 
 create trigger _700_of_integration after update on app_private.webhook_health for each row
   when (new.integration_id is not null and new.last_delivery_at is distinct from old.last_delivery_at)

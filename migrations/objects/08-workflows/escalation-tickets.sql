@@ -7,7 +7,8 @@
 --
 -- An action is a row of app_hidden.ticket_actions: a module adds a function and a row.
 
--- A ticket about a lead or purchase is seen by those who see that. Whoever sees all of them is not asked about each.
+-- A ticket about a lead or purchase is seen by those who see that. Viewers who can see all of them are not checked
+-- for each.
 create policy seers on app_public.escalation_tickets for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[]) and (
     (organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])
@@ -33,7 +34,8 @@ grant select on app_public.escalation_tickets to plat_user, plat_anonymous;
 grant update (priority, assignee_id, due_at) on app_public.escalation_tickets to plat_user;
 
 comment on table app_public.escalation_tickets is
-  E'@defaultOrder opened_at desc\n\nA decision that the service leaves to a person.';
+  E'@defaultOrder opened_at desc\n\n'
+  'A case that the service could not decide, and that a person resolves by choosing an action.';
 comment on column app_public.escalation_tickets.cause is
   E'@impersonal\n@secret\n@behavior -*\n\nWhat it is about, as the service recognises it: one ticket is open for it '
   'at a time.';
@@ -47,29 +49,30 @@ comment on column app_public.escalation_tickets.title is E'@personal\n\nSummary 
 comment on column app_public.escalation_tickets.description is E'@personal\n\nDetailed description of what happened.';
 comment on column app_public.escalation_tickets.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.escalation_tickets.lead_id is
-  E'@filter leadIds\n@formerFilter leadId Removed after 2028-01-01.\n\nThe lead that it is about.';
+  E'@filter leadIds\n@formerFilter leadId Removed after 2028-01-01.\n\nThe related lead.';
 comment on column app_public.escalation_tickets.buyer_id is
-  E'@filter buyerIds\n@formerFilter buyerId Removed after 2028-01-01.\n\nThe purchase that it is about.';
+  E'@filter buyerIds\n@formerFilter buyerId Removed after 2028-01-01.\n\nThe related purchase.';
 comment on column app_public.escalation_tickets.subject_type is
-  E'@impersonal\n\nThe kind of record that it is about, such as reservation.';
+  E'@impersonal\n\nType of the related record, such as reservation.';
 comment on column app_public.escalation_tickets.subject_id is
-  E'@filter subjectIds\n@formerFilter subjectId Removed after 2028-01-01.\n\nThe record that it is about.';
+  E'@filter subjectIds\n@formerFilter subjectId Removed after 2028-01-01.\n\nId of the related record.';
 comment on column app_public.escalation_tickets.workflow_execution_id is
   E'@behavior -*\n\nThe workflow run that it is about.';
-comment on column app_public.escalation_tickets.generation_id is E'@behavior -*\n\nThe draft that it is about.';
+comment on column app_public.escalation_tickets.generation_id is E'@behavior -*\n\nThe related draft.';
 comment on column app_public.escalation_tickets.available_actions is 'Actions that can resolve the ticket.';
 comment on column app_public.escalation_tickets.action is
   'Action that resolved the ticket; final once it has succeeded.';
 comment on column app_public.escalation_tickets.action_status is 'Progress of the action.';
-comment on column app_public.escalation_tickets.action_error is E'@personal\n\nWhy the action failed.';
+comment on column app_public.escalation_tickets.action_error is
+  E'@personal\n\nError message of the failed action; null otherwise.';
 comment on column app_public.escalation_tickets.note is E'@personal\n\nComment on the decision.';
 comment on column app_public.escalation_tickets.assignee_id is
-  E'@filter assigneeIds\n\nThe team member who has to decide.';
-comment on column app_public.escalation_tickets.opened_at is E'@filter\n\nWhen the ticket was opened.';
+  E'@filter assigneeIds\n\nThe team member who should resolve the ticket.';
+comment on column app_public.escalation_tickets.opened_at is E'@filter\n\nWhen the service opened the ticket.';
 comment on column app_public.escalation_tickets.due_at is
   E'@filter\n\nDeadline; an unresolved ticket becomes EXPIRED then.';
-comment on column app_public.escalation_tickets.resolved_at is 'When it was resolved.';
-comment on column app_public.escalation_tickets.resolved_by_id is 'Who chose the action.';
+comment on column app_public.escalation_tickets.resolved_at is 'When the ticket was resolved; null until then.';
+comment on column app_public.escalation_tickets.resolved_by_id is 'User who chose the action.';
 comment on constraint escalation_tickets_organization_id_fkey on app_public.escalation_tickets is
   E'@parent\n'
   '@fieldName organization\n'
@@ -80,20 +83,19 @@ comment on constraint escalation_tickets_organization_id_fkey on app_public.esca
 comment on constraint escalation_tickets_project_id_fkey on app_public.escalation_tickets is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint escalation_tickets_lead_id_fkey on app_public.escalation_tickets is
-  E'@fieldName lead\n@backwardBehavior -*\n\nThe lead that it is about.';
+  E'@fieldName lead\n@backwardBehavior -*\n\nThe related lead.';
 comment on constraint escalation_tickets_buyer_id_fkey on app_public.escalation_tickets is
-  E'@fieldName buyer\n@backwardBehavior -*\n\nThe purchase that it is about.';
+  E'@fieldName buyer\n@backwardBehavior -*\n\nThe related purchase.';
 comment on constraint escalation_tickets_assignee_id_fkey on app_public.escalation_tickets is
-  E'@fieldName assignee\n@backwardBehavior -*\n\nThe team member who has to decide.';
+  E'@fieldName assignee\n@backwardBehavior -*\n\nThe team member who should resolve the ticket.';
 comment on constraint escalation_tickets_resolved_by_id_fkey on app_public.escalation_tickets is
-  E'@fieldName resolvedBy\n@backwardBehavior -*\n\nWho chose the action.';
+  E'@fieldName resolvedBy\n@backwardBehavior -*\n\nUser who chose the action.';
 comment on constraint escalation_tickets_workflow_execution_id_fkey on app_public.escalation_tickets is
-  E'@fieldName workflowExecution\n'
-  '@foreignFieldName escalationTickets\n'
-  '@backwardDescription Escalation tickets of the execution, latest first.\n\n'
-  'The execution of a workflow that it is about.';
+  E'@fieldName workflowExecution\n@foreignFieldName escalationTickets\n@backwardDescription Escalation tickets of '
+  'the execution, latest first.\n\n'
+  'The related workflow execution.';
 comment on constraint escalation_tickets_generation_id_fkey on app_public.escalation_tickets is
-  E'@fieldName generation\n@backwardBehavior -*\n\nThe draft that it is about.';
+  E'@fieldName generation\n@backwardBehavior -*\n\nThe related draft.';
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('escalation_ticket', 'status', 'RESOLVED', 'resolved'), ('escalation_ticket', 'status', 'FAILED', 'failed'),
@@ -128,12 +130,13 @@ create trigger _200_prepare before insert or update on app_public.escalation_tic
   execute function app_private.tg_escalation_tickets__prepare();
 
 comment on table app_hidden.ticket_actions is
-  'What an action of a ticket does, for tickets of a kind or, without one, of all others: `perform` is a function of '
-  'the ticket that returns whether it is done, null for nothing to do; `permission` is needed beside workflow.run.';
+  'What an action of a ticket does, for tickets of a kind or, without one, of all others: `perform` is a function '
+  'of the ticket that returns whether it is done, null for nothing to do; Requires `permission` in addition to '
+  'workflow.run.';
 comment on column app_hidden.ticket_actions.perform is
   'Such as app_private.reassign_by_ticket: takes the row of escalation_tickets, in which note, resolved_by_id and '
-  'input are those of the resolution. What it raises makes the ticket FAILED, with nothing done; false says that it '
-  'goes on elsewhere, which ends with app_private.end_resolution(ticket id, error).';
+  'input are those of the resolution. An exception makes the ticket FAILED and undoes all changes. False means '
+  'that it continues in the background, which ends with app_private.end_resolution(ticket id, error).';
 
 insert into app_hidden.ticket_actions (action, permission, perform) values
   -- What was decided is in the ticket and its event; a module that acts on it adds a row for its kind.

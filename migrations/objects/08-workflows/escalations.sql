@@ -100,7 +100,7 @@ begin
   return true;
 end $$;
 comment on function app_private.release_claim_by_ticket(app_public.escalation_tickets) is
-  'Takes the home from whoever has it: their reservation is CANCELLED. Not from a purchase.';
+  'Releases the home from its claimant: their reservation is CANCELLED. Not from a purchase.';
 
 create function app_private.merge_leads_by_ticket(ticket app_public.escalation_tickets) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -15,8 +15,8 @@ select v.value,
 from app_public.workflow_step_type_values v;
 
 comment on table app_hidden.workflow_step_members is
-  'What the config of a step may have: a member, its kind, its limits, and the member with the value beside which '
-  'alone it stands (and must).';
+  'Allowed fields in the config of a step: name, kind, limits, and the field and value with which alone it is '
+  'allowed (and required).';
 
 insert into app_hidden.workflow_step_members (type, position, name, kind, required, least, most, choices, with_name,
   with_value, description) values
@@ -75,9 +75,9 @@ insert into app_hidden.workflow_step_members (type, position, name, kind, requir
     'What follows then: CONTINUE (default), STOP, or the sequence of a later step.'),
   ('BRANCH', 1, 'condition', 'condition', true, null, null, null, null, null, 'What decides.'),
   ('BRANCH', 2, 'then', 'sequence', false, null, null, null, null, null,
-    'The sequence of the later step to go on with where it holds. Default: the next.'),
+    'The `sequence` of the later step to continue with if it is met. Default: the next step.'),
   ('BRANCH', 3, 'else', 'sequence', false, null, null, null, null, null,
-    'The sequence of the later step to go on with where it does not hold. Default: the next.'),
+    'The `sequence` of the later step to continue with if it is not met. Default: the next step.'),
   ('CALL_WEBHOOK', 1, 'url', 'url', true, null, 2048, null, null, null,
     'URL to send events to: https, publicly reachable, port 443 or 8443.'),
   ('CALL_WEBHOOK', 2, 'body', 'templates', false, null, 20000, null, null, null,

@@ -34,7 +34,7 @@ language sql stable as $$
     ('assignee', 'phone', 'text', 'Phone number in E.164, such as +14165550123.'),
     ('assignee', 'email', 'text', 'Email address; null where they are of another organization.'),
     ('event', 'id', 'text', 'Id.'), ('event', 'name', 'text', 'Event name, such as lead.created.'),
-    ('event', 'occurredAt', 'time', 'When.'),
+    ('event', 'occurredAt', 'time', 'When the event occurred.'),
     ('event', 'subjectType', 'text', 'The kind of record that changed.'),
     ('event', 'subjectId', 'text', 'The record that changed.'),
     ('event', 'actorId', 'text', 'The user who caused it.'), ('event', 'actorType', 'text',
@@ -58,7 +58,8 @@ end $$;
 comment on function app_private.refuse_definition(text, text) is
   'Refuses a definition because of what stands at the path.';
 
--- `scope` is what a variable can be known by: {subjectType, event, sequence, organizationId, projectId, steps}.
+-- `scope` lists where a variable is available: {subjectType, event, sequence, organizationId, projectId,
+-- steps}.
 create function app_private.check_variable(path text[], at text, scope jsonb) returns void
 language plpgsql stable as $$
 declare
@@ -288,7 +289,8 @@ begin
   end if;
 end $$;
 comment on function app_private.check_user(jsonb, text, jsonb) is
-  'Refuses whoever is no member of the organization, or of one with a part in the project of the workflow.';
+  'Refuses viewers who are members neither of the organization nor of one affiliated with the project of the '
+  'workflow.';
 
 create function app_private.check_value(table_name text, column_name name, value jsonb, at text,
   scope jsonb) returns void
@@ -630,12 +632,13 @@ comment on domain app_public.workflow_checks is
 comment on type app_public.workflow_step_input is
   'One action of a workflow, in its order; `type` decides which fields apply.';
 
-comment on column app_public.workflow_step_input.type is E'@notNull\n\nEffect on the record.';
+comment on column app_public.workflow_step_input.type is
+  E'@notNull\n\nType of effect, such as a refund or a change of status.';
 comment on column app_public.workflow_step_input.name is 'Display title.';
 comment on column app_public.workflow_step_input.config is 'Configuration of the step; its fields depend on the type.';
 comment on column app_public.workflow_step_input.wait_seconds is
   'Delay in seconds: the duration of a WAIT, or the delay before another step.';
-comment on column app_public.workflow_step_input.on_error is 'What to do when the step fails. Default: RETRY.';
+comment on column app_public.workflow_step_input.on_error is 'Action if the step fails. Default: RETRY.';
 
 create function app_private.require_managed_workflow(id uuid) returns app_public.workflows
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -652,7 +655,7 @@ begin
   return workflow;
 end $$;
 comment on function app_private.require_managed_workflow(uuid) is
-  'The workflow, locked; refuses whoever may not change it.';
+  'The workflow, locked; refuses viewers who may not change it.';
 
 create function app_private.write_steps(workflow app_public.workflows, steps app_public.workflow_step_input[],
   checks jsonb) returns void
@@ -702,7 +705,7 @@ begin
       and p.organization_id = home and p.deleted_at is null) then
     perform app_hidden.fail('NOT_FOUND', 'There is no such project in this organization.', '{"field": "projectId"}');
   end if;
-  -- Two at once must not both be the last one within the limit.
+  -- Two concurrent calls must not both be the last one within the limit.
   perform from app_public.organizations o where o.id = home for no key update;
   if (select count(*) from app_public.workflows w where w.organization_id = home and w.deleted_at is null) >= most then
     perform app_hidden.fail('LIMIT_EXCEEDED', format('The limit of %s workflows is reached; delete one first.', most),
@@ -718,7 +721,7 @@ begin
   return result;
 end $$;
 comment on function app_public.create_workflow is
-  E'@arg steps Steps, executed in this order: 1 to 100.\n\n'
+  E'@arg steps Steps in order of execution, from 1 to 100.\n\n'
   'Creates a workflow as a draft; `enableWorkflow` activates it. An invalid definition is refused, and `field` of '
   'the error is the path, such as steps[2].config.then. Requires the permission workflow.manage and the '
   'permissions for what the workflow reads and changes.';
@@ -751,7 +754,7 @@ begin
   return result;
 end $$;
 comment on function app_public.update_workflow is $$
-@arg steps Replaces the steps for executions that start from now on; those that have begun keep theirs.
+@arg steps Replaces the steps for executions that start from now on; running executions keep the previous ones.
 
 Updates a workflow. Omitted fields stay unchanged. Requires the permission workflow.manage and the permissions for
 what it reads and changes: after a change of its definition, it acts on behalf of the viewer.$$;

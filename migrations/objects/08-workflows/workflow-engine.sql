@@ -25,8 +25,8 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service)
 comment on type app_private.step_work is 'An execution whose step is taken, and what its config came to.';
 
 comment on type app_private.step_outcome is
-  'What became of a step: SUCCEEDED, SKIPPED, FAILED, RUNNING (waits, until then) or PAUSED (done; a person has to '
-  'decide). go_to is the step to go on with, where that is not the next one; 0 ends the execution.';
+  'Outcome of a step: SUCCEEDED, SKIPPED, FAILED, RUNNING (waits, until then) or PAUSED (done; a person has to '
+  'decide). go_to is the step to continue with, if not the next one; 0 ends the execution.';
 
 create function app_private.step_way(step app_public.workflow_steps) returns text
 language sql immutable as $$
@@ -43,7 +43,7 @@ language sql volatile as $$
   select (array['10 s', '1 min', '10 min', '1 h'])[attempt]::interval * (0.8 + 0.4 * random())
 $$;
 comment on function app_private.retry_step_after(int) is
-  'How long a step that failed waits for its next attempt, give or take a fifth; null: that was the last.';
+  'Delay of a failed step before its next attempt, with 20 percent jitter; null if that was the last.';
 
 create function app_private.act_as_workflow(depth int, trigger_event_id uuid) returns void
 language plpgsql volatile as $$
@@ -143,8 +143,8 @@ begin
     from jsonb_each(places) p;
 end $$;
 comment on function app_private.subject_data(text, uuid[], text[]) is
-  'What conditions and texts know of subjects that are still there, but for event, steps, context and now: {subject, '
-  'lead, buyer, reservation, unit, project, organization, assignee}, or those of it that are asked for.';
+  'Variables of conditions and texts for existing subjects, without event, steps, context and now: {subject, lead, '
+  'buyer, reservation, unit, project, organization, assignee}, or those of it that are asked for.';
 
 create function app_private.assignee_of(of_type text, subject_id uuid, lead_id uuid, buyer_id uuid) returns uuid
 language sql stable as $$
@@ -246,7 +246,7 @@ begin
   end loop;
 end $$;
 comment on function app_private.end_orphans(uuid[]) is
-  'Cancels those of the executions that have lost what they are about.';
+  'Cancels executions whose subject no longer exists.';
 
 create function app_private.due_executions(step app_public.workflow_steps, most int,
   ids uuid[] default null) returns setof app_public.workflow_executions
@@ -261,7 +261,7 @@ language sql volatile rows 200 as $$
   select d.* from due d where d.depth = (select f.depth from due f order by f.id limit 1) order by d.id
 $$;
 comment on function app_private.due_executions(app_public.workflow_steps, int, uuid[]) is
-  'Locks executions for which a step is due, as many as fit and are of one depth; those that others have are skipped.';
+  'Locks a batch of executions of the same depth with a due step; skips those that other workers have locked.';
 
 create function app_private.begin_step(step app_public.workflow_steps,
   executions app_public.workflow_executions[]) returns boolean
@@ -292,9 +292,8 @@ begin
   return false;
 end $$;
 comment on function app_private.begin_step(app_public.workflow_steps, app_public.workflow_executions[]) is
-  'What follows in the transaction is the doing of these executions, which are locked; those of them that have lost '
-  'what they are about are cancelled. Where the principal of the workflow may not do what the step takes, they are '
-  'paused, and this is false.';
+  'Attributes the rest of the transaction to these locked executions; cancels those whose subject no longer '
+  'exists. Where the principal of the workflow may not do what the step takes, they are paused, and this is false.';
 
 create function app_private.step_at(workflow_id uuid, steps_revision int,
   sequence int) returns app_public.workflow_steps
@@ -344,8 +343,8 @@ begin
     left join app_private.step_items(step_of, ids) s on s.execution_id = i.id;
 end $$;
 comment on function app_private.look_at_step(uuid, int, int, int) is
-  'What writing the texts of a call takes, for executions for which it is due; nothing is locked. Those that have lost '
-  'what they are about have no item.';
+  'What writing the texts of a call takes, for executions for which it is due; nothing is locked. Executions '
+  'without a subject have no item.';
 
 create function app_private.claim_step(workflow_id uuid, steps_revision int, sequence int, most int, holder int,
   lease interval) returns table (execution_id uuid, item text, step text)
@@ -371,7 +370,7 @@ begin
   return query select s.* from app_private.step_items(step_of, ids) s;
 end $$;
 comment on function app_private.claim_step(uuid, int, int, int, int, interval) is
-  'Leaves executions for which a computed step is due to a worker, as many as fit; gives what computing takes.';
+  'Leases a batch of executions with a due computed step to a worker; returns the data to compute with.';
 
 create function app_private.complete_step(step_id uuid, results jsonb, holder int) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -448,8 +447,8 @@ begin
       left join app_private.call_secrets(step.organization_id, step.config ->> 'url') c on true));
 end $$;
 comment on function app_private.take_workflow_step(uuid, int, int, int, uuid[]) is
-  'Takes a step for executions for which it is due (of those given), as many as fit: carries it out where SQL can, '
-  'else gives what calling somebody takes. Null where nobody is due.';
+  'Runs due steps of a batch of the given executions: executes them in SQL where possible, otherwise returns the '
+  'data for the external call. Null where nobody is due.';
 
 create function app_private.complete_workflow_step(step_id uuid, results jsonb) returns void
 language plpgsql volatile as $$
@@ -525,8 +524,8 @@ begin
   end if;
 end $$;
 comment on function app_private.perform_step(app_public.workflow_steps, app_private.step_work[]) is
-  'Has the function of the step''s type carry it out, for all executions at once or, where that fails, for each by '
-  'itself; and writes what became of it.';
+  'Calls the function of the step''s type, for all executions together or, if that fails, for each separately, and '
+  'records the outcome.';
 
 create function app_private.record_outcomes(step app_public.workflow_steps, work app_private.step_work[],
   outcomes app_private.step_outcome[]) returns void
@@ -677,8 +676,8 @@ begin
   return amount;
 end $$;
 comment on function app_private.free_executions() is
-  'Ends the hold of workers whose connection is gone: they died. What two of them died at is set aside. Returns how '
-  'many were held.';
+  'Ends the hold of workers whose connection is gone: they died. A step at which two of them died is set aside. '
+  'Returns how many were held.';
 
 create function app_private.set_execution_aside(execution_id uuid, attempt int,
   step app_public.workflow_steps) returns void
@@ -717,7 +716,8 @@ begin
   perform set_config('plat.service', 'on', true);
   return (select count(*) from app_private.resume_executions(ids));
 end $$;
-comment on function app_private.resume_due_executions() is 'Resumes executions whose pause is over. Returns how many.';
+comment on function app_private.resume_due_executions() is
+  'Resumes executions whose `resumeAt` has passed. Returns how many.';
 
 -- Waiting for events.
 create function app_private.begin_waits(ids uuid[]) returns void
@@ -776,7 +776,7 @@ declare
   held uuid[];
   woken record;
 begin
-  -- Those that are over, or have gone on, are waited for by nobody.
+  -- Nothing waits for steps that have ended or continued.
   select array_agg(e.id) into ids from (
     select x.id from app_public.workflow_executions x where x.status <> 'PAUSED' and x.holder is null
       and x.organization_id <> all (except_of)
@@ -825,8 +825,8 @@ begin
 end $$;
 comment on function app_private.wake_executions(int, int, interval, uuid[]) is
   'Looks at what happened for executions that wait, but of none of the organizations excepted: those without '
-  'conditions go on, the others are left to the worker, which gets what it needs to decide: {condition, data, '
-  'events}, beside it the ids of the events.';
+  'conditions continue; for the others it returns what the worker needs to decide: {condition, data, events}, with '
+  'the ids of the events.';
 
 create function app_private.complete_wakeups(results jsonb, holder int) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -862,8 +862,8 @@ begin
   end loop;
 end $$;
 comment on function app_private.complete_wakeups(jsonb, int) is
-  'What a worker decided on events for executions that it holds: [{stepId, executionId, attempt, eventIds, eventId | '
-  'error, code}]. Those for which the event has come go on, the others wait further.';
+  'Records a worker''s decisions on events for executions that it holds: [{stepId, executionId, attempt, eventIds, '
+  'eventId | error, code}]. Executions whose event occurred continue, the others keep waiting.';
 grant execute on function app_private.claim_step, app_private.due_workflow_steps, app_private.free_executions,
   app_private.hold_executions, app_private.look_at_step, app_private.release_executions,
   app_private.resume_due_executions, app_private.complete_call, app_private.complete_step, app_private.complete_wakeups,

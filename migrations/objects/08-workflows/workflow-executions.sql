@@ -4,10 +4,11 @@
 -- started with.
 
 comment on column app_private.workflow_batches.started_by_id is
-  E'@inert Its executions act in the name of their workflow.\n\nWho started it.';
+  E'@inert Its executions act on behalf of the principal of the workflow.\n\n'
+  'Id of the user who started it; null if its trigger did.';
 comment on table app_private.workflow_batches is
-  'What was started for many subjects at once: by whom, by which filter, how many matched, and how many of them were '
-  'started (the others have their execution already).';
+  'A batch start: by whom, with which filter, the number of matches, and the number of started executions (the '
+  'other subjects already have one).';
 
 create policy readers on app_public.workflow_executions for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[])
@@ -43,12 +44,13 @@ comment on column app_public.workflow_executions.depth is
   E'@secret\n@behavior -*\n\nHow many executions led to this one, each through what the one before did.';
 comment on column app_public.workflow_executions.current_step is
   E'@secret\n\n'
-  'The next step, or the one in which it waits; for failed and cancelled executions the one at which it ended; '
-  'null if it is completed.';
+  'The next step, or the one that is waiting; for failed and cancelled executions the step at which they ended; '
+  'null if completed.';
 comment on column app_public.workflow_executions.attempts is
   E'@secret\n\nNumber of failed attempts of the current step.';
 comment on column app_public.workflow_executions.scheduled_at is
-  E'@secret\n\nWhen the current step is due; null while it only waits for an event, and when it has ended.';
+  E'@secret\n\n'
+  'When the current step is due; null while it waits only for an event, and after the execution has ended.';
 comment on column app_public.workflow_executions.holder is
   E'@secret\n@behavior -*\n\nThe connection of the worker that carries out a step which takes time.';
 comment on column app_public.workflow_executions.held_until is
@@ -58,47 +60,52 @@ comment on column app_public.workflow_executions.deaths is
 comment on column app_public.workflow_executions.context is
   E'@personal\n@secret\n\nData given at the start, available as `context` in conditions and templates of the steps.';
 comment on column app_public.workflow_executions.workflow_id is 'The workflow that is being executed.';
-comment on column app_public.workflow_executions.steps_revision is 'The revision of the steps that it goes through.';
-comment on column app_public.workflow_executions.subject_type is 'The kind of record that it is about.';
-comment on column app_public.workflow_executions.subject_id is 'The record that it is about.';
-comment on column app_public.workflow_executions.lead_id is 'The lead that it is about, or that its subject is of.';
+comment on column app_public.workflow_executions.steps_revision is
+  'Revision of the workflow''s steps that it executes.';
+comment on column app_public.workflow_executions.subject_type is 'Type of the record that it runs for.';
+comment on column app_public.workflow_executions.subject_id is 'Id of the related record.';
+comment on column app_public.workflow_executions.lead_id is
+  'Id of the lead that the execution runs for, or that its subject belongs to.';
 comment on column app_public.workflow_executions.buyer_id is
-  'The purchase that it is about, or that its subject is of.';
+  'Id of the purchase that the execution runs for, or that its subject belongs to.';
 comment on column app_public.workflow_executions.batch_id is
   'Id shared by all executions that were started in one batch.';
 comment on column app_public.workflow_executions.status is E'@filter\n\nCurrent status.';
 comment on column app_public.workflow_executions.trigger_type is 'Kind of trigger that started it.';
 comment on column app_public.workflow_executions.trigger_event_id is E'@behavior -*\n\nThe event that started it.';
 comment on column app_public.workflow_executions.started_by_id is
-  E'@inert An execution acts in the name of its workflow.\n\nWho started it.';
-comment on column app_public.workflow_executions.started_at is 'When the first step started.';
-comment on column app_public.workflow_executions.paused_at is 'When it was paused last.';
+  E'@inert An execution acts on behalf of the principal of its workflow.\n\n'
+  'Id of the user who started it; null if its trigger did.';
+comment on column app_public.workflow_executions.started_at is 'When the first step started; null until then.';
+comment on column app_public.workflow_executions.paused_at is 'When the execution was last paused; null if never.';
 comment on column app_public.workflow_executions.paused_by_id is 'User who last paused it; null if a failed step did.';
-comment on column app_public.workflow_executions.pause_reason is E'@personal\n\nWhy it was paused last.';
-comment on column app_public.workflow_executions.resumed_at is 'When it was resumed last.';
+comment on column app_public.workflow_executions.pause_reason is
+  E'@personal\n\nReason for the last pause; null if never paused.';
+comment on column app_public.workflow_executions.resumed_at is 'When the execution was last resumed; null if never.';
 comment on column app_public.workflow_executions.resume_at is 'When a paused execution resumes automatically.';
-comment on column app_public.workflow_executions.completed_at is 'When the execution ended, successfully or not.';
-comment on column app_public.workflow_executions.cancelled_at is 'When it was cancelled.';
-comment on column app_public.workflow_executions.cancel_reason is E'@personal\n\nWhy it was cancelled.';
-comment on column app_public.workflow_executions.error is E'@personal\n\nWhy it failed.';
+comment on column app_public.workflow_executions.completed_at is
+  'When the execution ended, successfully or not; null until then.';
+comment on column app_public.workflow_executions.cancelled_at is 'When it was cancelled; null otherwise.';
+comment on column app_public.workflow_executions.cancel_reason is
+  E'@personal\n\nReason for the cancellation, as free text.';
+comment on column app_public.workflow_executions.error is
+  E'@personal\n\nError that ended the execution; null otherwise.';
 comment on constraint workflow_executions_workflow_id_fkey on app_public.workflow_executions is
   E'@fieldName workflow\n@backwardBehavior -*\n\nThe workflow.';
 comment on constraint workflow_executions_lead_id_fkey on app_public.workflow_executions is
-  E'@fieldName lead\n'
-  '@foreignFieldName workflowExecutions\n'
-  '@backwardDescription Workflow executions about the lead and its records, latest first.\n\n'
-  'The lead that it is about, or that its subject is of.';
+  E'@fieldName lead\n@foreignFieldName workflowExecutions\n@backwardDescription Workflow executions about the lead '
+  'and its records, latest first.\n\n'
+  'Id of the lead that the execution runs for, or that its subject belongs to.';
 comment on constraint workflow_executions_buyer_id_fkey on app_public.workflow_executions is
-  E'@fieldName buyer\n'
-  '@foreignFieldName workflowExecutions\n'
-  '@backwardDescription Workflow executions about the purchase, latest first.\n\n'
-  'The purchase that it is about, or that its subject is of.';
+  E'@fieldName buyer\n@foreignFieldName workflowExecutions\n@backwardDescription Workflow executions about the '
+  'purchase, latest first.\n\n'
+  'Id of the purchase that the execution runs for, or that its subject belongs to.';
 comment on constraint workflow_executions_trigger_event_id_fkey on app_public.workflow_executions is
-  E'@fieldName triggerEvent\n@backwardBehavior -*\n\nThe event that started it; null where something else did.';
+  E'@fieldName triggerEvent\n@backwardBehavior -*\n\nThe event that started it; null if something else did.';
 comment on constraint workflow_executions_started_by_id_fkey on app_public.workflow_executions is
   E'@fieldName startedBy\n@backwardBehavior -*\n\nUser who started it; null if its trigger did.';
 comment on constraint workflow_executions_paused_by_id_fkey on app_public.workflow_executions is
-  E'@fieldName pausedBy\n@backwardBehavior -*\n\nWho paused it last.';
+  E'@fieldName pausedBy\n@backwardBehavior -*\n\nUser who last paused it.';
 
 create policy seers_of_execution on app_public.workflow_step_runs for select to plat_user
   using (exists (select from app_public.workflow_executions e where e.id = execution_id));
@@ -112,21 +119,21 @@ comment on table app_public.workflow_step_runs is
   'One attempt to run a step.';
 comment on column app_public.workflow_step_runs.execution_id is E'@behavior -*\n\nThe execution.';
 comment on column app_public.workflow_step_runs.step_id is E'@behavior -*\n\nThe step.';
-comment on column app_public.workflow_step_runs.sequence is 'The place of the step among the steps.';
+comment on column app_public.workflow_step_runs.sequence is 'Position of the step in the workflow, from 1.';
 comment on column app_public.workflow_step_runs.attempt is 'Number of the attempt, from 1.';
 comment on column app_public.workflow_step_runs.status is 'Current status.';
 comment on column app_public.workflow_step_runs.started_at is 'When it began.';
 comment on column app_public.workflow_step_runs.finished_at is 'When it ended.';
 comment on column app_public.workflow_step_runs.output is
   E'@personal\n\nOutput of the step, available to later steps as `steps.<sequence>`.';
-comment on column app_public.workflow_step_runs.error is E'@personal\n\nWhy it failed or was skipped.';
+comment on column app_public.workflow_step_runs.error is
+  E'@personal\n\nError of a failed step, or reason why it was skipped; null otherwise.';
 comment on column app_public.workflow_step_runs.error_code is
   E'@impersonal\n\n'
   'Code of that error if it has one, such as LIMIT_EXCEEDED for a step that exceeds its computing time.';
 comment on constraint workflow_step_runs_execution_id_fkey on app_public.workflow_step_runs is
-  E'@forwardBehavior -*\n'
-  '@foreignFieldName steps\n'
-  '@backwardDescription Step runs so far, in order; one for each attempt of a step.\n\n'
+  E'@forwardBehavior -*\n@foreignFieldName steps\n@backwardDescription Step runs so far, in order; one per attempt '
+  'of a step.\n\n'
   'The execution.';
 comment on constraint workflow_step_runs_step_id_fkey on app_public.workflow_step_runs is
   E'@fieldName step\n@backwardBehavior -*\n\nThe step.';
@@ -163,8 +170,8 @@ begin
   end case;
 end $$;
 comment on function app_private.workflow_subjects(text, uuid[]) is
-  'Those of the records that are still there: where they belong, and the lead or purchase they are of. A cancelled '
-  'purchase is no subject any more.';
+  'Those of the records that are still there: where they belong, and the lead or purchase they are of. Workflows '
+  'do not run for cancelled purchases.';
 
 create function app_private.call_workflow_engine() returns void
 language sql volatile as $$ select pg_notify('plat_workflows', '') $$;
@@ -217,8 +224,8 @@ begin
 end $$;
 comment on function app_private.start_workflow_executions(app_public.workflows, uuid[], text, uuid, uuid, jsonb, int,
   uuid, text, uuid[]) is
-  'Starts a workflow for those of the subjects that are there, belong to it and may go through it (again), and gives '
-  'the executions. With an error they are there as failed ones. event_ids: the event of each subject, beside it.';
+  'Starts a workflow for those of the subjects that exist, belong to it and may run (again); returns the '
+  'executions. With an error they are there as failed ones. event_ids: the event of each subject, beside it.';
 
 create function app_public.workflow_executions_allowed_transitions(e app_public.workflow_executions) returns
   app_public.transition[]

@@ -14,7 +14,7 @@ begin
   perform app_hidden.require_organization(workflow.organization_id, 'workflow.run');
   return workflow;
 end $$;
-comment on function app_private.require_workflow(uuid, text) is 'The workflow; refuses whoever may not run it.';
+comment on function app_private.require_workflow(uuid, text) is 'The workflow; refuses viewers who may not run it.';
 
 create function app_private.require_enabled_workflow(id uuid, field text) returns app_public.workflows
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -32,7 +32,7 @@ begin
   return workflow;
 end $$;
 comment on function app_private.require_enabled_workflow(uuid, text) is
-  'The workflow; refuses whoever may not run it, and one that is not to be started.';
+  'The workflow; refuses viewers who may not run it, and workflows that are not ENABLED.';
 grant execute on function app_private.require_enabled_workflow(uuid, text) to plat_user, plat_anonymous;
 
 create function app_hidden.visible_subjects(subject_type text, ids uuid[]) returns setof uuid
@@ -107,9 +107,9 @@ begin
   return app_private.begin_execution(workflow.id, subject_id, context);
 end $$;
 comment on function app_public.create_workflow_execution is
-  E'@arg workflow_id The workflow; it has to be ENABLED.\n'
-  '@arg subject_id The record that it is to work on, of the kind subjectType.\n'
-  '@arg context Anything that conditions and texts of its steps are to know, as `context`.\n\n'
+  E'@arg workflow_id Id of the workflow; its status must be ENABLED.\n@arg subject_id Id of the record to run for, '
+  'of the workflow''s `subjectType`.\n@arg context Data for conditions and templates of the steps, available as '
+  '`context`.\n\n'
   'Starts a workflow for a record, regardless of its trigger and conditions. Refused with CONFLICT and '
   '`existingId` if `reentry` does not allow it. Requires the permission workflow.run.';
 
@@ -228,25 +228,25 @@ begin
   return workflow;
 end $$;
 comment on function app_public.batch_workflow is
-  E'@arg id The workflow; it has to be ENABLED.\n'
-  '@arg subject_ids The records that it is to work on, 500,000 at most.\n'
-  '@arg leads_filter The leads that it is to work on: those that match, as the viewer sees them.\n\n'
+  E'@arg id Id of the workflow; its status must be ENABLED.\n@arg subject_ids Ids of the records to start '
+  'executions for, at most 500,000.\n@arg leads_filter Selects the leads to start executions for, among those that '
+  'the viewer can see.\n\n'
   'Starts a workflow for many records at once. Records of other projects, and records that `reentry` excludes, are '
   'skipped. Requires the permission workflow.run.';
 
--- Pausing, resuming, cancelling. Whoever has the row of an execution has it between two steps. A step that calls
--- somebody outside takes longer than a transaction: its worker holds the execution, by an advisory lock of its
--- connection.
+-- Pausing, resuming, cancelling. A lock on the row of an execution is held only between two steps. A step that
+-- calls somebody outside takes longer than a transaction: its worker holds the execution, by an advisory lock of
+-- its connection.
 create function app_private.execution_lock(id uuid) returns bigint
 language sql immutable as $$ select hashtextextended('plat.workflow_execution ' || id, 0) $$;
 comment on function app_private.execution_lock(uuid) is
-  'The advisory lock of whoever carries out a step of the execution that takes time.';
+  'The advisory lock held while a long step of the execution runs.';
 
 create function app_private.workflow_lock(id uuid) returns bigint
 language sql immutable as $$ select hashtextextended('plat.workflow ' || id, 0) $$;
 comment on function app_private.workflow_lock(uuid) is
-  'The advisory lock that a worker shares while it takes executions of the workflow for a step that takes time; who '
-  'cancels all has it alone.';
+  'The advisory lock that a worker shares while it leases executions of the workflow for a long step; cancelling '
+  'all of them takes it exclusively.';
 
 create function app_private.require_execution(id uuid) returns app_public.workflow_executions
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -262,7 +262,7 @@ begin
   return execution;
 end $$;
 comment on function app_private.require_execution(uuid) is
-  'The execution, locked, so between two steps; refuses whoever does not see it or may not run its workflow.';
+  'The execution, locked, hence between two steps; refuses viewers who cannot see it or may not run its workflow.';
 
 create function app_private.require_step_of_execution(execution app_public.workflow_executions,
   wanted text) returns void
@@ -341,7 +341,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   execution app_public.workflow_executions;
 begin
-  -- Before the row, as its worker does: when this returns, nothing is on its way to anybody. A call of its worker may
+  -- Before the row, as its worker does: when this returns, no external call is in progress. A call of its worker may
   -- take longer than a lock is waited for otherwise.
   perform set_config('lock_timeout', '20s', true);
   perform pg_advisory_xact_lock(app_private.execution_lock(id));
@@ -382,11 +382,11 @@ begin
     app_hidden.checked(nullif(btrim(reason), ''), 'app_public.long_text', 'reason'), resume_at);
 end $$;
 comment on function app_public.pause_workflow_execution is $$
-@arg id The execution; it has to be RUNNING.
+@arg id Id of the execution; its status must be RUNNING.
 @arg reason Reason, as free text.
 @arg resume_at When it resumes automatically. Default: when a user resumes it.
 
-Pauses an execution once its current step has finished. Requires the permission workflow.run.$$;
+Pauses an execution; a step that is running finishes first. Requires the permission workflow.run.$$;
 
 create function app_public.resume_workflow_execution(id uuid) returns app_public.workflow_executions
 language plpgsql volatile as $$
@@ -395,9 +395,9 @@ begin
   return app_private.resume_execution(resume_workflow_execution.id);
 end $$;
 comment on function app_public.resume_workflow_execution is
-  E'@arg id The execution; it has to be PAUSED.\n\n'
-  'Resumes a paused execution. Steps that became due meanwhile run at once; a failed step is retried. Requires the '
-  'permission workflow.run.';
+  E'@arg id Id of the execution; its status must be PAUSED.\n\n'
+  'Resumes a paused execution. Steps that became due in the meantime run immediately; a failed step is retried. '
+  'Requires the permission workflow.run.';
 
 create function app_public.cancel_workflow_execution(id uuid,
   reason text default null) returns app_public.workflow_executions
@@ -408,8 +408,8 @@ begin
     app_hidden.checked(nullif(btrim(reason), ''), 'app_public.long_text', 'reason'));
 end $$;
 comment on function app_public.cancel_workflow_execution is
-  E'@arg id The execution; it has to be PENDING, RUNNING or PAUSED.\n'
-  '@arg reason Reason, as free text.\n\n'
+  E'@arg id Id of the execution; its status must be PENDING, RUNNING or PAUSED.\n@arg reason Reason, as free '
+  'text.\n\n'
   'Stops an execution for good. When the mutation returns, no step is running and no further step will start. '
   'Requires the permission workflow.run.';
 
@@ -419,8 +419,9 @@ comment on type app_public.cancel_workflow_executions_payload is
 
 comment on column app_public.cancel_workflow_executions_payload.workflow_id is E'@behavior -*\n\nThe workflow.';
 comment on column app_public.cancel_workflow_executions_payload.cancelled_count is
-  E'@notNull\n\nHow many executions were cancelled.';
-comment on column app_public.cancel_workflow_executions_payload.cancelled_at is E'@behavior -*\n\nWhen.';
+  E'@notNull\n\nNumber of cancelled executions, including those that the viewer may not see.';
+comment on column app_public.cancel_workflow_executions_payload.cancelled_at is
+  E'@behavior -*\n\nTime of the cancellation.';
 
 create function app_public.cancel_workflow_executions_payload_executions(p
   app_public.cancel_workflow_executions_payload) returns setof app_public.workflow_executions
@@ -459,7 +460,7 @@ begin
     and e.status in ('PENDING', 'RUNNING', 'PAUSED') and e.holder is null
     order by e.id for no key update);
   select count(*) into amount from app_private.cancel_executions(ids, reason);
-  -- Those that a worker holds come when it is done: when this returns, nothing is on its way to anybody.
+  -- Waits for executions that a worker holds: when this returns, no external call is in progress.
   for held in
     select e.id from app_public.workflow_executions e where e.workflow_id = workflow.id
       and e.status in ('PENDING', 'RUNNING', 'PAUSED') order by e.id
@@ -471,8 +472,7 @@ begin
   return row(workflow.id, amount, now());
 end $$;
 comment on function app_public.cancel_workflow_executions is
-  E'@arg workflow_id The workflow whose executions are to stop.\n'
-  '@arg reason Reason, as free text.\n\n'
+  E'@arg workflow_id Id of the workflow whose executions are cancelled.\n@arg reason Reason, as free text.\n\n'
   'Cancels all executions of a workflow that are PENDING, RUNNING or PAUSED. When the mutation returns, no step is '
   'running and no further step will start. Requires the permission workflow.run.';
 grant execute on function app_public.create_workflow_execution, app_public.batch_workflow,

@@ -36,8 +36,8 @@ comment on function app_private.lead_interactions(uuid[], timestamptz, boolean) 
   'appointment.';
 
 -- Mail. The step writes what is sent and a job; the job sends it under a key that names execution and step, so that no
--- attempt makes a second mail. Who asked not to be contacted gets none, and batches and schedules write to leads who
--- follow marketing mail only: these steps are omitted, not failed.
+-- attempt makes a second mail. Leads who asked not to be contacted get none, and batches and schedules only write to
+-- leads who are subscribed to marketing mail. Such steps are SKIPPED, not FAILED.
 create function app_private.add_workflow_mails(works jsonb) returns void
 language plpgsql volatile as $$
 begin
@@ -158,7 +158,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     and d.outcome = 'REFUSED' and d.key like format('workflow %s %s', r.execution_id, r.sequence) || '%'
 $$;
 comment on function app_private.note_workflow_mail(uuid, int) is
-  'Has the run of a step tell that the mail server refused its mail for good.';
+  'Records in a step run that the mail server finally refused its mail.';
 
 -- Tasks and notes.
 create function app_private.step_create_task(step app_public.workflow_steps,
@@ -457,7 +457,7 @@ language sql stable as $$
   order by w.url = $2 desc, w.id limit 1
 $$;
 comment on function app_private.call_secrets(uuid, text) is
-  'What a call of a workflow is signed with: the secret of a webhook of the organization that leads to the same host.';
+  'Signing secret of a workflow call: that of a webhook of the organization with the same host.';
 
 create function app_private.step_send_sms(step app_public.workflow_steps,
   work app_private.step_work[]) returns setof app_private.step_outcome

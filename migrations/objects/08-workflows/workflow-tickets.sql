@@ -17,9 +17,9 @@ language sql volatile as $$
 $$;
 comment on function app_private.open_execution_ticket(uuid, app_public.workflow_steps, text, text, text, text, text[],
   uuid, timestamptz) is
-  'Opens a ticket about a step of an execution, for whoever works on its subject where nobody is named.';
+  'Opens a ticket about a step of an execution; the default assignee is that of the subject.';
 
--- What a resolution does.
+-- Effect of a resolution.
 create function app_private.execution_of_ticket(ticket app_public.escalation_tickets) returns
   app_public.workflow_executions
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -106,9 +106,9 @@ end $$;
 comment on function app_private.retry_by_ticket(app_public.escalation_tickets) is
   'RETRY: takes the step again at which the execution waits.';
 comment on function app_private.skip_step_by_ticket(app_public.escalation_tickets) is
-  'SKIP_STEP: goes on with the step after that at which the execution waits.';
+  'SKIP_STEP: continues with the step after the one at which the execution waits.';
 comment on function app_private.resume_execution_by_ticket(app_public.escalation_tickets) is
-  'RESUME_EXECUTION: lets the execution go on.';
+  'RESUME_EXECUTION: resumes the execution.';
 comment on function app_private.cancel_execution_by_ticket(app_public.escalation_tickets) is
   'CANCEL_EXECUTION: ends the execution.';
 insert into app_hidden.ticket_actions (action, kind, permission, perform) values

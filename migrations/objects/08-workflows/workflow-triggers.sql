@@ -42,13 +42,13 @@ declare
   of_those uuid[];
   amount int;
 begin
-  -- What comes of the start is one step further from whatever led to it.
+  -- Events of the execution have a depth of one more than the event that started it.
   perform set_config('plat.workflow_depth', (depth + 1)::text, true),
     set_config('plat.caused_by', case when cardinality(event_ids) = 1 then event_ids[1]::text else '' end, true),
     set_config('plat.request_id', coalesce((select e.request_id from app_public.events e
       where cardinality(event_ids) = 1 and e.id = event_ids[1]), app_hidden.setting('request_id'), ''), true);
   if depth > deepest then
-    -- Once: what comes of the refusal says nothing any more.
+    -- Only once: the consequences of the refusal carry no information.
     if depth = deepest + 1 then
       perform app_private.start_workflow_executions(workflow, subject_ids, 'EVENT', depth => depth,
         event_ids => event_ids,
@@ -91,8 +91,8 @@ begin
   return amount;
 end $$;
 comment on function app_private.start_within_bounds(app_public.workflows, uuid[], uuid[], int) is
-  'Starts what a trigger wants, for subjects with their events beside them or by the clock, but not in loops nor too '
-  'often for a subject: that leaves a failed execution which says so. Returns how many were started.';
+  'Starts workflows by trigger, for subjects with their events or by schedule. Loops, and too many starts for a '
+  'subject, leave a FAILED execution with the reason. Returns how many were started.';
 
 create function app_private.note_trigger_error(workflow_id uuid, error text) returns void
 language sql volatile as $$
@@ -114,7 +114,7 @@ begin
     else 'The service could not start it.' end);
 end $$;
 comment on function app_private.set_aside(uuid, text, text) is
-  'What a workflow fails with when it is to be started is its own matter: it is noted, and keeps no other one waiting.';
+  'An error when a workflow is started is recorded and does not block other workflows.';
 
 create function app_private.starts_left(stream app_private.workflow_streams) returns int
 language sql stable as $$
@@ -267,8 +267,8 @@ begin
   return query select stream.organization_id, stream.last_sequence, last_written, result;
 end $$;
 comment on function app_private.claim_events(int, int, interval, uuid[]) is
-  'Leaves the stream of an organization that has events to read, but of none of those excepted, to a worker, and gives '
-  'what they could start: at most a batch of events. Nothing where there is nothing.';
+  'Leases the event stream of an organization with unread events (except the given ones) to a worker; returns what '
+  'the events could start, at most one batch. Nothing where there is nothing.';
 
 create function app_private.start_by_events(organization_id uuid, upto bigint, starts jsonb, refused jsonb,
   holder int) returns void
@@ -464,7 +464,7 @@ begin
   end if;
 end $$;
 comment on function app_private.start_run(uuid, uuid[], uuid[], text, int) is
-  'Starts those of the subjects of a line that are chosen, and notes why others were not; none of them is left.';
+  'Starts workflows for the chosen subjects of a batch, records why others were skipped, and completes the batch.';
 
 create function app_private.release_run(run_id uuid, holder int) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -22,29 +22,29 @@ grant insert (organization_id, project_id, name, description, subject_type, trig
 comment on table app_public.workflows is
   'An automation: a sequence of steps that runs for a record when an event occurs, on a schedule or on request.';
 comment on column app_public.workflows.project_id is
-  E'@filter projectIds\n\nThe project whose records it is about; null for all of the organization.';
+  E'@filter projectIds\n\nId of the project whose records it runs for; null for all records of the organization.';
 comment on column app_public.workflows.name is 'Display title.';
 comment on column app_public.workflows.description is 'Free-text description of the purpose.';
 comment on column app_public.workflows.status is
   E'@filter\n\nStatus of the workflow; only ENABLED workflows are started.';
-comment on column app_public.workflows.subject_type is E'@filter\n\nThe kind of record that an execution is about.';
+comment on column app_public.workflows.subject_type is E'@filter\n\nRecord type that executions run for.';
 comment on column app_public.workflows.trigger is 'The trigger: {type, event, schedule, timeZone, filter}.';
-comment on column app_public.workflows.trigger_type is E'@filter\n\nThe kind of trigger.';
+comment on column app_public.workflows.trigger_type is E'@filter\n\nKind of the trigger.';
 comment on column app_public.workflows.conditions is
   'Condition on the record, in JSON Logic; the trigger only starts the workflow if it is met.';
 comment on column app_public.workflows.reentry is 'Whether the workflow may be started again for the same record.';
 comment on column app_public.workflows.steps_revision is
-  'Grows when the steps are replaced; executions keep the revision that they started with.';
+  'Incremented when the steps are replaced; executions keep the revision that they started with.';
 comment on column app_public.workflows.created_by_id is 'User who created it.';
 comment on column app_public.workflows.principal_id is
   'The user on whose behalf the workflow acts, with that user''s permissions.';
 comment on constraint workflows_principal_id_fkey on app_public.workflows is
-  E'@fieldName principal\n@backwardBehavior -*\n\nThe user on whose behalf it acts: who created it, changed its '
-  'definition or enabled it last. It reads and changes only what they may, at every step; it is disabled when they may '
-  'not manage workflows any more.';
-comment on column app_public.workflows.disabled_reason is 'Why it is disabled; null while it is not.';
-comment on column app_public.workflows.enabled_at is 'When it was enabled last.';
-comment on column app_public.workflows.disabled_at is 'When it was disabled last.';
+  E'@fieldName principal\n@backwardBehavior -*\n\n'
+  'The user on whose behalf it acts, who last created, changed or enabled it. Every step reads and changes only '
+  'what that user may; the workflow is disabled when they can no longer manage workflows.';
+comment on column app_public.workflows.disabled_reason is 'Reason why it is disabled; null if it is not disabled.';
+comment on column app_public.workflows.enabled_at is 'When the workflow was last enabled; null if never.';
+comment on column app_public.workflows.disabled_at is 'When the workflow was last disabled; null if never.';
 comment on constraint workflows_organization_id_fkey on app_public.workflows is
   E'@parent\n'
   '@fieldName organization\n'
@@ -53,8 +53,8 @@ comment on constraint workflows_organization_id_fkey on app_public.workflows is
   '@backwardDescription Workflows of the organization; null for non-members.\n\n'
   'The organization.';
 comment on constraint workflows_project_id_fkey on app_public.workflows is
-  E'@fieldName project\n@backwardBehavior -*\n\nThe project whose records it is about; null for all of the '
-  'organization.';
+  E'@fieldName project\n@backwardBehavior -*\n\n'
+  'Id of the project whose records it runs for; null for all records of the organization.';
 comment on constraint workflows_created_by_id_fkey on app_public.workflows is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nUser who created it.';
 
@@ -70,14 +70,14 @@ comment on column app_public.workflow_steps.organization_id is E'@behavior -*\n\
 comment on column app_public.workflow_steps.revision is
   E'@behavior -*\n\nThe revision of the steps that it belongs to.';
 comment on column app_public.workflow_steps.sequence is 'Position among the steps, starting at 1.';
-comment on column app_public.workflow_steps.type is 'Effect on the record.';
+comment on column app_public.workflow_steps.type is 'Type of effect, such as a refund or a change of status.';
 comment on column app_public.workflow_steps.name is 'Display title.';
 comment on column app_public.workflow_steps.config is 'Configuration of the step; its fields depend on the type.';
 comment on column app_public.workflow_steps.wait_seconds is
   'Delay in seconds: the duration of a WAIT, or the delay before another step.';
 comment on column app_public.workflow_steps.checks is
   E'@behavior -*\n\nWhat reading its templates and addresses came to, by their path: the variables of each.';
-comment on column app_public.workflow_steps.on_error is 'What to do when the step fails.';
+comment on column app_public.workflow_steps.on_error is 'Action if the step fails.';
 comment on constraint workflow_steps_wait on app_public.workflow_steps is
   'Must be at most 31,536,000 seconds (one year).';
 comment on constraint workflow_steps_workflow_id_fkey on app_public.workflow_steps is
@@ -154,7 +154,7 @@ $$;
 grant execute on function app_public.workflows_executions, app_public.workflows_counts,
   app_public.workflow_executions_allowed_transitions to plat_user, plat_anonymous;
 comment on function app_public.workflows_executions is
-  E'@arg status Only those that are this far.\n\nExecutions, latest first.';
+  E'@arg status Only executions that are in one of these states.\n\nExecutions, latest first.';
 comment on function app_public.workflows_counts is E'@notNull\n\nNumber of executions by status.';
 
 create function app_private.tg_workflows__follow() returns trigger
@@ -166,7 +166,7 @@ begin
     delete from app_private.workflow_triggers t where t.workflow_id = new.id;
     delete from app_private.workflow_runs r where r.workflow_id = new.id;
   elsif new.trigger_type in ('EVENT', 'SCHEDULE') then
-    -- From now on: what happened before does not count, be it in the same transaction.
+    -- From now on: earlier events do not count, not even those of the same transaction.
     present := coalesce((select c.last_sequence from app_private.event_counters c
       where c.stream_id = new.organization_id), 0)
       + (select count(*) from app_private.pending_events e where e.transaction_id = pg_current_xact_id()::text::bigint
@@ -229,8 +229,8 @@ comment on function app_public.workflows_last_run_at is 'When an execution was l
 comment on function app_public.workflows_next_run_at is
   'Next scheduled start; null if the trigger is not a SCHEDULE or the workflow is not enabled.';
 comment on function app_public.workflows_trigger_error is
-  'Why its trigger did not start something since it was enabled, with the time: a loop, a limit, a line that was '
-  'omitted. Null where all went well.';
+  'Last problem of the trigger since the workflow was enabled, with its time, such as a loop, a limit or a skipped '
+  'record; null if there was none.';
 
 create function app_private.tg_workflow_steps__segments() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

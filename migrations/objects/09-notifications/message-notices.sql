@@ -67,5 +67,5 @@ begin
     set_config('plat.request_id', '', true);
 end $$;
 comment on function app_private.take_message_notice(jsonb, text) is
-  'Takes what the provider of text messages tells by itself.';
+  'Receives status notices from the provider of text messages.';
 grant execute on function app_private.take_message_notice to plat_authenticator;

@@ -80,9 +80,9 @@ begin
       where n.mail_id = mail.id and n.place = any (seen)));
 end $$;
 comment on function app_private.close_notification_mail(uuid, int) is
-  'Settles what a mail says and to whom: its first items, as many as are to be shown, with their templates. Null, and '
-  'the mail is gone, where there is nothing to say any more: the reader left, was suspended, wants no such mails, or '
-  'sees none of the records.';
+  'Determines the recipient and the content of a mail: its first items, up to the number to display, with their '
+  'templates. Null if the mail is no longer needed, and therefore deleted: the recipient left, was suspended, '
+  'unsubscribed, or can see none of the records.';
 
 create function app_private.drop_notification_mail(id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -101,7 +101,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where m.id = notification_choice.member_id
 $$;
 comment on function app_private.notification_choice(uuid, text) is
-  'What a member chose about a kind of mails; nulls where there is no such member any more.';
+  'A member''s settings for a kind of mail; nulls if the membership has ended.';
 
 create function app_private.unsubscribe(member_id uuid, kind text) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -173,7 +173,7 @@ begin
   return last_id;
 end $$;
 comment on function app_private.queue_task_digests(uuid, int) is
-  'Queues the tasks that are due today or overdue for those of the next members for whom it is morning and who were '
-  'not told today; returns the last member it looked at, null after all.';
+  'Queues notifications of due and overdue tasks for the next members for whom it is morning and who were not '
+  'notified today; returns the last member of the batch, null at the end.';
 grant execute on function app_private.close_notification_mail, app_private.drop_notification_mail,
   app_private.queue_task_digests to plat_worker;

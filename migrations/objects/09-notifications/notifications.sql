@@ -9,13 +9,13 @@
 -- notify nobody.
 
 comment on column app_public.notification_settings.team_message is
-  E'@notNull\n\nA workflow has something to tell the team.';
+  E'@notNull\n\nWhether to notify the member of messages that workflows send to the team.';
 comment on column app_public.notification_settings.lead_note is
   E'@notNull\n\n'
   'Whether to notify the member of notes that a workflow or a connected application adds to their leads. Notes '
   'entered by users cause no notification.';
 comment on column app_public.notification_settings.agreement is
-  E'@notNull\n\nAn agreement was signed by all, declined, or not signed in time.';
+  E'@notNull\n\nWhether to notify the member when an agreement is signed by everyone, declined, or expires.';
 comment on table app_private.notification_kinds is
   'The members of NotificationSettings, as columns of the type: how long a mail waits for further items, what the kind '
   'is called ("mails about …"), and the heading of a mail with several. Of two kinds with the same event, a reader '
@@ -38,11 +38,12 @@ insert into app_private.notification_kinds (kind, place, wait, name, heading) va
 
 comment on table app_private.notification_rules is
   'Which events tell whom. events: names such as lead.created or lead.*, null for what the service itself says; '
-  'changed: only where this field changed; wanted: only where the record has the members of one of these; channels: '
-  'only what came in by them. permission: what the reader needs for the record; audience: TEAM (everybody who has it), '
-  'ASSIGNEE (who is assigned the lead or purchase), or fields of the record that hold a user; else_team: the team '
-  'where those name nobody; actor_too: also to whoever caused it. line, details, quote: what one item says, as Liquid '
-  'templates over data (the record), person (the lead or buyer), home (the unit or lot), project, timeZone.';
+  'changed: only where this field changed; wanted: only where the record has the members of one of these; '
+  'channels: only what came in by them. permission: what the reader needs for the record; audience: TEAM '
+  '(everybody who has it), ASSIGNEE (who is assigned the lead or purchase), or fields of the record that hold a '
+  'user; else_team: the team where those name nobody; actor_too: also the user who caused it. line, details, '
+  'quote: what one item says, as Liquid templates over data (the record), person (the lead or buyer), home (the '
+  'unit or lot), project, timeZone.';
 
 insert into app_private.notification_rules (kind, events, changed, wanted, channels, permission, audience, else_team,
   actor_too, line, details, quote) values
@@ -158,7 +159,7 @@ comment on table app_private.notification_mails is
   'Mails that were not sent yet. A member has one open mail of each kind, which takes further items until it is '
   'closed: what it says is fixed then, however often it is tried. Apart from those, the tasks of a day (digest_on).';
 comment on table app_private.notification_items is
-  'What a mail tells: an event, or the data that the service has put there itself.';
+  'Content of a mail: an event, or data that the service added.';
 comment on column app_private.notification_items.data is E'@personal\n\nWhat the mail says of it.';
 comment on column app_private.notification_items.subject_type is E'@impersonal\n\nThe kind of record.';
 
@@ -179,8 +180,8 @@ create trigger _500_enqueue after insert on app_private.notification_mails
 comment on table app_private.notification_progress is
   'How far the notifications have come in the stream of each organization.';
 comment on table app_private.team_messages is
-  'What workflows told the team and the notifications have not read yet: apart, so that steps that run at once do not '
-  'wait for each other at the readers'' mails.';
+  'Messages of workflows to the team that are not turned into notifications yet. A table of its own, so that '
+  'parallel steps do not wait for each other''s mails.';
 comment on column app_private.team_messages.data is E'@personal\n\nWhat it says.';
 
 create function app_private.notify_team(project_id uuid, lead_id uuid, subject text, text text,
@@ -195,10 +196,10 @@ begin
     from app_public.projects p where p.id = notify_team.project_id and p.deleted_at is null;
 end $$;
 comment on function app_private.notify_team(uuid, uuid, text, text, text) is
-  'notify_team(project_id, lead_id, subject, text, link): tells the team of a project by mail: the members of its '
-  'organization; with a lead (null for none) those of them who may see it, and whoever is assigned it. subject and '
-  'text are plain text, link an address that starts with https:// or http:// (otherwise: the lead, or the project). '
-  'Part of the caller''s transaction; messages of a minute are one mail for each reader.';
+  'notify_team(project_id, lead_id, subject, text, link): notifies the team of a project by mail: members of its '
+  'organization; with a lead (null for none), those who may see it, and its assignee. subject and text are plain '
+  'text, link an address that starts with https:// or http:// (otherwise: the lead, or the project). Part of the '
+  'caller''s transaction; messages of a minute are one mail for each reader.';
 
 -- From the stream to the mails.
 create function app_private.add_notifications(organization_id uuid, after_sequence bigint, to_sequence bigint,
@@ -276,7 +277,7 @@ begin
     order by c.sequence, c.id;
 end $$;
 comment on function app_private.add_notifications(uuid, bigint, bigint, int) is
-  'Writes what the events of a range, and so many messages to the team, tell to whom.';
+  'Writes the notifications for the events of a range and for a number of messages to the team.';
 
 create function app_private.fan_out_notifications(batch int) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -314,8 +315,7 @@ begin
   return more;
 end $$;
 comment on function app_private.fan_out_notifications(int) is
-  'Turns what was written since into notifications, some batch of events in one transaction; returns whether there is '
-  'more.';
+  'Turns new events into notifications, one batch per transaction; returns whether there are more.';
 
 create function app_private.skip_notifications() returns void
 language sql volatile as $$

@@ -155,5 +155,5 @@ begin
   perform set_config('plat.clock', clock, true);
 end $$;
 comment on function app_private.stop_numbers(text[], text) is
-  'Nobody is written to at these numbers any more, and the leads who were do not follow marketing messages.';
+  'Text messages to these numbers stop, and their leads are unsubscribed from marketing messages.';
 grant execute on function app_private.begin_messages to plat_worker;

@@ -16,7 +16,7 @@ insert into app_private.message_words (word, meaning) values
   ('start', 'START'), ('unstop', 'START'), ('help', 'HELP'), ('aide', 'HELP');
 
 comment on table app_private.message_statuses is
-  'How far a text message is. What the provider tells by itself comes in any order: it leads to a higher rank only.';
+  'How far a text message is. Notices of the provider arrive in any order, so they only raise the rank.';
 
 insert into app_private.message_statuses (status, rank, description) values
   ('SENDING', 0, 'Handed to the provider, who has not answered: it may have it.'),
@@ -43,7 +43,7 @@ comment on table app_private.message_answers is
   'The answers that were taken, by the ids of the provider, so that each is taken once. Their texts are notes.';
 comment on column app_private.message_answers.number is E'@personal\n\nUser who answered.';
 comment on column app_private.message_answers.id is E'@impersonal\n\nWhat the provider calls it.';
-comment on column app_private.message_answers.meaning is E'@impersonal\n\nWhat it asks for.';
+comment on column app_private.message_answers.meaning is E'@impersonal\n\nPurpose of the request.';
 
 insert into app_private.retention (relation, over)
   values ('app_private.message_answers', 'received_at < now() - interval ''90 days''');

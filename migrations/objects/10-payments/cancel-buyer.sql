@@ -11,35 +11,38 @@
 -- retained, unless it is waived; explicit amounts are used unchanged.
 
 comment on type app_public.cancel_buyer_refund_input is
-  'How much of a charge is refunded when a purchase is cancelled.';
-comment on column app_public.cancel_buyer_refund_input.charge_id is E'@notNull\n\nA charge of the purchase.';
-comment on column app_public.cancel_buyer_refund_input.amount is 'Amount. Default: everything that can be refunded.';
+  'Part of a charge that is refunded when a purchase is cancelled.';
+comment on column app_public.cancel_buyer_refund_input.charge_id is E'@notNull\n\nId of a charge of the purchase.';
+comment on column app_public.cancel_buyer_refund_input.amount is
+  'Amount in the currency of the charge. Default: everything that can be refunded.';
 comment on type app_public.cancel_buyer_return_input is
   'Amount of a deposit that is returned by other means than to a card when a purchase is cancelled.';
-comment on column app_public.cancel_buyer_return_input.deposit_id is E'@notNull\n\nA deposit of the purchase.';
+comment on column app_public.cancel_buyer_return_input.deposit_id is E'@notNull\n\nId of a deposit of the purchase.';
 comment on column app_public.cancel_buyer_return_input.amount is
-  'Amount. Default: everything that was paid by other means than card.';
+  'Amount in the currency of the project. Default: everything that was paid by other means than card.';
 comment on type app_public.cancellation_effect is
   'Effect of cancelling a purchase on one record, which may also stay unchanged.';
-comment on column app_public.cancellation_effect.kind is E'@notNull\n\nEffect on the record.';
+comment on column app_public.cancellation_effect.kind is
+  E'@notNull\n\nType of effect, such as a refund or a change of status.';
 comment on column app_public.cancellation_effect.record_type is
   E'@notNull\n\nKind of record, named as in events, such as unit, deposit or charge.';
 comment on column app_public.cancellation_effect.record_id is
   E'@notNull\n\nIdentifies the changed record within its `recordType`.';
 comment on column app_public.cancellation_effect.title is 'Display title of the record.';
-comment on column app_public.cancellation_effect.status_before is E'@notNull\n\nValue of `status` until then.';
+comment on column app_public.cancellation_effect.status_before is E'@notNull\n\nPrevious status, such as RESERVED.';
 comment on column app_public.cancellation_effect.status_after is
-  E'@notNull\n\nThe status afterwards; that of a charge follows when the processor has refunded it.';
-comment on column app_public.cancellation_effect.amount is 'How much goes back, or stays with the seller.';
+  E'@notNull\n\nStatus after the cancellation; that of a charge changes later, when the processor has refunded it.';
+comment on column app_public.cancellation_effect.amount is
+  'Amount that is returned, or that the seller keeps; null if no money is involved.';
 comment on column app_public.cancellation_effect.reason is
-  'Why the record stays unchanged; null if the input asked for that.';
+  'Reason why the record stays unchanged; null if the input asked for that.';
 comment on type app_public.cancel_buyer_payload is
-  E'@foreignKey (buyer_id) references buyers (id)|@fieldName buyer|@forwardDescription The purchase, as it is '
-  'now.\n\n'
+  E'@foreignKey (buyer_id) references buyers (id)|@fieldName buyer|@forwardDescription The purchase after the '
+  'mutation.\n\n'
   'Effects of cancelling a purchase, actual or planned.';
 comment on column app_public.cancel_buyer_payload.buyer_id is E'@behavior -*\n\nThe purchase.';
 comment on column app_public.cancel_buyer_payload.dry_run is
-  E'@notNull\n\nWhether the result only shows what would happen.';
+  E'@notNull\n\nTrue if nothing was changed, and the result shows what would happen.';
 comment on column app_public.cancel_buyer_payload.refund_total is E'@notNull\n\nAmount refunded to cards.';
 comment on column app_public.cancel_buyer_payload.return_total is E'@notNull\n\nAmount to be returned by other means.';
 comment on column app_public.cancel_buyer_payload.kept_total is
@@ -103,8 +106,8 @@ language sql stable as $$
     where e.buyer_id = purchase.id
 $$;
 comment on function app_private.records_of_purchase(app_public.buyers, uuid[], uuid[]) is
-  'The records that cancelling a purchase with these charges and deposits may change, in the order in which that is '
-  'told; is_open: whether one that stays as it is should be told too.';
+  'Records that cancelling a purchase with these charges and deposits may change, in the order of the result; '
+  'is_open: whether to list the record even if it stays unchanged.';
 
 create function app_private.can_step(subject text, from_state text, to_state text) returns boolean
 language sql stable as $$
@@ -153,7 +156,7 @@ begin
 end $$;
 comment on function app_private.refunds_of_cancellation(uuid[], jsonb, numeric) is
   'Writes the refunds down that cancelling a purchase brings about, and has them made; of all charges as much as '
-  'to_keep stays. Returns what of that was not found. Callers have asked for finance.write.';
+  'to_keep stays. Returns what of that was not found. Callers have checked finance.write.';
 
 create function app_private.returns_of_cancellation(deposit_ids uuid[], input jsonb, to_keep numeric) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -214,7 +217,7 @@ begin
 end $$;
 comment on function app_private.returns_of_cancellation(uuid[], jsonb, numeric) is
   'Marks what of the deposits of a purchase is to be refunded manually; of all of them, to_keep is retained. '
-  'Callers have asked for finance.write.';
+  'Callers have checked finance.write.';
 
 create function app_private.told_cancellation(purchase app_public.buyers, before jsonb, charge_ids uuid[],
   deposit_ids uuid[]) returns app_public.cancel_buyer_payload
@@ -231,7 +234,7 @@ begin
       as status_after
     from former f left join app_private.records_of_purchase(purchase, charge_ids, deposit_ids) r using (record_id)
   ), money as (
-    -- Of deposits what was paid otherwise than by card: the rest stands with the charges.
+    -- For deposits, only amounts paid otherwise than by card: the rest is listed with the charges.
     select c.id, c.amount_refunding as moved, app_public.processor_charges_amount_refundable(c) as rest,
       case when c.status = 'DISPUTED' then 'The charge is disputed; the bank decides the outcome.' end as reason
       from app_public.processor_charges c where c.id = any (charge_ids) and sees_charges
@@ -277,8 +280,8 @@ begin
   return result;
 end $$;
 comment on function app_private.told_cancellation(app_public.buyers, jsonb, uuid[], uuid[]) is
-  'What became of the records of a purchase since `before`, by those who read it now. Charges are told to those who '
-  'see the finance of the project.';
+  'Changes of the records of a purchase since `before`, as the viewer may read them. Charges are listed for '
+  'viewers who may read the finances of the project.';
 
 create function app_private.cancel_buyer(buyer_id uuid, input jsonb) returns app_public.cancel_buyer_payload
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -426,26 +429,21 @@ begin
 end $$;
 grant execute on function app_public.cancel_buyer to plat_user, plat_anonymous;
 comment on function app_public.cancel_buyer is
-  E'@arg id The purchase.\n'
-  '@arg falloutReasonId Why, as the project defines it.\n'
-  '@arg cancellationReason Why, in words.\n'
-  '@arg dryRun Only reports what would happen; nothing is changed.\n'
-  '@arg refundCharges Refunds everything that can be refunded to cards, less the cancellation fee. Default: '
-  'false.\n'
-  '@arg refunds Which charges are refunded, and how much of them; 100 at most. Not with refundCharges.\n'
-  '@arg returnDeposits Marks all deposits paid by other means than card to be returned, less the part of the '
-  'cancellation fee that was not deducted from charges. Default: false.\n'
-  '@arg returns Which deposits are to be returned otherwise than to a card, and how much of them; 100 at most. Not '
-  'with returnDeposits.\n'
-  '@arg forfeitDeposits Paid deposits of which nothing is returned are forfeited to the seller. Default: false.\n'
-  '@arg waiveCancellationFee Charges no cancellation fee. Default: false.\n'
-  '@arg voidAgreements Voids agreements of the purchase that are not executed. Default: true.\n'
-  '@arg cancelPersonalizations Cancels personalizations that are not signed. Default: true.\n'
-  '@arg cancelTasks Cancels open tasks of the purchase. Default: true.\n'
-  '@arg cancelAppointments Cancels the appointments of the purchase. Default: true.\n'
-  '@arg refundReservation Reverses the reservation of the purchase, which becomes REFUNDED. Default: true.\n'
-  '@arg expectedVersion The `version` of the purchase that the client read. If it has changed since, the mutation '
-  'is refused.\n\n'
+  E'@arg id The purchase.\n@arg falloutReasonId Id of a fallout reason of the project.\n@arg cancellationReason '
+  'Explanation of the cancellation, as free text.\n@arg dryRun If true, returns what would happen, and changes '
+  'nothing.\n@arg refundCharges Refunds everything that can be refunded to cards, less the cancellation fee. '
+  'Default: false.\n@arg refunds Charges to refund, with amounts; at most 100. Cannot be combined with '
+  '`refundCharges`.\n@arg returnDeposits Marks all deposits paid by other means than card to be returned, less the '
+  'part of the cancellation fee that was not deducted from charges. Default: false.\n@arg returns Deposits to '
+  'return by other means than card, with amounts; at most 100. Cannot be combined with `returnDeposits`.\n@arg '
+  'forfeitDeposits Marks paid deposits as FORFEITED to the seller, unless part of them is returned. Default: '
+  'false.\n@arg waiveCancellationFee Charges no cancellation fee. Default: false.\n@arg voidAgreements Voids '
+  'agreements of the purchase that are not executed. Default: true.\n@arg cancelPersonalizations Cancels '
+  'personalizations that are not signed. Default: true.\n@arg cancelTasks Cancels open tasks of the purchase. '
+  'Default: true.\n@arg cancelAppointments Cancels the appointments of the purchase. Default: true.\n@arg '
+  'refundReservation Reverses the reservation of the purchase, which becomes REFUNDED. Default: true.\n@arg '
+  'expectedVersion The `version` of the purchase that the client read. If it has changed since, the mutation is '
+  'refused.\n\n'
   'Cancels a purchase and its related records in one transaction; `dryRun` only reports what would happen. The '
   'home becomes AVAILABLE, the lead is open again if it has no other purchase, negotiations and running workflows '
   'end, and unpaid deposits are cancelled. Requires buyer.write and sale.write, and finance.write if money moves. '

@@ -10,7 +10,7 @@ begin
   return new;
 end $$;
 comment on function app_private.tg_buyers__tell_cancelled() is
-  'Has the buyers told that their purchase was cancelled. Before the row is: what the lead paid counts for another '
+  'Notifies the buyers that their purchase was cancelled. Before the row is: what the lead paid counts for another '
   'purchase of it afterwards.';
 create trigger _800_tell_cancelled before update of status on app_public.buyers for each row
   when (old.status <> 'CANCELLED' and new.status = 'CANCELLED' and (old.status <> 'DRAFT' or old.user_id is not null

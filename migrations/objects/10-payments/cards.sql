@@ -32,7 +32,8 @@ begin
   end if;
   return app_public.current_user_id();
 end $$;
-comment on function app_hidden.require_payer() is 'The viewer; refuses a token that does not reach what they pay with.';
+comment on function app_hidden.require_payer() is
+  'The viewer; refuses tokens that may not access the viewer''s cards.';
 
 create policy own on app_public.processor_cards for select to plat_user
   using (user_id = (select app_hidden.viewer_payer()));
@@ -43,18 +44,20 @@ grant select on app_public.processor_cards to plat_user, plat_anonymous;
 
 comment on table app_public.processor_cards is 'A payment card of a user, stored by the payment processor.';
 comment on column app_public.processor_cards.processor_id is
-  E'@impersonal\n\nId of the record at the payment processor.';
+  E'@impersonal\n\nId that the payment processor assigned.';
 comment on column app_public.processor_cards.brand is 'Card network, such as VISA.';
 comment on column app_public.processor_cards.last4 is E'@personal\n\nLast four digits of the card number.';
-comment on column app_public.processor_cards.exp_month is 'The last month in which it can be charged.';
-comment on column app_public.processor_cards.exp_year is 'The year of that month.';
+comment on column app_public.processor_cards.exp_month is
+  'Expiry month, from 1 to 12; the card can be charged until its end.';
+comment on column app_public.processor_cards.exp_year is 'Expiry year, with four digits.';
 comment on column app_public.processor_cards.funding is 'Source of the funds: credit, debit or prepaid.';
 comment on column app_public.processor_cards.holder_name is E'@personal\n\nName of the cardholder, as printed.';
-comment on column app_public.processor_cards.country is 'Where it was issued.';
+comment on column app_public.processor_cards.country is 'Country in which the card was issued.';
 comment on column app_public.processor_cards.fingerprint is
   E'@personal\n\nFingerprint of the card number, equal for all users who add the same card.';
-comment on column app_public.processor_cards.is_default is 'Whether it is charged where no other card is named.';
-comment on column app_public.processor_cards.removed_at is 'When it was removed.';
+comment on column app_public.processor_cards.is_default is
+  'Whether it is the default card, which is charged if no card is specified.';
+comment on column app_public.processor_cards.removed_at is 'When the user removed the card; null if not removed.';
 comment on constraint processor_cards_user_id_fkey on app_public.processor_cards is
   E'@fieldName user\n@backwardBehavior -*\n\nThe user who added the card.';
 comment on constraint processor_cards_once on app_public.processor_cards is 'This card has already been added.';
@@ -149,10 +152,10 @@ language sql volatile as $$
   select c from app_public.processor_cards c where c.id = token::uuid
 $$;
 comment on function app_public.create_processor_card(app_public.card_token,text,boolean) is
-  E'@withoutViewer Its token is a card after app_hidden.begin_card has asked only.\n'
-  '@arg token Single-use card token made by the processor''s client library; never a card number.\n'
-  '@arg holder_name Name of the cardholder, as printed.\n'
-  '@arg make_default Whether it is charged where no other card is named; the first one is in any case.\n\n'
+  E'@withoutViewer Its token is a card after app_hidden.begin_card has asked only.\n@arg token Single-use card '
+  'token made by the processor''s client library; never a card number.\n@arg holder_name Name of the cardholder, '
+  'as printed.\n@arg make_default Whether it becomes the default card. The first card is the default in any '
+  'case.\n\n'
   'Stores a payment card for the viewer. Refused with BAD_USER_INPUT if the bank refuses the card.';
 
 create function app_private.own_card(id uuid) returns app_public.processor_cards
@@ -193,10 +196,10 @@ begin
   return card;
 end $$;
 comment on function app_public.update_processor_card is $$
-@arg make_default True makes it the card that is charged where no other is named.
+@arg make_default If true, the card becomes the default card, which is charged if no card is specified.
 @arg holder_name Name of the cardholder, as printed.
 
-Changes a card of the viewer.$$;
+Updates the name of the holder of a card of the viewer, or makes it the default card.$$;
 
 create function app_public.remove_processor_card(id uuid) returns app_public.processor_cards
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -214,8 +217,8 @@ begin
   return card;
 end $$;
 comment on function app_public.remove_processor_card is
-  'Removes a card of the viewer, here and at the processor; its charges stay. If it was the default, the most '
-  'recent other card becomes the default.';
+  'Removes a card of the viewer, also at the payment processor. Its charges are kept. If it was the default, the '
+  'most recent other card becomes the default.';
 
 create function app_public.processor_cards_status(c app_public.processor_cards) returns app_public.card_status
 language sql stable as $$

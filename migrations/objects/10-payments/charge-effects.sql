@@ -34,7 +34,7 @@ begin
   end if;
 end $$;
 comment on function app_private.pay_deposit(app_public.processor_charges) is
-  'Writes down what a charge pays of its deposit, and gives the rest back.';
+  'Records the part of a charge that pays its deposit, and refunds the rest.';
 
 create function app_private.deposit_given_back(charge app_public.processor_charges) returns numeric
 language sql immutable as $$
@@ -42,7 +42,7 @@ language sql immutable as $$
     - (charge.amount - coalesce(charge.deposit_amount, charge.amount)))
 $$;
 comment on function app_private.deposit_given_back(app_public.processor_charges) is
-  'How much of what a charge paid of its deposit went back to the payer; first goes back what was more than due.';
+  'Part of a charge''s payment of its deposit that was refunded; excess payments are refunded first.';
 
 create function app_private.accept_dispute_by_ticket(ticket app_public.escalation_tickets) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -45,7 +45,7 @@ language sql stable as $$
   left join app_private.payments_accounts a on a.organization_id = p.organization_id
 $$;
 comment on function app_private.payment_facts(app_public.payment_intents) is
-  'What the processor is told of a payment, and how far it is.';
+  'Data of a payment for the processor, and its status.';
 
 create function app_private.amount_of_payment(input jsonb, currency text, field text default 'amount') returns numeric
 language plpgsql stable as $$
@@ -254,8 +254,8 @@ begin
   return app_private.payment_facts(intent) || '{"answered": false}';
 end $$;
 comment on function app_hidden.begin_payment(text, jsonb, jsonb) is
-  'Checks a payment as the viewer and writes it down, before the processor is asked. Under an idempotency key that it '
-  'began with it goes on.';
+  'Checks a payment as the viewer and writes it down, before the processor is asked. A payment continues under the '
+  'idempotency key that it started with.';
 revoke execute on function app_hidden.begin_payment from plat_anonymous;
 
 -- What the processor answered.
@@ -266,7 +266,7 @@ begin
     where c.id = update_charge_status.id and c.status <> app_private.charge_status(c, c.amount_refunded);
 end $$;
 comment on function app_private.update_charge_status(uuid) is
-  'Gives a charge that was paid the status that its refunds and disputes make.';
+  'Derives the status of a paid charge from its refunds and disputes.';
 
 create function app_private.note_payment(id uuid, state jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -418,8 +418,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       order by a.updated_at limit most)
 $$;
 comment on function app_private.payments_to_reconcile(int) is
-  'What was begun a while ago and of which no answer is known; abandon says that it was not confirmed and is not going '
-  'to be.';
+  'Payments that were started a while ago and whose outcome is unknown; abandon: it was not confirmed and never '
+  'will be.';
 
 create function app_private.note_looked_at(kind text, id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -450,9 +450,9 @@ comment on function app_public.create_processor_charge is $$
 @deprecated Use `createPaymentIntent`. Removed after 2028-01-01.
 @arg amount Amount in the currency of the payment.
 @arg card_id A card of the viewer. Default: the viewer's default card.
-@arg reservation_id The reservation to pay for; null if the payment is for a deposit or for neither.
-@arg deposit_id The deposit that is paid.
-@arg organization_id The organization that is paid, if the payment is for neither.
+@arg reservation_id Id of the reservation to pay for; null if the payment is for a deposit or for neither.
+@arg deposit_id Id of the deposit to pay.
+@arg organization_id Id of the organization that is paid, if the payment is neither for a deposit nor for a reservation.
 @arg currency Currency of the project. Can be omitted if there is only one.
 @arg description Text shown to the payer.
 

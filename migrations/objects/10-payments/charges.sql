@@ -61,7 +61,8 @@ comment on table app_public.processor_charges is $$
 A charge to a payment card.$$;
 comment on column app_public.processor_charges.intent_id is E'@behavior -*\n\nThe payment that it is of.';
 comment on column app_public.processor_charges.organization_id is
-  E'@filter organizationIds\n@formerFilter organizationId Removed after 2028-01-01.\n\nThe organization that is paid.';
+  E'@filter organizationIds\n@formerFilter organizationId Removed after 2028-01-01.\n\n'
+  'Id of the organization that is paid.';
 comment on column app_public.processor_charges.project_id is E'@filter projectIds\n\nThe project that it belongs to.';
 comment on column app_public.processor_charges.reservation_id is
   E'@filter reservationIds\n@formerFilter reservationId Removed after 2028-01-01.\n\n'
@@ -71,7 +72,8 @@ comment on column app_public.processor_charges.deposit_id is
   'The deposit that it pays; null if it pays for something else.';
 comment on column app_public.processor_charges.lead_id is
   E'@behavior -*\n\nThe lead whose deposit or reservation it is.';
-comment on column app_public.processor_charges.buyer_id is E'@filter buyerIds\n\nThe purchase that it pays for.';
+comment on column app_public.processor_charges.buyer_id is
+  E'@filter buyerIds\n\nId of the purchase that the charge pays for.';
 comment on column app_public.processor_charges.card_id is
   'The saved card that was charged; null if the card was not saved.';
 comment on column app_public.processor_charges.processor_id is
@@ -80,32 +82,34 @@ comment on column app_public.processor_charges.processor_id is
 comment on column app_public.processor_charges.is_tentative is
   E'@secret\n@behavior -*\n\nWhether the processor has not made the charge yet.';
 comment on column app_public.processor_charges.payment_intent_id is
-  E'@impersonal\n\nThe id of its payment intent at the processor.';
+  E'@impersonal\n\nId that the payment processor assigned to the payment intent.';
 comment on column app_public.processor_charges.status is E'@filter\n\nCurrent status.';
 comment on column app_public.processor_charges.status_changed_at is 'When the status last changed.';
 comment on column app_public.processor_charges.amount is 'Amount in the currency of the payment.';
 comment on column app_public.processor_charges.deposit_amount is
-  E'@behavior -*\n@secret\n\nHow much of it paid its deposit; the rest was more than was due.';
+  E'@behavior -*\n@secret\n\nPart of it that paid its deposit; the rest exceeded the amount due.';
 comment on column app_public.processor_charges.amount_refunded is 'Total amount refunded.';
 comment on column app_public.processor_charges.amount_refunding is E'@secret\n\nAmount of pending refunds.';
 comment on column app_public.processor_charges.fee is E'@masked\n\nFee of the payment processor.';
 comment on column app_public.processor_charges.net is E'@masked\n\nAmount that remains for the organization.';
 comment on column app_public.processor_charges.currency is 'ISO 4217 code, such as USD.';
-comment on column app_public.processor_charges.method is 'How it was paid.';
+comment on column app_public.processor_charges.method is 'How the payer paid, such as CARD.';
 comment on column app_public.processor_charges.card_brand is 'Card network, such as VISA.';
-comment on column app_public.processor_charges.card_last4 is E'@personal contract\n\nThe last four digits of the '
-  'card.';
+comment on column app_public.processor_charges.card_last4 is
+  E'@personal contract\n\nLast four digits of the card number.';
 comment on column app_public.processor_charges.description is E'@personal contract\n\nText shown to the payer.';
 comment on column app_public.processor_charges.statement_descriptor is
   E'@impersonal\n\nText on the cardholder''s statement.';
 comment on column app_public.processor_charges.receipt_url is
   E'@personal contract\n\nPage of the processor with the receipt for the payer; null if there is none.';
 comment on column app_public.processor_charges.failure_code is
-  E'@impersonal\n\nWhy it was refused, in the words of the processor, such as card_declined.';
-comment on column app_public.processor_charges.failure_message is E'@impersonal\n\nWhy it was refused, for people.';
-comment on column app_public.processor_charges.captured_at is 'When it was paid.';
+  E'@impersonal\n\nReason code of the processor, such as card_declined; null unless the status is FAILED.';
+comment on column app_public.processor_charges.failure_message is
+  E'@impersonal\n\nExplanation of the failure, to show to the payer; null unless the status is FAILED.';
+comment on column app_public.processor_charges.captured_at is 'When the amount was captured; null until then.';
 comment on column app_public.processor_charges.last_refunded_at is 'Time of the latest refund.';
-comment on column app_public.processor_charges.disputed_at is 'When it was contested.';
+comment on column app_public.processor_charges.disputed_at is
+  'When the cardholder disputed the charge; null if not disputed.';
 comment on column app_public.processor_charges.dispute_status is
   E'@impersonal\n\nOutcome of the dispute: OPEN, WON or LOST; null if it is not disputed.';
 comment on column app_public.processor_charges.metadata is
@@ -117,7 +121,7 @@ comment on constraint processor_charges_card_id_fkey on app_public.processor_cha
 comment on constraint processor_charges_organization_id_fkey on app_public.processor_charges is
   E'@fieldName organization\n@backwardBehavior -*\n\nThe organization that receives the money.';
 comment on constraint processor_charges_user_id_fkey on app_public.processor_charges is
-  E'@fieldName user\n@backwardBehavior -*\n\nWho paid.';
+  E'@fieldName user\n@backwardBehavior -*\n\nThe user who paid.';
 comment on constraint processor_charges_intent_id_fkey on app_public.processor_charges is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe payment.';
 comment on constraint processor_charges_project_id_fkey on app_public.processor_charges is
@@ -178,10 +182,10 @@ create trigger _200_begin before insert on app_public.processor_charges for each
   execute function app_private.tg_processor_charges__begin();
 
 comment on domain app_public.made_payment is
-  E'@transform payment\n@given\n\nThe payment that the processor was asked for.';
+  E'@transform payment\n@given\n\nThe payment requested from the processor.';
 
 comment on domain app_public.made_refund is
-  E'@transform refund\n@given\n\nThe charge of the refund that the processor was asked for.';
+  E'@transform refund\n@given\n\nThe charge of the refund requested from the processor.';
 
 create function app_public.processor_charges_amount_refundable(c app_public.processor_charges) returns app_public.money
 language sql stable as $$

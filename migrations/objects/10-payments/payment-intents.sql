@@ -12,7 +12,7 @@ comment on column app_public.payment_intents.lead_id is E'@behavior -*\n\nThe le
 comment on column app_public.payment_intents.buyer_id is
   E'@behavior -*\n\nThe purchase whose deposit or reservation it is.';
 comment on column app_public.payment_intents.created_by_id is
-  E'@inert Whoever pays confirms it.\n@behavior -*\n\nWho asked for it.';
+  E'@inert Written on behalf of the payer, who confirms the payment.\n@behavior -*\n\nUser who requested it.';
 comment on column app_public.payment_intents.card_id is E'@behavior -*\n\nThe card that was named.';
 comment on column app_public.payment_intents.user_id is E'@behavior -*\n\nWho pays.';
 comment on column app_public.payment_intents.amount is 'Amount in the currency of the payment.';
@@ -20,11 +20,11 @@ comment on column app_public.payment_intents.currency is 'ISO 4217 code, such as
 comment on column app_public.payment_intents.description is E'@personal contract\n\nText shown to the payer.';
 comment on column app_public.payment_intents.status is 'Current status.';
 comment on column app_public.payment_intents.processor_id is
-  E'@impersonal\n\nId of the record at the payment processor.';
+  E'@impersonal\n\nId that the payment processor assigned.';
 comment on column app_public.payment_intents.next_action_url is
-  E'@impersonal\n\nWhere the payer confirms it at the bank, while it is REQUIRES_ACTION.';
+  E'@impersonal\n\nURL at which the payer confirms the payment with the bank, while the status is REQUIRES_ACTION.';
 comment on column app_public.payment_intents.attempt_key is
-  E'@impersonal\n@behavior -*\n\nUnder which idempotency key it was asked for.';
+  E'@impersonal\n@behavior -*\n\nIdempotency key of the request.';
 comment on constraint payment_intents_organization_id_fkey on app_public.payment_intents is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nWho is paid.';
 comment on constraint payment_intents_project_id_fkey on app_public.payment_intents is
@@ -32,7 +32,7 @@ comment on constraint payment_intents_project_id_fkey on app_public.payment_inte
 comment on constraint payment_intents_user_id_fkey on app_public.payment_intents is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nWho pays.';
 comment on constraint payment_intents_created_by_id_fkey on app_public.payment_intents is
-  E'@forwardBehavior -*\n@backwardBehavior -*\n\nWho asked for it.';
+  E'@forwardBehavior -*\n@backwardBehavior -*\n\nUser who requested it.';
 comment on constraint payment_intents_card_of_payer on app_public.payment_intents is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe card.';
 
@@ -45,17 +45,16 @@ language sql volatile as $$
   select p from app_public.payment_intents p where p.id = made::uuid
 $$;
 comment on function app_public.create_payment_intent is
-  E'@arg amount Amount in the currency of the payment.\n'
-  '@arg reservation_id The reservation to pay for; null if the payment is for a deposit or for neither.\n'
-  '@arg deposit_id The deposit that is paid.\n'
-  '@arg organization_id The organization that is paid, if the payment is for neither.\n'
-  '@arg currency Currency of the project. Can be omitted if there is only one.\n'
-  '@arg card_id A card of the viewer that is charged at once. Without one, the client of the payer completes the '
-  'payment with clientSecret.\n'
-  '@arg description Text shown to the payer.\n\n'
-  'Starts a card payment. If a card is given, it is charged at once, and the status is SUCCEEDED; REQUIRES_ACTION '
-  'if the payer must confirm at `nextActionUrl`; or REQUIRES_PAYMENT_METHOD with a FAILED charge if the bank '
-  'declines. Buyers can pay their own deposits and reservations; others require the permission finance.write.';
+  E'@arg amount Amount in the currency of the payment.\n@arg reservation_id Id of the reservation to pay for; null '
+  'if the payment is for a deposit or for neither.\n@arg deposit_id Id of the deposit to pay.\n@arg '
+  'organization_id Id of the organization that is paid, if the payment is neither for a deposit nor for a '
+  'reservation.\n@arg currency Currency of the project. Can be omitted if there is only one.\n@arg card_id Id of a '
+  'card of the viewer, which is charged immediately. If omitted, the client completes the payment with '
+  '`clientSecret`.\n@arg description Text shown to the payer.\n\n'
+  'Starts a card payment. If a card is given, it is charged immediately. The status is then SUCCEEDED; '
+  'REQUIRES_ACTION if the payer must confirm at `nextActionUrl`; or REQUIRES_PAYMENT_METHOD with a FAILED charge '
+  'if the bank declined. Buyers can pay their own deposits and reservations; others require the permission '
+  'finance.write.';
 
 create function app_public.payment_intents_client_secret(p app_public.payment_intents) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -76,4 +75,4 @@ grant execute on function app_public.create_payment_intent, app_public.create_pr
   app_public.processor_refunds_note, app_public.deposits_charge, app_public.buyers_charges to plat_user, plat_anonymous;
 comment on function app_public.payment_intents_client_secret is
   E'@notNull\n\nSecret for the processor''s client library, which completes the payment on the payer''s device.';
-comment on function app_public.payment_intents_charge is 'The last charge; null as long as no card was tried.';
+comment on function app_public.payment_intents_charge is 'The latest charge; null until a card was charged.';

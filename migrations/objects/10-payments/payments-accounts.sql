@@ -3,7 +3,7 @@
 -- outstanding requirements.
 
 comment on table app_private.payments_accounts is
-  'The accounts of organizations at the payment processor, and what it says of them.';
+  'Accounts of organizations at the payment processor, with their state there.';
 
 create policy billing on app_public.organization_payments_representatives for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('org.billing'))::uuid[]));
@@ -16,7 +16,8 @@ grant select on app_public.organization_payments_representatives to plat_user, p
 comment on table app_public.organization_payments_representatives is
   'A person whom the payment processor must verify before an organization can accept payments.';
 comment on column app_public.organization_payments_representatives.kind is 'Relation to the organization.';
-comment on column app_public.organization_payments_representatives.first_name is E'@personal contract\n\nGiven name.';
+comment on column app_public.organization_payments_representatives.first_name is
+  E'@personal contract\n\nGiven name, such as Ada.';
 comment on column app_public.organization_payments_representatives.last_name is E'@personal contract\n\nFamily name.';
 comment on column app_public.organization_payments_representatives.email is
   E'@personal contract\n\nAddress at which the payment processor can reach the person.';
@@ -26,16 +27,17 @@ comment on column app_public.organization_payments_representatives.dob is
   E'@personal contract\n@secret\n@masked\n\nDate of birth.';
 comment on column app_public.organization_payments_representatives.title is E'@personal contract\n\nPosition.';
 comment on column app_public.organization_payments_representatives.ownership_percent is
-  'The share of the organization that they own, in percent.';
+  'Share of the organization that the person owns, in percent.';
 comment on column app_public.organization_payments_representatives.address is
   E'@personal contract\n@secret\n\nPostal address.';
-comment on column app_public.organization_payments_representatives.status is 'Whether the processor knows them.';
+comment on column app_public.organization_payments_representatives.status is
+  'Progress of the payment processor''s verification.';
 comment on column app_public.organization_payments_representatives.requirements is
   E'@impersonal\n\nInformation that the processor still requires.';
 comment on column app_public.organization_payments_representatives.processor_person_id is
-  E'@impersonal\n\nTheir id at the processor.';
+  E'@impersonal\n\nId that the payment processor assigned to the person.';
 comment on column app_public.organization_payments_representatives.verified_at is
-  'When the processor had verified them.';
+  'When the payment processor verified the person.';
 comment on constraint representatives_phone_e164 on app_public.organization_payments_representatives is
   'Not a valid phone number; use one with its country code, such as +1 416 555 0123.';
 comment on constraint representatives_ownership_percent_range on app_public.organization_payments_representatives is
@@ -93,9 +95,9 @@ language sql stable as $$
   where o.id = r.organization_id
 $$;
 comment on function app_private.representative_facts(app_public.organization_payments_representatives) is
-  'What the processor is told about a representative and the organization.';
+  'Data of a representative and the organization for the processor.';
 
--- Members do not see the representatives of their organization; being refused told them which ids there are.
+-- Members cannot see representatives, and a FORBIDDEN would reveal which ids exist.
 create function app_hidden.begin_representative(operation text, input jsonb, repeat jsonb,
   takes_money boolean default false)
 returns jsonb
@@ -127,7 +129,7 @@ begin
   if attempt.answered then
     return '{"answered": true}';
   end if;
-  -- One after the other: owners who name people at once see each other's.
+  -- Serialized, so that owners who add people concurrently see each other's.
   perform from app_public.organizations o where o.id = home for no key update;
   select coalesce(jsonb_object_agg(c.name, case when jsonb_typeof(i.value) = 'string'
     then coalesce(to_jsonb(nullif(btrim(i.value #>> '{}'), '')), 'null') else i.value end), '{}') into value_list
@@ -171,7 +173,7 @@ begin
   return app_private.representative_facts(result) || jsonb_build_object('answered', false);
 end $$;
 comment on function app_hidden.begin_representative(text, jsonb, jsonb, boolean) is
-  'Writes a representative down, before the processor is told; takes_money: a processor that is no sandbox.';
+  'Stores a representative before the processor is called; takes_money: whether the processor is not a sandbox.';
 revoke execute on function app_hidden.begin_representative from plat_anonymous;
 
 create function app_private.note_account(organization_id uuid, account jsonb) returns text
@@ -218,7 +220,7 @@ comment on function app_private.account_to_sync(text) is
   'Whose account it is, and its people by their ids at the processor.';
 
 comment on domain app_public.told_representative is
-  E'@transform representative\n@given\n\nThe representative whom the processor was told of.';
+  E'@transform representative\n@given\n\nThe representative as sent to the processor.';
 
 create function app_public.create_organization_payments_representative(
   told app_public.told_representative, organization_id uuid, kind app_public.representative_kind, first_name text,
@@ -242,29 +244,19 @@ language sql volatile as $$
   select r.* from app_hidden.masked_organization_payments_representatives r where r.id = told::uuid
 $$;
 comment on function app_public.create_organization_payments_representative is
-  E'@arg organization_id The organization whose payments account it represents.\n'
-  '@arg kind Authorized representative, owner of 25 percent or more, director or executive.\n'
-  '@arg first_name Given name.\n'
-  '@arg last_name Family name.\n'
-  '@arg email Address at which the payment processor can reach the person.\n'
-  '@arg phone Phone number, with its country code.\n'
-  '@arg dob Date of birth.\n'
-  '@arg title Position.\n'
-  '@arg ownership_percent The share of the organization that they own, in percent.\n'
-  '@arg address Postal address.\n\n'
+  E'@arg organization_id Id of the organization whose payments account the person represents.\n@arg kind Authorized '
+  'representative, owner of 25 percent or more, director or executive.\n@arg first_name Given name, such as '
+  'Ada.\n@arg last_name Family name.\n@arg email Address at which the payment processor can reach the '
+  'person.\n@arg phone Phone number, with its country code.\n@arg dob Date of birth.\n@arg title Position.\n@arg '
+  'ownership_percent Share of the organization that the person owns, in percent.\n@arg address Postal address.\n\n'
   'Adds a person whom the payment processor must verify before the organization can accept payments. The first one '
   'opens the account; `requirements` lists what the processor still needs. Requires the permission org.billing.';
 comment on function app_public.update_organization_payments_representative is
-  E'@arg first_name Given name.\n'
-  '@arg last_name Family name.\n'
-  '@arg email Address at which the payment processor can reach the person.\n'
-  '@arg phone Phone number, with its country code.\n'
-  '@arg dob Date of birth.\n'
-  '@arg title Position.\n'
-  '@arg ownership_percent The share of the organization that they own, in percent.\n'
-  '@arg address Postal address.\n'
-  '@arg expected_version The version that the caller has read; another present version is refused with '
-  'VERSION_MISMATCH.\n\n'
+  E'@arg first_name Given name, such as Ada.\n@arg last_name Family name.\n@arg email Address at which the payment '
+  'processor can reach the person.\n@arg phone Phone number, with its country code.\n@arg dob Date of birth.\n@arg '
+  'title Position.\n@arg ownership_percent Share of the organization that the person owns, in percent.\n@arg '
+  'address Postal address.\n@arg expected_version The `version` that the client read. If the record has changed '
+  'since, the mutation is refused with VERSION_MISMATCH.\n\n'
   'Updates a representative with the information that the processor still requires. Omitted fields stay unchanged. '
   'Requires the permission org.billing.';
 
@@ -290,8 +282,8 @@ begin
   return app_hidden.masked(result);
 end $$;
 comment on function app_public.remove_organization_payments_representative is
-  'Removes a representative, here and at the processor, which may restrict the account until there is another. '
-  'Requires the permission org.billing.';
+  'Removes a representative, also at the payment processor, which may restrict the payments account until there is '
+  'another one. Requires the permission org.billing.';
 
 create function app_public.organization_payments_representatives_dob(r app_public.organization_payments_representatives)
   returns date

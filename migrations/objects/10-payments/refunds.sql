@@ -11,21 +11,20 @@ comment on column app_public.processor_refunds.status is 'Current status.';
 comment on column app_public.processor_refunds.reason is 'Reason, as free text.';
 comment on column app_public.processor_refunds.note is E'@personal contract\n@masked\n\nInternal notes for the team.';
 comment on column app_public.processor_refunds.processor_id is
-  E'@impersonal\n\nId of the record at the payment processor.';
-comment on column app_public.processor_refunds.failure_message is E'@impersonal\n\nWhy the refund failed.';
+  E'@impersonal\n\nId that the payment processor assigned.';
+comment on column app_public.processor_refunds.failure_message is
+  E'@impersonal\n\nReason for the failure, from the processor; null unless the status is FAILED.';
 comment on column app_public.processor_refunds.created_by_id is
-  E'@inert A refund is asked for once.\n\n'
+  E'@inert A refund is requested once, when it is created.\n\n'
   'User who made the refund; null if the service made it, or it was made at the processor.';
 comment on column app_public.processor_refunds.attempt_key is
-  E'@impersonal\n@behavior -*\n\nUnder which idempotency key it was asked for.';
+  E'@impersonal\n@behavior -*\n\nIdempotency key of the request.';
 comment on constraint processor_refunds_charge_id_fkey on app_public.processor_refunds is
-  E'@fieldName charge\n'
-  '@notNull\n'
-  '@foreignFieldName refunds\n'
-  '@backwardDescription Money returned to the payer.\n\n'
-  'The charge that is refunded.';
+  E'@fieldName charge\n@notNull\n@foreignFieldName refunds\n@backwardDescription Refunds of the charge, in '
+  'order.\n\n'
+  'The refunded charge.';
 comment on constraint processor_refunds_created_by_id_fkey on app_public.processor_refunds is
-  E'@fieldName createdBy\n@backwardBehavior -*\n\nWho gave it back.';
+  E'@fieldName createdBy\n@backwardBehavior -*\n\nUser who made the refund.';
 
 create trigger _100_keep before delete on app_public.processor_refunds for each row
   execute function app_private.tg_processor_charges__keep();
@@ -34,8 +33,8 @@ create trigger _100_same before update on app_public.processor_refunds for each 
     from row(new.id, new.organization_id, new.charge_id, new.amount))
   execute function app_private.tg_processor_charges__keep();
 
--- By difference, so that those who wait for the row of the charge add to what the one before left: never more than the
--- charge, whoever writes refunds.
+-- Adds the difference, so that concurrent refunds, which wait for the row of the charge, never exceed the charge
+-- together.
 create function app_private.tg_processor_refunds__count() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -70,7 +69,7 @@ language sql stable as $$
   from app_public.processor_charges c where c.id = r.charge_id
 $$;
 comment on function app_private.refund_facts(app_public.processor_refunds) is
-  'What the processor is told of a refund, and how far it is.';
+  'Data of a refund for the processor, and its status.';
 
 create function app_private.open_refund(charge_id uuid, input jsonb, attempt_key text default null,
   path text default '') returns app_public.processor_refunds
@@ -82,7 +81,7 @@ declare
   rest numeric;
   wanted numeric;
 begin
-  -- Those who refund it at once take turns from here.
+  -- Concurrent refunds are serialized from here.
   select c.* into charge from app_public.processor_charges c where c.id = charge_id for no key update;
   rest := charge.amount - charge.amount_refunded - charge.amount_refunding;
   if charge.status not in ('SUCCEEDED', 'PARTIALLY_REFUNDED') or rest = 0 then
@@ -108,8 +107,8 @@ begin
   return refund;
 end $$;
 comment on function app_private.open_refund(uuid, jsonb, text, text) is
-  'Writes a refund of a charge down, of the amount or of all that is left; the processor is to be asked then. Callers '
-  'have asked for finance.write. path: where the input stands in that of the caller, for errors.';
+  'Writes a refund of a charge down, of the amount or of all that is left; the processor is to be asked then. '
+  'Callers have checked finance.write. path: the position of the input in that of the caller, for errors.';
 
 create function app_hidden.begin_refund(input jsonb, repeat jsonb) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -216,7 +215,7 @@ create function app_private.refund_to_make(id uuid) returns jsonb
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.refund_facts(r) from app_public.processor_refunds r where r.id = $1
 $$;
-comment on function app_private.refund_to_make(uuid) is 'What the processor is told of a refund.';
+comment on function app_private.refund_to_make(uuid) is 'Data of a refund for the processor.';
 
 create function app_public.refund_processor_charge(made app_public.made_refund, charge_id uuid,
   amount app_public.money default null, reason app_public.refund_reason default null,
@@ -226,10 +225,9 @@ language sql volatile as $$
   select c.* from app_hidden.masked_processor_charges c where c.id = made::uuid
 $$;
 comment on function app_public.refund_processor_charge is
-  E'@arg charge_id A paid charge, of which something is left to refund.\n'
-  '@arg amount Amount in the currency of the charge. Default: the whole refundable amount.\n'
-  '@arg reason Reason of the refund. Default: REQUESTED_BY_CUSTOMER.\n'
-  '@arg note Internal notes for the team.\n\n'
+  E'@arg charge_id Id of a paid charge that is not fully refunded.\n@arg amount Amount in the currency of the '
+  'charge. Default: the whole refundable amount.\n@arg reason Reason of the refund. Default: '
+  'REQUESTED_BY_CUSTOMER.\n@arg note Internal notes for the team.\n\n'
   'Refunds all or part of a charge to the card that was charged. The total of all refunds cannot exceed the '
   'charge. Requires the permission finance.write.';
 

@@ -29,5 +29,5 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   left join app_public.organizations o on a.scope = 'ORGANIZATION' and o.id = (f ->> 'ownerId')::uuid
 $$;
 comment on function app_private.consent_facts(uuid, uuid) is
-  'With whom an account is going to be connected, for whoever is asked; no row where the consent cannot be taken.';
+  'The application and account that a user is asked to connect; no row if consent cannot be given.';
 grant execute on function app_private.consent_facts to plat_authenticator;

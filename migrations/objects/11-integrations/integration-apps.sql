@@ -56,7 +56,7 @@ begin
     perform set_config('plat.service', before, true);
     update app_private.webhook_progress p set mapping = extra -> 'mapping' where p.webhook_id = webhook.id;
     update app_private.webhook_health h set failure_count = 0, failing_since = null where h.webhook_id = webhook.id;
-    -- The receiver is well: what waits is tried at once.
+    -- The receiver works again: pending deliveries are attempted immediately.
     update app_private.webhook_queue q set due_at = now() where q.webhook_id = webhook.id and not q.leased
       and q.due_at > now();
     perform app_private.call_dispatchers(webhook.organization_id);
@@ -74,7 +74,7 @@ begin
   end if;
 end $$;
 comment on function app_private.connect_sync(uuid, jsonb) is
-  'Gives a sync the webhook that it goes out by, or brings that up to date.';
+  'Creates or updates the webhook through which a sync is sent.';
 
 create function app_private.are_event_names(names text[]) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$ select n from unnest(names) n
@@ -173,8 +173,8 @@ begin
   end loop;
 end $$;
 comment on function app_private.claim_webhook_deliveries(int, interval, int) is
-  'Leases deliveries that are due, from all webhooks in turn, to whoever calls; with what is to be sent, as the '
-  'principal of each webhook may read it.';
+  'Leases due deliveries to the calling worker, fairly across webhooks, with the payload that the principal of '
+  'each webhook may read.';
 
 -- Mail accounts.
 create function app_private.mail_account(user_id uuid) returns table (id uuid, config jsonb, sealed text)
@@ -188,7 +188,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   order by i.id desc limit 1
 $$;
 comment on function app_private.mail_account(uuid) is
-  'What a user sends their mail by: the account that they connected last; none where they have none that works.';
+  'The mail account through which a user sends: the last one connected; none if none works.';
 
 create function app_private.workflow_mail_sender(execution_id uuid) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

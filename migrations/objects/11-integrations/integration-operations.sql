@@ -251,16 +251,17 @@ begin
   perform set_config('plat.service', 'on', true);
   execute format('update app_public.%I i set last_error = $2 where i.id = $1', app_private.integration_table(of_scope))
     using id, left(message, 1000);
-  -- By hand, the caller reads why; by itself, somebody has to be told.
+  -- If a user refreshes it, the response says why it failed; if the service does, somebody must be
+  -- notified.
   if by_service and (is_final or failures >= most) and present ->> 'status' in ('ENABLED', 'PENDING') then
     perform app_private.fail_integration(of_scope, id, message);
   end if;
   perform set_config('plat.service', before, true);
 end $$;
 comment on function app_private.note_failed(text, uuid, text, boolean, boolean, boolean) is
-  E'@step The viewer was asked for by integration_to_connect, or it is a job of the service.\n\nWrites down that an '
-  'application did not let an integration in: the state stays, until the service itself has failed five times, or for '
-  'good.';
+  E'@step The viewer was asked for by integration_to_connect, or it is a job of the service.\n\n'
+  'Records a failed authentication of an integration: the status stays, unless the failure is permanent or the '
+  'fifth one of the service.';
 
 create function app_private.fail_integration(of_scope text, id uuid, message text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -273,7 +274,7 @@ begin
     'and i.status in (''ENABLED'', ''PENDING'')',
     app_private.integration_table(of_scope)) using id, left(message, 1000);
   update app_private.integration_secrets s set next_refresh_at = null where s.integration_id = id;
-  -- What a user connects for themselves is nobody else's business: they read it in the status.
+  -- Personal integrations concern only their user, who sees the problem in the status.
   select i.* into integration from app_public.organization_integrations i where i.id = fail_integration.id
     and i.status = 'ERROR';
   if integration.id is not null then
@@ -285,7 +286,7 @@ begin
   perform set_config('plat.service', before, true);
 end $$;
 comment on function app_private.fail_integration(text, uuid, text) is
-  'Gives an integration up until somebody refreshes it; for one of an organization a ticket is opened.';
+  'Stops using an integration until somebody refreshes it; for one of an organization, opens a ticket.';
 grant execute on function app_private.note_connected, app_private.note_failed to plat_authenticator;
 
 create function app_private.retry_integration_by_ticket(ticket app_public.escalation_tickets) returns boolean
@@ -449,23 +450,20 @@ grant execute on function app_public.create_organization_integration, app_public
   app_public.disable_organization_integration, app_public.disable_user_integration,
   app_public.delete_organization_integration, app_public.delete_user_integration to plat_user, plat_anonymous;
 comment on function app_public.create_organization_integration is
-  E'@arg organization_id The organization that connects it.\n'
-  '@arg app_key The key of the application, of organizationIntegrationApps.\n'
-  '@arg name Display name. Default: the name of the application.\n'
-  '@arg config Configuration, according to `configSchema` of the application.\n'
-  '@arg credentials Credentials, according to `credentialsSchema` of the application. Stored encrypted and never '
-  'returned.\n\n'
-  'Connects an application to an organization. The integration is ENABLED if authentication succeeds at once; '
-  'otherwise it is PENDING, and `statusReason` or `lastError` explain why. For OAuth 2, open '
+  E'@arg organization_id Id of the organization that connects the application.\n@arg app_key `key` of the '
+  'application, from `organizationIntegrationApps`.\n@arg name Display name. Default: the name of the '
+  'application.\n@arg config Configuration, according to `configSchema` of the application.\n@arg credentials '
+  'Credentials, according to `credentialsSchema` of the application. Stored encrypted and never returned.\n\n'
+  'Connects an application to an organization. The integration is ENABLED if authentication succeeds immediately; '
+  'otherwise it is PENDING, and `statusReason` or `lastError` explains why. For OAuth 2, open '
   '`config.authorizationUrl` of the result to give consent. Requires the permission org.admin.';
 comment on function app_public.create_user_integration is
-  E'@arg app_key The key of the application, of userIntegrationApps.\n'
-  '@arg name Display name. Default: the name of the application.\n'
-  '@arg config Configuration, according to `configSchema` of the application.\n'
-  '@arg credentials Credentials, according to `credentialsSchema` of the application. Stored encrypted and never '
+  E'@arg app_key `key` of the application, from `userIntegrationApps`.\n@arg name Display name. Default: the name '
+  'of the application.\n@arg config Configuration, according to `configSchema` of the application.\n@arg '
+  'credentials Credentials, according to `credentialsSchema` of the application. Stored encrypted and never '
   'returned.\n\n'
-  'Connects an application for the viewer. The integration is ENABLED if authentication succeeds at once; '
-  'otherwise it is PENDING, and `statusReason` or `lastError` explain why. For OAuth 2, open '
+  'Connects an application for the viewer. The integration is ENABLED if authentication succeeds immediately; '
+  'otherwise it is PENDING, and `statusReason` or `lastError` explains why. For OAuth 2, open '
   '`config.authorizationUrl` of the result to give consent.';
 comment on function app_public.refresh_organization_integration is
   'Authenticates with the application again. If that succeeds, the integration is ENABLED, even if it was '
@@ -476,23 +474,21 @@ comment on function app_public.refresh_user_integration is
   'disabled. If it fails, the status stays, `lastError` explains why, and the mutation is refused with '
   'PROVIDER_ERROR.';
 comment on function app_public.update_organization_integration is
-  E'@arg name Display title.\n'
-  '@arg config The new settings, which replace the whole previous config.\n'
-  '@arg credentials Credentials for the application; replace the previous ones.\n\n'
+  E'@arg name Display title.\n@arg config New settings; replace the previous ones completely.\n@arg credentials '
+  'Credentials for the application; replace the previous ones.\n\n'
   'Updates an integration of an organization. New config or credentials only take effect if the application '
   'accepts them. Requires the permission org.admin.';
 comment on function app_public.update_user_integration is
-  E'@arg name Display title.\n'
-  '@arg config The new settings, which replace the whole previous config.\n'
-  '@arg credentials Credentials for the application; replace the previous ones.\n\n'
+  E'@arg name Display title.\n@arg config New settings; replace the previous ones completely.\n@arg credentials '
+  'Credentials for the application; replace the previous ones.\n\n'
   'Updates an integration of the viewer. New config or credentials only take effect if the application accepts '
   'them.';
 comment on function app_public.disable_organization_integration is
-  E'@arg reason Why; shown as statusReason.\n\n'
+  E'@arg reason Reason, shown as `statusReason`.\n\n'
   'Disables an integration of an organization. `refreshOrganizationIntegration` enables it again. Requires the '
   'permission org.admin.';
 comment on function app_public.disable_user_integration is
-  E'@arg reason Why; shown as statusReason.\n\n'
+  E'@arg reason Reason, shown as `statusReason`.\n\n'
   'Disables an integration of the viewer. `refreshUserIntegration` enables it again.';
 comment on function app_public.delete_organization_integration is
   'Deletes an integration of an organization and its credentials. Requires the permission org.admin.';
@@ -504,7 +500,7 @@ language sql stable as $$
     jsonb_build_object('config', to_jsonb(integration) -> 'config' || coalesce(attempt -> 'shown', '{}')))
 $$;
 comment on function app_hidden.answered(anyelement, jsonb) is
-  'An integration as the operation that connects it gives it, with what is shown once.';
+  'An integration as returned by the mutation that connects it, with values that are shown only once.';
 grant execute on function app_hidden.answered to plat_user;
 grant execute on function app_private.due_integrations, app_private.integration_facts, app_private.note_connected,
   app_private.note_failed to plat_worker;

@@ -16,7 +16,7 @@ comment on table app_public.integration_apps is
 comment on column app_public.integration_apps.key is
   'Key that identifies the application, for creating an integration.';
 comment on column app_public.integration_apps.name is 'Product name, for display.';
-comment on column app_public.integration_apps.description is 'Effect on the record.';
+comment on column app_public.integration_apps.description is 'Type of effect, such as a refund or a change of status.';
 comment on column app_public.integration_apps.category is 'Purpose of the application, such as CRM.';
 comment on column app_public.integration_apps.scope is 'Whether organizations or users connect it.';
 comment on column app_public.integration_apps.icon_url is 'Logo of the product, for display.';
@@ -25,13 +25,15 @@ comment on column app_public.integration_apps.oauth_scopes is 'OAuth scopes that
 comment on column app_public.integration_apps.config_schema is 'Format of the settings in `config`, as a JSON Schema.';
 comment on column app_public.integration_apps.credentials_schema is
   'JSON Schema of the credentials; null if it needs none.';
-comment on column app_public.integration_apps.documentation_url is 'Where to read more.';
+comment on column app_public.integration_apps.documentation_url is 'URL of the setup guide.';
 comment on column app_public.integration_apps.available is
-  E'@runtime\n\nWhether it can be connected: one with OAuth 2 can as soon as the operator has registered the service '
-  'there.';
+  E'@runtime\n\n'
+  'Whether it can be connected. Applications with OAuth 2 require that the operator has registered the service '
+  'with them.';
 comment on column app_public.integration_apps.connected_by is
-  E'@behavior -*\n\nWhat else becomes of a connection in the database: a function of the integration''s id, status and '
-  'what the file of the application gave.';
+  E'@behavior -*\n\n'
+  'Further changes in the database when a connection changes: a function of the integration''s id, its status, and '
+  'the result of the application''s code.';
 comment on table app_private.integration is 'The columns that the integrations of organizations and of users share.';
 
 create function app_hidden.viewer_integrator() returns uuid
@@ -121,15 +123,17 @@ comment on table app_public.organization_integrations is 'An application that an
 comment on column app_public.organization_integrations.principal_id is
   E'@behavior -*\n\nThe user on whose behalf it acts: who connected or refreshed it last.';
 comment on constraint organization_integrations_principal_id_fkey on app_public.organization_integrations is
-  E'@fieldName principal\n@backwardBehavior -*\n\nThe user on whose behalf it acts: who connected or refreshed it '
-  'last. It is disabled when they may not administer the organization, or read what it sends, any more.';
-comment on column app_public.organization_integrations.connected_by_id is E'@behavior -*\n\nWho connected it.';
+  E'@fieldName principal\n@backwardBehavior -*\n\n'
+  'The user on whose behalf it acts, who connected or refreshed it last. It is disabled when that user can no '
+  'longer administer the organization, or read what it sends.';
+comment on column app_public.organization_integrations.connected_by_id is
+  E'@behavior -*\n\nUser who connected the application.';
 comment on constraint organization_integrations_connected_by_id_fkey on app_public.organization_integrations is
-  E'@fieldName connectedBy\n@backwardBehavior -*\n\nWho connected it.';
+  E'@fieldName connectedBy\n@backwardBehavior -*\n\nUser who connected the application.';
 comment on constraint organization_integrations_organization_id_fkey on app_public.organization_integrations is
   E'@parent\n@fieldName organization\n@foreignFieldName integrations\n@backwardPermission '
-  'org.admin\n@backwardDescription The applications that it has connected; null without the permission '
-  'org.admin.\n\nThe organization.';
+  'org.admin\n@backwardDescription Connected applications; null without the permission org.admin.\n\n'
+  'The organization.';
 
 create policy own on app_public.user_integrations for select to plat_user
   using (deleted_at is null and user_id = (select app_hidden.viewer_integrator()));
@@ -138,10 +142,10 @@ select app_private.make_record('user_integrations', 'user_integration');
 
 comment on table app_public.user_integrations is 'An application that a user has connected.';
 comment on constraint user_integrations_user_id_fkey on app_public.user_integrations is
-  E'@fieldName user\n@backwardBehavior -*\n\nWhose it is.';
+  E'@fieldName user\n@backwardBehavior -*\n\nThe user who connected the application.';
 comment on table app_private.integration_secrets is
-  'What integrations are let in by, sealed with a key that the database never sees; lookup is the SHA-256 of what a '
-  'caller names it by.';
+  'Credentials of integrations, encrypted with a key that the database never sees; lookup is the SHA-256 of the '
+  'identifier that inbound requests use.';
 comment on table app_private.oauth_attempts is
   'Consents that were asked for: each is taken once, by the address that the provider leads back to.';
 comment on column app_private.oauth_attempts.sealed_verifier is E'@impersonal\n\nA secret of the attempt, sealed.';
@@ -159,17 +163,18 @@ begin
       comment on column app_public.%1$I.config is %3$L;
       comment on column app_public.%1$I.external_account is
         E''@personal\n\nName of the connected account at the application.'';
-      comment on column app_public.%1$I.connected_at is ''When it was first connected.'';
+      comment on column app_public.%1$I.connected_at is ''When the application was first connected; null until then.'';
       comment on column app_public.%1$I.last_refreshed_at is %4$L;
       comment on column app_public.%1$I.last_sync_at is %5$L;
       comment on column app_public.%1$I.last_error is %6$L;
       comment on column app_public.%1$I.request_key is %7$L;
       comment on constraint %8$I on app_public.%1$I is %9$L',
       name, E'@behavior -*\n\nThe application.',
-      E'@impersonal\n\nHow it is set up, without anything secret. What is shown once, such as authorizationUrl, secret '
-      'or feedUrl, is in the answer of the operation only.',
-      E'@secret\n\nWhen the application last accepted the credentials.', E'@secret\n\nWhen data were last exchanged.',
-      E'@impersonal\n@secret\n\nLast error; null once it works again.',
+      E'@impersonal\n\nSettings, without secrets. Values that are shown only once, such as `authorizationUrl`, '
+      '`secret` or `feedUrl`, are only in the response of the mutation that created them.',
+      E'@secret\n\nWhen the application last accepted the credentials.', 
+      E'@secret\n\nWhen data were last exchanged with the application; null if never.',
+      E'@impersonal\n@secret\n\nLast error of the application; null once it works again.',
         E'@impersonal\n@secret\n@behavior -*\n\nThe request that made it.',
       name || '_app_id_fkey', E'@fieldName app\n@backwardBehavior -*\n\nThe application.');
   end loop;
@@ -225,9 +230,9 @@ create function app_public.user_integration_apps() returns setof app_public.inte
 language sql stable rows 20 as $$ select a.* from app_public.integration_apps a where a.scope = 'USER' order by a.name,
   a.id $$;
 comment on function app_public.organization_integration_apps is
-  E'@ordered\n\nThe applications that organizations can connect.';
+  E'@ordered\n\nApplications that organizations can connect, sorted by name.';
 comment on function app_public.user_integration_apps is
-  E'@ordered\n\nThe applications that users can connect.';
+  E'@ordered\n\nApplications that users can connect, sorted by name.';
 grant execute on function app_public.organization_integrations_allowed_transitions,
   app_public.user_integrations_allowed_transitions, app_public.users_integrations,
   app_public.integration_apps_installed to plat_user, plat_anonymous;

@@ -42,7 +42,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     and a.status in ('SENT', 'VIEWED', 'PARTIALLY_SIGNED')
 $$;
 comment on function app_private.envelope_to_send(uuid) is
-  'What is handed over to the provider; null where it was, or where the agreement is over.';
+  'Data of an agreement for the provider; null if they were sent before, or if the agreement has ended.';
 
 create function app_private.note_envelope(agreement_id uuid, envelope_id text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -77,8 +77,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     else 'It was declined.' end)
   from app_public.agreements a where a.id = end_of_agreement.agreement_id
 $$;
-comment on function app_private.end_of_agreement(uuid) is 'Why an agreement is not to be signed any more, for its '
-  'provider.';
+comment on function app_private.end_of_agreement(uuid) is
+  'Reason, for the provider, why an agreement can no longer be signed.';
 
 create function app_private.follow_envelope(agreement_id uuid, state jsonb) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -163,8 +163,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where e.agreement_id = integration_of_envelope.agreement_id
 $$;
 comment on function app_private.integration_of_envelope(uuid) is
-  E'@step It tells whose key a notice is checked with, and nothing else.\n\nThe integration that an agreement is '
-    'signed by; null for none.';
+  E'@step It only returns whose key verifies a notice.\n\n'
+  'The integration that an agreement is signed by; null for none.';
 
 create function app_private.take_envelope_notice(agreement_id uuid) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$

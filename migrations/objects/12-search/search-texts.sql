@@ -128,8 +128,8 @@ begin
     'tg_' || table_name || '__search');
 end $$;
 comment on function app_private.make_searchable(text, text, text, text, text, text, text) is
-  'Has the search find the records of a table, r: by SQL for what they are called, for further words, for who works on '
-  'them, for the project, and for whether whoever sees the project sees them.';
+  'Makes records of a table (r) searchable, by SQL expressions for their title, further words, assignee, project, '
+  'and whether viewers of the project can see them.';
 
 comment on function app_hidden.search_text(text) is
   'The words of a text with a space between them, without case, accents and punctuation, cut where letters and digits '

@@ -9,9 +9,9 @@
 
 comment on type app_private.search_scope is 'A part of search_texts that a viewer sees.';
 
-comment on column app_private.search_scope.scopes is 'What the index is asked for; null where the realm says enough.';
-comment on column app_private.search_scope.organization_id is 'Only rows of this organization; any where null.';
-comment on column app_private.search_scope.projects is 'Only rows of these projects; any where null.';
+comment on column app_private.search_scope.scopes is 'Condition for the index; null if the scope is selective enough.';
+comment on column app_private.search_scope.organization_id is 'Only rows of this organization; null for all.';
+comment on column app_private.search_scope.projects is 'Only rows of these projects; null for all.';
 comment on column app_private.search_scope.ids is 'Single records.';
 comment on column app_private.search_scope.agent_project is 'Only agents of leads or purchases there.';
 comment on column app_private.search_scope.offered is 'Only rows that are offered.';
@@ -320,8 +320,8 @@ begin
   where only_project is null or s.id = only_project;
 end $$;
 comment on function app_hidden.search_number_projects(text[], uuid) is
-  E'@step It tells where to look; the policies decide what is seen there.\n\nThe projects in which the viewer sees '
-  'deals, with one of these permissions or as a buyer.';
+  E'@step It returns where to search; the policies decide what is visible there.\n\n'
+  'The projects in which the viewer sees deals, with one of these permissions or as a buyer.';
 
 create function app_hidden.search_numbers(words text[], types text[], only_project uuid)
 returns setof app_private.search_match
@@ -370,8 +370,8 @@ comment on type app_public.search_result is
   'A record that matches the search text, with what a list of results displays.';
 
 comment on column app_public.search_result.id is
-  E'@notNull\n\nId of the found record; `type` tells of which kind it is.';
-comment on column app_public.search_result.type is E'@notNull\n\nThe kind of the record.';
+  E'@notNull\n\nId of the found record, of the type in `type`.';
+comment on column app_public.search_result.type is E'@notNull\n\nType of the found record.';
 comment on column app_public.search_result.title is E'@notNull\n\nDisplay title.';
 comment on column app_public.search_result.subtitle is 'Second line that distinguishes records with the same title.';
 comment on column app_public.search_result.snippet is
@@ -379,7 +379,7 @@ comment on column app_public.search_result.snippet is
 comment on column app_public.search_result.score is
   E'@notNull\n\nRelevance from 0 to 1; 1 for an exact match of the name.';
 comment on column app_public.search_result.highlights is
-  E'@notNull\n\nThe words of title, subtitle and snippet that were found, as they are written there.';
+  E'@notNull\n\nMatching words of title, subtitle and snippet, as they occur there.';
 comment on column app_public.search_result.url is
   'Path to append to the URL of the application: /projects/<slug>/units/<id>.';
 comment on column app_public.search_result.image_url is 'URL of a thumbnail.';
@@ -541,11 +541,9 @@ end $$;
 grant execute on function app_hidden.deal_number, app_hidden.search_number_projects, app_hidden.search_numbers,
   app_public.search to plat_user, plat_anonymous;
 comment on function app_public.search is
-  E'@arg query Words, the beginnings of words, digits of a phone number: two letters at least, at most 200 '
-  'characters. What is found has all of them. Or the number of a reservation, an offer or an agreement: R-000042, '
-  'r42.\n'
-  '@arg types Only these kinds. Default: all of them.\n'
-  '@arg projectId Only what belongs to this project.\n'
-  '@arg amount Maximum number of records, up to 1000. Default: 100.\n\n'
-  'Projects, floor plans, units, buyers, buyer''s agents and leads by their words, reservations, offers and '
-  'agreements by their numbers; best match first.';
+  E'@arg query Words, prefixes of words, or digits of a phone number, all of which must match: at least two '
+  'letters, at most 200 characters. Or the number of a reservation, offer or agreement, such as R-000042 or '
+  'r42.\n@arg types Only results of these types. Default: all types.\n@arg projectId Id or slug of a project, to '
+  'search only its records.\n@arg amount Maximum number of records, up to 1000. Default: 100.\n\n'
+  'Full-text search over projects, floor plans, units, buyers, buyer''s agents and leads, and lookup of '
+  'reservations, offers and agreements by number. The best match comes first.';

@@ -17,27 +17,26 @@ grant insert (organization_id, project_id, name, description, subject, format, c
   update (name, description, format, columns, filter, sort), delete on app_public.custom_exports to plat_user;
 
 comment on table app_public.custom_exports is
-  'An export that an organization put together; runCustomExport makes a file of it.';
-comment on column app_public.custom_exports.organization_id is 'The organization whose records it has.';
-comment on column app_public.custom_exports.project_id is 'The only project whose records it has.';
+  'A saved definition of an export; `runCustomExport` writes a file from it.';
+comment on column app_public.custom_exports.organization_id is
+  'Id of the organization that owns the definition and the exported records.';
+comment on column app_public.custom_exports.project_id is 'Id of a project, to export only its records.';
 comment on column app_public.custom_exports.name is 'Display title; the exported files are named after it.';
 comment on column app_public.custom_exports.description is 'Free-text description.';
-comment on column app_public.custom_exports.subject is 'Kind of record in its rows.';
-comment on column app_public.custom_exports.format is 'The kind of file.';
+comment on column app_public.custom_exports.subject is 'Record type of the rows.';
+comment on column app_public.custom_exports.format is 'File format.';
 comment on column app_public.custom_exports.columns is
   E'@insertOptional\n\nA list of column names, or of {column, as}. Default: the columns of the subject.';
 comment on column app_public.custom_exports.filter is
-  'Which rows: {column: value, list of values, {min, max}, {from, to}, {contains} or {empty}}; all of them hold.';
+  'Conditions on rows, all of which must be met: {column: value, list of values, {min, max}, {from, to}, '
+  '{contains} or {empty}}.';
 comment on column app_public.custom_exports.sort is
-  'Order: a list of column names, or of {column, direction}. Default: latest first.';
+  'Sort order: a list of column names, or of {column, direction}. Default: latest first.';
 comment on column app_public.custom_exports.created_by_id is
   E'@inert It is run by somebody, as they see the records.\n@behavior -*\n\nUser who created it.';
 comment on constraint custom_exports_organization_id_fkey on app_public.custom_exports is
-  E'@parent\n'
-  '@fieldName organization\n'
-  '@foreignFieldName customExports\n'
-  '@backwardPermission org.member\n'
-  '@backwardDescription The exports that the organization put together; null for non-members.\n\n'
+  E'@parent\n@fieldName organization\n@foreignFieldName customExports\n@backwardPermission '
+  'org.member\n@backwardDescription Saved definitions of exports; null for non-members.\n\n'
   'The organization.';
 comment on constraint custom_exports_project_id_fkey on app_public.custom_exports is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
@@ -73,7 +72,7 @@ begin
   return asked;
 end $$;
 comment on function app_hidden.export_query(text, text, uuid, uuid, jsonb, jsonb, jsonb, text[]) is
-  'What an export asks for, in SQL, as the viewer; refuses what no file of the format can hold. group_by: of a report, '
+  'The SQL of an export, as the viewer; refuses what a file of the format cannot contain. group_by: of a report, '
   'whose figures it has; null for an export of rows.';
 
 create function app_hidden.report_groups(query app_hidden.report_query) returns text
@@ -119,4 +118,5 @@ create trigger _200_check before insert or update on app_public.custom_exports f
 create function app_public.custom_exports_last_export(c app_public.custom_exports) returns setof app_public.exports
 language sql stable rows 1 as $$ select e.* from app_public.exports e where e.custom_export_id = c.id order by e.id desc
   limit 1 $$;
-comment on function app_public.custom_exports_last_export is 'The latest file that the viewer may see.';
+comment on function app_public.custom_exports_last_export is
+  'The latest file written from it that the viewer may see.';

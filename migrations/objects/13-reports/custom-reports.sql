@@ -27,35 +27,33 @@ grant insert (organization_id, project_id, name, description, kind, subject, col
   visibility), update (name, description, kind, columns, filter, group_by, chart, visibility), delete on
   app_public.custom_reports to plat_user;
 
-comment on table app_public.custom_reports is 'A report that an organization put together.';
-comment on column app_public.custom_reports.organization_id is 'The organization whose records it shows.';
-comment on column app_public.custom_reports.project_id is 'The only project whose records it shows.';
+comment on table app_public.custom_reports is 'A saved report of an organization, over its own records.';
+comment on column app_public.custom_reports.organization_id is 'Id of the organization that the report is about.';
+comment on column app_public.custom_reports.project_id is 'Id of a project, to report only on its records.';
 comment on column app_public.custom_reports.name is 'Display title.';
 comment on column app_public.custom_reports.description is 'Free-text description.';
 comment on column app_public.custom_reports.kind is 'Purpose of the report, such as SALES.';
-comment on column app_public.custom_reports.subject is 'Kind of record in its rows.';
+comment on column app_public.custom_reports.subject is 'Record type of the rows.';
 comment on column app_public.custom_reports.columns is
   E'@insertOptional\n\n'
   'A list of column names, or of {column, aggregate, as} with the aggregate COUNT, COUNT_DISTINCT, SUM, AVERAGE, '
   'MIN or MAX. Default: the columns of the subject, or a count.';
 comment on column app_public.custom_reports.filter is
-  'Which rows: {column: value, list of values, {min, max}, {from, to}, {contains} or {empty}}; all of them hold.';
+  'Conditions on rows, all of which must be met: {column: value, list of values, {min, max}, {from, to}, '
+  '{contains} or {empty}}.';
 comment on column app_public.custom_reports.group_by is
-  'Columns to group by; days and times also by day, week, month, quarter or year of the time zone of the project or '
-  'organization, such as insertedAt:month.';
-comment on column app_public.custom_reports.chart is 'How it is drawn.';
+  'Columns to group by. Dates and times can also be grouped by day, week, month, quarter or year in the time zone '
+  'of the project or organization, such as insertedAt:month.';
+comment on column app_public.custom_reports.chart is 'Chart that the report is displayed as.';
 comment on column app_public.custom_reports.visibility is
-  'Who can find it. Each viewer sees only the rows that they may see.';
+  'Who can open the report. Each viewer sees only rows that they may see.';
 comment on column app_public.custom_reports.created_by_id is
   E'@inert It is read by somebody, as they see the records.\n@behavior -*\n\nUser who created it.';
 comment on constraint custom_reports_project_of_visibility on app_public.custom_reports is
   'A report with the visibility PROJECT requires a project.';
 comment on constraint custom_reports_organization_id_fkey on app_public.custom_reports is
-  E'@parent\n'
-  '@fieldName organization\n'
-  '@foreignFieldName customReports\n'
-  '@backwardPermission org.member\n'
-  '@backwardDescription The reports that the viewer finds; null for non-members.\n\n'
+  E'@parent\n@fieldName organization\n@foreignFieldName customReports\n@backwardPermission '
+  'org.member\n@backwardDescription Saved reports that the viewer can open; null for non-members.\n\n'
   'The organization.';
 comment on constraint custom_reports_project_id_fkey on app_public.custom_reports is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
@@ -202,12 +200,12 @@ begin
 end $$;
 grant execute on function app_public.custom_reports_last_run_at, app_public.custom_reports_definition,
   app_public.custom_reports_rows to plat_user, plat_anonymous;
-comment on function app_public.custom_reports_last_run_at is 'When its rows were last viewed, to the minute.';
+comment on function app_public.custom_reports_last_run_at is
+  'When the rows were last viewed, to the minute; null if never.';
 comment on function app_public.custom_reports_definition is E'@notNull\n\nDefinition of the report, as one object.';
 comment on function app_public.custom_reports_rows is
-  E'@notNull\n'
-  '@arg first Number of rows, at most 1000. Default: 100.\n'
-  '@arg after The endCursor of the page before.\n\n'
+  E'@notNull\n@arg first Number of rows, at most 1000. Default: 100.\n@arg after `endCursor` of the previous '
+  'page.\n\n'
   'Current result, as far as the viewer may see it: {columns: [{name, type, aggregate}], rows: [{name: value}], '
   'timeZone, pageInfo: {hasNextPage, endCursor}}. Rows are ordered latest first; groups in the order of their '
   'values.';

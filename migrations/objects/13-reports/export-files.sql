@@ -18,7 +18,7 @@ language sql immutable as $$
   select case when format = 'PDF' then case subject when 'FLOOR_PLANS' then 500 else 5000 end end
 $$;
 comment on function app_hidden.most_rows_of_export(text, text) is
-  'How many rows a file of the format can have; null for as many as there are.';
+  'Maximum number of rows in a file of the format; null for no limit.';
 
 create function app_hidden.refuse_long_export(subject text, format text, organization_id uuid, project_id uuid,
   columns jsonb, filter jsonb, amount int default null) returns void

@@ -9,8 +9,8 @@ comment on table app_private.export_runs is
   'What the work on an export needs, apart from the record, so that progress is no change of it: what the token in use '
   'was restricted to, how far rights reached when it was read, who works on it until when, and where the file lies.';
 comment on column app_private.export_runs.holder is
-  'The job runner''s worker that has the lease, where it said that it lives; of others only the end of the lease '
-  'tells.';
+  'The worker that holds the lease, if it reports its liveness; for others only the end of the lease shows that '
+  'they died.';
 
 create policy requesters_and_managers on app_public.exports for select to plat_user
   using ((requested_by_id = (select app_public.current_user_id())
@@ -31,25 +31,26 @@ grant select on app_public.exports to plat_user, plat_anonymous;
 
 comment on table app_public.exports is
   E'@defaultOrder id desc\n\nA file of the records that the requesting user may see.';
-comment on column app_public.exports.custom_export_id is E'@behavior -*\n\nThe custom export that it is a run of.';
+comment on column app_public.exports.custom_export_id is
+  E'@behavior -*\n\nThe saved definition that it was written from.';
 comment on column app_public.exports.custom_report_id is E'@behavior -*\n\nThe report whose figures it has.';
 comment on column app_public.exports.group_by is 'Grouping of the report; null for an export of rows.';
-comment on column app_public.exports.subject is 'Kind of record in its rows.';
-comment on column app_public.exports.format is 'The kind of file.';
+comment on column app_public.exports.subject is 'Record type of the rows.';
+comment on column app_public.exports.format is 'File format.';
 comment on column app_public.exports.columns is 'Requested columns; null for the default columns of the subject.';
-comment on column app_public.exports.filter is 'Which rows were asked for.';
-comment on column app_public.exports.sort is 'In which order.';
+comment on column app_public.exports.filter is 'Requested conditions on rows; null for all rows.';
+comment on column app_public.exports.sort is 'Requested sort order; null for the default.';
 comment on column app_public.exports.status is 'Current status.';
 comment on column app_public.exports.status_changed_at is 'When the status last changed.';
-comment on column app_public.exports.row_count is 'Number of rows in the file.';
+comment on column app_public.exports.row_count is 'Number of rows in the file; null until it is written.';
 comment on column app_public.exports.filename is 'Filename for downloads.';
 comment on column app_public.exports.filesize is 'Size in bytes.';
 comment on column app_public.exports.checksum is 'SHA-256 of the file, in hexadecimal digits.';
-comment on column app_public.exports.requested_by_id is E'@behavior -*\n\nWho asked for it.';
-comment on column app_public.exports.started_at is 'When a job began with it.';
-comment on column app_public.exports.completed_at is 'When the file was ready.';
+comment on column app_public.exports.requested_by_id is E'@behavior -*\n\nUser who requested it.';
+comment on column app_public.exports.started_at is 'When a worker started writing the file.';
+comment on column app_public.exports.completed_at is 'When the file was ready for download; null until then.';
 comment on column app_public.exports.expires_at is 'When the file will be deleted.';
-comment on column app_public.exports.error is 'Reason why the export failed.';
+comment on column app_public.exports.error is 'Reason why the export failed; null unless the status is FAILED.';
 comment on constraint exports_organization_id_fkey on app_public.exports is
   E'@fieldName organization\n'
   '@foreignFieldName exports\n'
@@ -60,13 +61,15 @@ comment on constraint exports_organization_id_fkey on app_public.exports is
 comment on constraint exports_project_id_fkey on app_public.exports is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint exports_custom_export_id_fkey on app_public.exports is
-  E'@fieldName customExport\n@foreignFieldName exports\n@backwardDescription The files that the viewer may see, latest '
-  'first.\n\nThe custom export that it is a run of.';
+  E'@fieldName customExport\n@foreignFieldName exports\n@backwardDescription Files written from it that the viewer '
+  'may see, latest first.\n\n'
+  'The saved definition that it was written from.';
 comment on constraint exports_custom_report_id_fkey on app_public.exports is
-  E'@fieldName customReport\n@foreignFieldName exports\n@backwardDescription The files of its figures that the viewer '
-  'may see, latest first.\n\nThe report whose figures it has; null where the viewer does not find it.';
+  E'@fieldName customReport\n@foreignFieldName exports\n@backwardDescription Files written from the report that the '
+  'viewer may see, latest first.\n\n'
+  'The report that was exported; null if the viewer may not see it.';
 comment on constraint exports_requested_by_id_fkey on app_public.exports is
-  E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it.';
+  E'@fieldName requestedBy\n@backwardBehavior -*\n\nUser who requested it.';
 
 insert into app_private.event_names (subject, column_name, value, name) values
   ('export', 'status', 'COMPLETED', 'completed'), ('export', 'status', 'FAILED', 'failed'),
@@ -120,8 +123,8 @@ create function app_private.export_limits(out of_person int, out of_organization
   out waiting_of_organization int)
 language sql immutable as $$ select 3, 10, 30, 100 $$;
 comment on function app_private.export_limits() is
-  'How many exports are written at a time, of a person and of an organization, and how many may be asked for at all '
-  'until some are over.';
+  'Maximum number of exports written at the same time, per person and per organization, and of unfinished exports '
+  'altogether.';
 
 create function app_private.export_queue(organization_id uuid) returns table (id uuid, place int, starts boolean)
 language sql stable as $$
@@ -139,8 +142,8 @@ language sql stable as $$
   select w.id, w.place, w.turn <= w.of_person and w.being_written + w.place <= w.of_organization from waiting w
 $$;
 comment on function app_private.export_queue(uuid) is
-  'The exports of an organization that wait, each with its place, and whether it may start now: who has fewer of them '
-  'running comes first.';
+  'Queued exports of an organization, with their position and whether they may start now; users with fewer running '
+  'exports come first.';
 
 create function app_private.tg_exports__next() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -151,7 +154,7 @@ begin
     from app_private.export_queue(new.organization_id) q where q.starts;
   return null;
 end $$;
-comment on function app_private.tg_exports__next() is 'Has those begun whose turn it is, where one is over.';
+comment on function app_private.tg_exports__next() is 'Starts the next exports in the queue when one has ended.';
 
 -- Asking for one.
 create function app_private.request_export(
@@ -172,7 +175,7 @@ begin
   else
     perform app_hidden.export_query(subject, format, organization_id, project_id, columns, filter, sort, group_by);
   end if;
-  -- One after the other: two at once must not both be the last one within the limit.
+  -- Serialized: two concurrent calls must not both be the last one within the limit.
   perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || organization_id, 0));
   select count(*) filter (where e.requested_by_id = viewer) as of_person, count(*) as of_organization into running
     from app_public.exports e where e.organization_id = request_export.organization_id
@@ -199,8 +202,8 @@ begin
   return result;
 end $$;
 comment on function app_private.request_export(uuid, uuid, text, text, jsonb, jsonb, jsonb, uuid, text, text[], uuid) is
-  'Has an export written for the viewer, with what their token allows; refuses what they may not see, and more than '
-  'may wait.';
+  'Queues an export for the viewer, with the permissions of their token; refuses data that they may not see, and '
+  'too many queued exports.';
 grant execute on function app_private.request_export to plat_user;
 
 create function app_public.run_custom_export(id uuid) returns app_public.exports
@@ -241,8 +244,7 @@ begin
 end $$;
 grant execute on function app_public.export_custom_report to plat_user, plat_anonymous;
 comment on function app_public.export_custom_report is
-  E'@arg id The `CustomReport` whose rows are written to a file.\n'
-  '@arg format File format. Default: CSV.\n\n'
+  E'@arg id Id of the report whose rows are written to a file.\n@arg format File format. Default: CSV.\n\n'
   'Exports the rows of a report, as far as the viewer may see them, to a file. The file is written in the '
   'background: `url` of the export is set once its status is COMPLETED.';
 
@@ -394,8 +396,8 @@ begin
   return may;
 end $$;
 comment on function app_private.export_goes_on(uuid, uuid, int) is
-  'Notes the progress of an export, and whether the worker shall go on: it is not cancelled, no other worker has it, '
-  'and the requester may still see what was read. A right that is lost cancels it.';
+  'Records the progress of an export; returns whether to continue: it is not cancelled, no other worker has it, '
+  'and the requester may still see the data. A right that is lost cancels it.';
 
 create function app_private.keep_export_file(id uuid, worker uuid, file_key text) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -425,7 +427,7 @@ begin
   return true;
 end $$;
 comment on function app_private.finish_export(uuid, uuid, int, int, text) is
-  'Makes an export COMPLETED, unless it does not go on; then the file is not to be kept.';
+  'Makes an export COMPLETED; returns false if it was cancelled or taken over, so that the file is discarded.';
 
 create function app_private.give_up_export(id uuid, worker uuid, status text, error text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -444,7 +446,8 @@ begin
   end if;
 end $$;
 comment on function app_private.give_up_export(uuid, uuid, text, text) is
-  'Ends the work on an export: as FAILED or CANCELLED, or without a status to let another worker start over at once.';
+  'Ends the work on an export: as FAILED or CANCELLED, or without a status, so that another worker starts over '
+  'immediately.';
 
 create function app_private.sweep_exports(batch int) returns setof text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -466,8 +469,8 @@ begin
       returning due.file_key;
 end $$;
 comment on function app_private.sweep_exports(int) is
-  'Forgets the files of exports that are over, and tells which; whoever calls it deletes them from the store before '
-  'the transaction ends. Exports whose job is lost get another.';
+  'Removes the references to files of expired exports and returns them; the caller deletes the files from the '
+  'store before the transaction commits. Exports whose job is lost get another.';
 
 -- Fields.
 create function app_private.export_file(id uuid) returns text
@@ -519,7 +522,7 @@ grant execute on function app_public.exports_url, app_public.exports_progress, a
   app_public.custom_exports_last_export to plat_user, plat_anonymous;
 comment on function app_public.exports_url is
   'Download URL, valid for a few minutes; only for the user who requested the export.';
-comment on function app_public.exports_progress is E'@notNull\n\nProgress from 0 to 1.';
+comment on function app_public.exports_progress is E'@notNull\n\nShare of the work that is done, from 0 to 1.';
 comment on function app_public.exports_queue_position is
   'Position in the organization''s queue of exports while it is PENDING; 1 is next. Users take turns.';
 comment on function app_public.exports_allowed_transitions is
@@ -530,20 +533,19 @@ comment on function app_public.run_custom_export is
   'Exports the records that a saved definition selects. The file is ready when the status of the export is COMPLETED; '
   'it contains what the viewer may see. Requires the permission report.run.';
 comment on function app_public.export_floor_plans is
-  E'@arg project_id The project whose floor plans the file lists.\n'
-  '@arg format File format. Default: PDF, with one page per plan and its images.\n'
-  '@arg floor_plan_ids These plans only.\n\n'
+  E'@arg project_id Id or slug of the project.\n@arg format File format. Default: PDF, with one page per plan and '
+  'its images.\n@arg floor_plan_ids Ids of floor plans, to export only these.\n\n'
   'Exports the floor plans of a project to a file. The file is ready when the status of the export is COMPLETED. '
   'Requires the permission report.run.';
 comment on function app_public.export_plans is $$
 @deprecated Use `exportFloorPlans`. Removed after 2028-01-01.
-@arg project_id The project whose floor plans the file lists.
+@arg project_id Id or slug of the project.
 @arg format File format. Default: PDF, with one page per plan and its images.
-@arg floor_plan_ids These plans only.
+@arg floor_plan_ids Ids of floor plans, to export only these.
 
 Same as `exportFloorPlans`.$$;
 comment on function app_public.cancel_export is
-  E'@arg id An `Export` that is pending or being written.\n\n'
+  E'@arg id Id of an export that is PENDING or PROCESSING.\n\n'
   'Cancels an export that is not ready yet: the viewer''s own, or any of the organization with the permission '
   'report.manage.';
 
@@ -571,7 +573,7 @@ begin
     return;
   end if;
   if chosen.status = 'PENDING' then
-    -- One after the other: two at once must not both take the last turn.
+    -- Serialized: two concurrent calls must not both take the last slot.
     perform pg_advisory_xact_lock(hashtextextended('plat.exports ' || chosen.organization_id, 0));
     -- It starts when another one ends and its turn has come.
     if not (select q.starts from app_private.export_queue(chosen.organization_id) q where q.id = chosen.id) then

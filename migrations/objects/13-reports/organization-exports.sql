@@ -48,8 +48,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select e.name, e.source, e.condition, e.cells from app_private.exported_tables(organization_id) e order by e.name
 $$;
 comment on function app_private.organization_export_plan(uuid) is
-  E'@withoutViewer It gives statements, no data; they run with the rights of the viewer.\n\nThe statements that an '
-  'archive of an organization is read by.';
+  E'@withoutViewer It returns statements, not data; they run with the rights of the viewer.\n\n'
+  'The statements that an archive of an organization is read by.';
 grant execute on function app_private.organization_export_plan to plat_user;
 
 create function app_private.organization_file_plan(organization_id uuid) returns text
@@ -62,8 +62,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     and a.attname in ('checksum', 'filename') and has_column_privilege('plat_user', a.attrelid, a.attnum, 'select')) = 2
 $$;
 comment on function app_private.organization_file_plan(uuid) is
-  E'@withoutViewer It gives a statement, no data; that runs with the rights of the viewer.\n\nThe statement that the '
-  'files of an organization are found by.';
+  E'@withoutViewer It returns a statement, not data; it runs with the rights of the viewer.\n\n'
+  'The statement that the files of an organization are found by.';
 grant execute on function app_private.organization_file_plan to plat_user;
 
 create function app_hidden.open_organization_archive(organization_id uuid, files boolean) returns jsonb
@@ -74,7 +74,7 @@ declare
   total int := 0;
   tables jsonb := '[]';
 begin
-  -- Of an export that is not seen any more there is no organization.
+  -- Null if the viewer can no longer see the export.
   if app_hidden.organization_can(organization_id, 'org.owner') is not true then
     perform app_hidden.fail('FORBIDDEN', 'The user who requested the archive may no longer export the organization.',
       '{"permission": "org.owner"}');
@@ -94,8 +94,8 @@ begin
 end $$;
 revoke execute on function app_hidden.open_organization_archive from plat_anonymous;
 comment on function app_hidden.open_organization_archive(uuid, boolean) is
-  'What an archive of an organization is made of, as the viewer sees it: for each kind of record how many, and the '
-  'statement that gives them as JSON; the statement that gives its files, null where none are wanted.';
+  'Content of an organization''s archive, as the viewer sees it: per record type the number of records and the '
+  'statement that returns them as JSON; and the statement for its files, null if they are excluded.';
 
 create function app_hidden.open_organization_export(id uuid) returns jsonb
 language sql stable as $$
@@ -118,7 +118,7 @@ begin
 end $$;
 grant execute on function app_public.export_organization to plat_user, plat_anonymous;
 comment on function app_public.export_organization is $$
-@arg organization_id The organization whose data the archive contains.
+@arg organization_id Id of the organization; the viewer must be an owner.
 @arg files Whether the archive includes the contents of files. Default: true.
 
 Exports all data of an organization to one archive (ZIP): a JSON Lines file per record type, as the viewer may see

@@ -2,7 +2,7 @@
 -- are validated by the type of their column and quoted. The statement runs with the viewer's rights, so that row
 -- security applies; a column that requires a permission that they lack is refused, with its path as `field`.
 
-comment on type app_hidden.report_query is 'What a report or export asks for, in SQL.';
+comment on type app_hidden.report_query is 'The SQL of a report or export.';
 
 create function app_hidden.report_can(organization_id uuid, project_id uuid, permission text) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -30,7 +30,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       and j.organization_id = report_rights.organization_id and j.id = coalesce(report_rights.project_id, j.id)) r
 $$;
 comment on function app_hidden.report_rights(uuid, uuid, text[]) is
-  'How far permissions of the viewer reach in an organization, to be compared with what they were.';
+  'Scope of the viewer''s permissions in an organization, to compare with an earlier state.';
 
 create function app_hidden.report_rights_hold(before text[], organization_id uuid, project_id uuid,
   permissions text[]) returns boolean
@@ -41,7 +41,7 @@ language sql stable as $$
   from (select app_hidden.report_rights(organization_id, project_id, permissions) as now) n
 $$;
 comment on function app_hidden.report_rights_hold(text[], uuid, uuid, text[]) is
-  'Whether the viewer may see at least what they might when report_rights gave `before`.';
+  'Whether the viewer may still see everything that they could see when report_rights returned `before`.';
 
 create function app_hidden.refuse_report(message text, field text, more jsonb default '{}') returns void
 language plpgsql stable as $$
@@ -174,7 +174,8 @@ comment on function app_hidden.report_condition(app_hidden.report_columns, jsonb
 
 create function app_hidden.report_value(expression text, type text, form text, time_zone text) returns text
 language sql immutable as $$
-  -- As the API gives it: decimals as text, times in UTC with Z. Spreadsheets know no zones: theirs are local.
+  -- As the API returns it: decimals as text, times in UTC with Z. Spreadsheets know no zones: theirs are
+  -- local.
   select case
     when type in ('MONEY', 'DECIMAL') then format('(%s)::text', expression)
     when type = 'DATETIME' and form = 'local'
@@ -186,7 +187,7 @@ language sql immutable as $$
     else format('(%s)::text', expression) end
 $$;
 comment on function app_hidden.report_value(text, text, text, text) is
-  'The SQL that gives a value out: as member of JSON, as text, or as text with local times.';
+  'The SQL expression for an output value: as a JSON property, as text, or as text with local times.';
 
 create function app_hidden.report_query(
   subject text, organization_id uuid, project_id uuid, columns jsonb, filter jsonb, group_by text[] default '{}',
@@ -386,7 +387,7 @@ begin
   return result;
 end $$;
 comment on function app_hidden.report_query(text, uuid, uuid, jsonb, jsonb, text[], jsonb) is
-  'What a report or export asks for, in SQL, as the viewer; refuses what is no column, no condition, or not theirs to '
-  'see.';
+  'The SQL of a report or export, as the viewer; refuses unknown columns, invalid conditions, and columns that the '
+  'viewer may not see.';
 
 revoke execute on function app_hidden.report_rights_hold from plat_user, plat_anonymous;

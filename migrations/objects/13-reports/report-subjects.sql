@@ -14,8 +14,8 @@ create policy everybody on app_hidden.report_columns for select to plat_user, pl
 grant select on app_hidden.report_columns to plat_user, plat_anonymous;
 
 comment on table app_hidden.report_columns is
-  'The columns of each subject by their names in the API. The expression is over the row t; permission is what it '
-  'takes besides that of the subject. Groupable ones can be grouped by, aggregatable ones summed.';
+  'The columns of each subject by their names in the API. The expression refers to the row t; permission is '
+  'required in addition to that of the subject. Groupable ones can be grouped by, aggregatable ones summed.';
 
 -- Most columns are those of the table: their types and words are known, and a masked one is read through its function.
 create function app_private.report_type(type oid) returns text
@@ -42,7 +42,7 @@ language sql volatile as $$
       app_private.report_type(sql_type::regtype), sql_type, permission, is_default, description)
 $$;
 comment on function app_private.add_report_column(text, text, text, text, text, text, boolean) is
-  'Gives a subject a column: an expression over the row t of its table, under a name of the API.';
+  'Adds a column to a subject: an expression over the row t of its table, under a name of the API.';
 
 create function app_private.add_report_columns(subject text, columns text[], defaults text[] default '{}',
   permissions jsonb default '{}') returns void
@@ -79,8 +79,8 @@ begin
   end loop;
 end $$;
 comment on function app_private.add_report_columns(text, text[], text[], jsonb) is
-  'Gives a subject columns of its table, masked ones and computed ones through their functions; their comments '
-  'describe them.';
+  'Adds columns of its table to a subject, masked and computed ones through their functions; their comments are '
+  'the descriptions.';
 
 create function app_private.add_report_subject(subject text, table_name text, permissions text[], filename text,
   latest text default 'id') returns void
@@ -108,7 +108,7 @@ begin
   end loop;
 end $$;
 comment on function app_private.add_report_people(text, text[], text[]) is
-  'Gives a subject columns with the names of people whose ids its table has.';
+  'Adds columns with the names of people to a subject, by ids in its table.';
 
 create function app_private.add_report_links(subject text, links text[], defaults text[] default '{}') returns void
 language plpgsql volatile as $$
@@ -122,5 +122,5 @@ begin
         nullif(links[i][7], '') as permission from generate_subscripts(links, 1) i order by i) l;
 end $$;
 comment on function app_private.add_report_links(text, text[], text[]) is
-  'Gives a subject columns of other records: {name, column with its id, table, expression over x, type, description, '
-  'permission}. Whoever may not see the other record reads null.';
+  'Adds columns of other records to a subject: {name, column with its id, table, expression over x, type, '
+  'description, permission}. Null for viewers who may not see the other record.';

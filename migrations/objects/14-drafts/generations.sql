@@ -4,8 +4,8 @@
 --           BLOCKED, FAILED → DISCARDED
 --
 -- The text is generated outside of a transaction: the row is PENDING before the provider is called, and completed
--- after. If the process dies, it becomes FAILED after a timeout. BLOCKED has no text, so that nobody can send a refused
--- one. Nothing is sent automatically.
+-- after. If the process dies, it becomes FAILED after a timeout. A BLOCKED draft has no text, so that it cannot be
+-- sent. Nothing is sent automatically.
 --
 -- A draft is only sent when a user decides so, who is responsible for it. A sent draft counts as a response to the
 -- lead.
@@ -16,9 +16,9 @@ comment on type app_public.generation_fact is 'A fact that a draft uses, with it
 
 comment on column app_public.generation_fact.statement is E'@notNull\n\nThe fact, as a sentence.';
 comment on column app_public.generation_fact.subject_type is
-  E'@notNull\n\nThe kind of record it comes from, such as unit.';
-comment on column app_public.generation_fact.subject_id is E'@notNull\n\nThe record it comes from.';
-comment on column app_public.generation_fact.field is E'@notNull\n\nThe field of that record, such as price.';
+  E'@notNull\n\nType of the source record, such as unit.';
+comment on column app_public.generation_fact.subject_id is E'@notNull\n\nId of the source record.';
+comment on column app_public.generation_fact.field is E'@notNull\n\nField of the source record, such as price.';
 
 create policy seers_of_lead on app_public.service_intelligence_generations for select to plat_user
   using (deleted_at is null and exists (select from app_public.leads l where l.id = lead_id));
@@ -39,18 +39,17 @@ grant select on app_public.service_intelligence_generations to plat_user, plat_a
 comment on table app_public.service_intelligence_generations is
   E'@defaultOrder id desc\n\nA text written by the drafting service for a person to review. Nothing is sent.';
 comment on column app_public.service_intelligence_generations.lead_id is
-  'The lead whom the text addresses; null for other texts.';
+  'Id of the lead that the text addresses; null for other texts.';
 comment on column app_public.service_intelligence_generations.kind is 'Kind of text.';
 comment on column app_public.service_intelligence_generations.status is E'@filter\n\nCurrent status.';
 comment on column app_public.service_intelligence_generations.status_changed_at is 'When the status last changed.';
 comment on column app_public.service_intelligence_generations.requested_by_id is
-  E'@inert A draft is written when it is asked for, and sends nothing.\n\n'
-  'User who requested it; null if a workflow did.';
+  E'@inert A draft is generated on request, and nothing is sent.\n\nUser who requested it; null if a workflow did.';
 comment on column app_public.service_intelligence_generations.subject is
-  E'@personal\n@secret\n\nThe subject of the mail.';
+  E'@personal\n@secret\n\nSubject line of the mail.';
 comment on column app_public.service_intelligence_generations.body is
-  E'@personal\n@secret\n\nThe text, without any markup.';
-comment on column app_public.service_intelligence_generations.language is 'The language it is written in.';
+  E'@personal\n@secret\n\nText of the draft, without markup.';
+comment on column app_public.service_intelligence_generations.language is 'Language of the text, such as en.';
 comment on column app_public.service_intelligence_generations.tone is 'Tone of the text.';
 comment on column app_public.service_intelligence_generations.purpose is
   E'@personal\n\nPurpose, as given by the user who requested the draft.';
@@ -60,21 +59,20 @@ comment on column app_public.service_intelligence_generations.warnings is
   E'@impersonal\n\nWarnings before use, such as missing consent, an unknown price, or why it was blocked.';
 comment on column app_public.service_intelligence_generations.model is
   E'@impersonal\n\nProvider that generated it; `embedded` if the service composed it from facts.';
-comment on column app_public.service_intelligence_generations.error is E'@impersonal\n\nReason why there is no text.';
+comment on column app_public.service_intelligence_generations.error is
+  E'@impersonal\n\nReason why there is no text; null otherwise.';
 comment on column app_public.service_intelligence_generations.pending_until is
   E'@secret\n@behavior -*\n\nWhen it is given up, unless it is completed.';
 comment on column app_public.service_intelligence_generations.request_key is
-  E'@secret\n@behavior -*\n\nWhat tells a repeat of the request from a new one.';
+  E'@secret\n@behavior -*\n\nDistinguishes a repeated request from a new one.';
 comment on constraint generations_text on app_public.service_intelligence_generations is
   'A draft must have a subject, a body and the facts that it uses.';
 comment on constraint service_intelligence_generations_project_id_fkey on app_public.service_intelligence_generations is
   E'@fieldName project\n@backwardBehavior -*\n\nThe project that it belongs to.';
 comment on constraint service_intelligence_generations_lead_id_fkey on app_public.service_intelligence_generations is
-  E'@parent\n'
-  '@fieldName lead\n'
-  '@foreignFieldName generations\n'
-  '@backwardDescription Drafts written for the lead, newest first.\n\n'
-  'The lead that it is for.';
+  E'@parent\n@fieldName lead\n@foreignFieldName generations\n@backwardDescription Drafts written for the lead, '
+  'newest first.\n\n'
+  'The lead that the text addresses.';
 comment on constraint service_intelligence_generations_requested_by_id_fkey
   on app_public.service_intelligence_generations is
   E'@fieldName requestedBy\n@backwardBehavior -*\n\nUser who requested it; null if a workflow did.';
@@ -98,7 +96,7 @@ begin
   if generation.status = 'PENDING' then
     perform set_config('plat.service', 'on', true);
     perform set_config('plat.actor_type', 'AI', true);
-    -- What was asked for comes to its end, though its project was archived meanwhile.
+    -- A requested export completes even if its project was archived in the meantime.
     perform set_config('plat.clock', 'on', true);
     update app_public.service_intelligence_generations g set
         status = outcome ->> 'status', subject = outcome ->> 'subject', body = outcome ->> 'body',
@@ -152,7 +150,7 @@ begin
   return generation;
 end $$;
 comment on function app_private.require_generation(uuid, int) is
-  'The draft, locked; refuses whoever does not see its lead, or may not write to it.';
+  'The draft, locked; refuses viewers who cannot see or update its lead.';
 
 create function app_public.accept_generation(id uuid, subject app_public.short_text default null,
   body app_public.long_text default null, expected_version int default null)
@@ -173,10 +171,9 @@ begin
   return generation;
 end $$;
 comment on function app_public.accept_generation is
-  E'@arg id Id of the draft; its status has to be COMPLETED.\n'
-  '@arg subject Edited subject; the subject of the draft is used if omitted.\n'
-  '@arg body Edited text; the text of the draft is used if omitted.\n'
-  '@arg expectedVersion The version that the caller has read; another present version is refused with '
+  E'@arg id Id of the draft; its status must be COMPLETED.\n@arg subject Edited subject; the subject of the draft '
+  'is used if omitted.\n@arg body Edited text; the text of the draft is used if omitted.\n@arg expectedVersion The '
+  '`version` that the client read. If the record has changed since, the mutation is refused with '
   'VERSION_MISMATCH.\n\n'
   'Accepts a draft, unchanged or edited. Nothing is sent. Refused with CONFLICT if the lead has asked not to be '
   'contacted.';
@@ -195,9 +192,9 @@ begin
 end $$;
 comment on function app_public.discard_generation is $$
 @arg id Id of the draft.
-@arg expectedVersion The version that the caller has read; another present version is refused with VERSION_MISMATCH.
+@arg expectedVersion The `version` that the client read; if it has changed, refused with VERSION_MISMATCH.
 
-Discards a draft.$$;
+Discards a draft: its status becomes DISCARDED, and it can no longer be accepted.$$;
 
 create function app_public.service_intelligence_generations_allowed_transitions(g
   app_public.service_intelligence_generations) returns app_public.transition[]
@@ -231,8 +228,8 @@ begin
   perform app_private.lead_interaction(lead.id, now(), true);
 end $$;
 comment on function app_private.send_generation(uuid, uuid) is
-  'Accepts a draft, unless it is, and has it sent to its lead, once; answers go to the sender. Refused for leads '
-  'without address or that asked not to be contacted.';
+  'Accepts a draft, if it was not accepted, and sends it to its lead, once; replies go to the sender. Refused for '
+  'leads without address or that asked not to be contacted.';
 
 create function app_private.send_draft_by_ticket(ticket app_public.escalation_tickets) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -252,5 +249,5 @@ create function app_private.generation_by_id(id uuid) returns app_public.service
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select g from app_public.service_intelligence_generations g where g.id = generation_by_id.id
 $$;
-comment on function app_private.generation_by_id(uuid) is 'A draft that the service asked for before.';
+comment on function app_private.generation_by_id(uuid) is 'A draft that was requested before.';
 grant execute on function app_private.generation_by_id to plat_worker;

@@ -32,7 +32,7 @@ language sql immutable as $$
       '[number]', 'g'), most)
 $$;
 comment on function app_hidden.without_contacts(text, int) is
-  'A text without email addresses, links, phone numbers and dates, cut to so many characters.';
+  'A text without email addresses, links, phone numbers and dates, truncated to the given length.';
 
 create function app_hidden.bedrooms_in(words text) returns int[]
 language sql immutable as $$
@@ -290,7 +290,7 @@ begin
     from (select f, row_number() over () as n from unnest(array_remove(facts, null)) f) numbered);
 end $$;
 comment on function app_hidden.lead_email_facts(app_public.leads) is
-  'What a mail to the lead may state, as the viewer sees it.';
+  'Facts that a mail to the lead may state, as the viewer sees them.';
 
 create function app_hidden.lead_email_quotes(lead app_public.leads) returns jsonb
 language sql stable as $$

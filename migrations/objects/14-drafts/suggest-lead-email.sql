@@ -40,7 +40,7 @@ begin
     'warnings', app_hidden.lead_email_warnings(lead, facts), 'language', generation.language, 'tone', generation.tone,
       'purpose', generation.purpose,
     'instructions', told)
-    -- Of somebody who is not to be contacted, nothing leaves the service.
+    -- Data of a person who must not be contacted are not sent to the provider.
     || case when lead.do_not_contact then '{"facts": [], "quotes": []}'
       else jsonb_build_object('facts', facts, 'quotes', quotes) end;
 end $$;
@@ -51,7 +51,7 @@ comment on function app_private.start_generation(uuid, uuid, text, text, text, t
 create function app_private.known_generation(repeat jsonb) returns jsonb
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- Said before the provider is asked; claim_answer says it for good.
+  -- Checked before the provider is called; claim_answer decides.
   if exists (select from app_private.idempotency_keys k
     where k.viewer = app_private.repeat_viewer() and k.key_sha256 = sha256(convert_to(repeat ->> 'key', 'UTF8'))
       and k.body_hmac <> decode(repeat ->> 'body', 'hex') and k.inserted_at > now() - interval '24 hours') then
@@ -135,7 +135,7 @@ begin
       and g.requested_by_id = app_public.current_user_id();
 end $$;
 comment on function app_private.fail_lead_email(uuid, text) is
-  'Notes that the drafting service did not deliver what the viewer asked for.';
+  'Records that the drafting service failed for the viewer''s request.';
 grant execute on function app_private.fail_lead_email(uuid, text) to plat_user;
 
 create function app_public.suggest_lead_email(lead_id uuid, draft app_public.composed_draft,
@@ -162,12 +162,10 @@ begin
 end $$;
 grant execute on function app_public.suggest_lead_email to plat_user, plat_anonymous;
 comment on function app_public.suggest_lead_email is
-  E'@arg leadId The lead to write to.\n'
-  '@arg purpose Purpose of the mail, in a few words.\n'
-  '@arg tone How it sounds. Default: NEUTRAL.\n'
-  '@arg language Language of the text. Default: that of the lead, otherwise English.\n'
-  '@arg instructions Instructions for the text, at most 2,000 characters. Whatever they say, the text only states '
-  'facts from the lead''s own records.\n\n'
+  E'@arg leadId Id of the lead to write to.\n@arg purpose Purpose of the mail, in a few words.\n@arg tone Tone of '
+  'the text. Default: NEUTRAL.\n@arg language Language of the text. Default: that of the lead, otherwise '
+  'English.\n@arg instructions Instructions for the text, at most 2,000 characters. Regardless of them, the text '
+  'only states facts from the lead''s own records.\n\n'
   'Drafts an email to a lead from facts that the viewer can see, for review by a person; `facts` names the source '
   'record of each statement. A text with statements that no fact supports is BLOCKED. Nothing is sent. At most 30 '
   'per hour and user, and 300 per hour and organization.';

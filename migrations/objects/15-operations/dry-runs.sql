@@ -30,8 +30,8 @@ language sql stable as $$
     where m.id >= app_hidden.first_id_of(now()) and m.transaction_id = pg_current_xact_id()::text::bigint) e
 $$;
 comment on function app_hidden.dry_run_events(int) is
-  'The events that this transaction has written, as the viewer reads them: at most so many, with their ids, and how '
-  'many more.';
+  'Events written by this transaction, as the viewer may read them: a limited number with their ids, and the '
+  'number of further ones.';
 grant execute on function app_hidden.dry_run_events to plat_user;
 
 create function app_private.dry_run_workflows(organization_ids uuid[], seen jsonb) returns jsonb
@@ -118,7 +118,7 @@ begin
     'workflows', workflows);
 end $$;
 comment on function app_private.dry_run_effects(jsonb) is
-  'What would follow the events of this transaction, and the jobs that it would enqueue, as far as they are of '
-  'organizations in which the viewer may know of them. Fans out webhooks and notifications to tell: only for a '
+  'Effects that the events of this transaction would have, and jobs that it would enqueue, limited to '
+  'organizations in which the viewer may see them. Fans out webhooks and notifications to tell: only for a '
   'transaction that is rolled back.';
 grant execute on function app_private.dry_run_effects to plat_authenticator;

@@ -38,7 +38,7 @@ language sql stable rows 50 security definer set search_path = pg_catalog, pg_te
     left(app_private.masked_arguments(to_jsonb(j.last_error)) #>> '{}', 2000), q.queue_name,
     j.payload #>> '{context,requestId}', (j.payload #>> '{context,organizationId}')::uuid
   from (
-    -- The latest so many are looked through: a filter must not read all there ever were.
+    -- Only the latest ones are searched: a filter must not read the entire history.
     (select f.* from graphile_worker._private_jobs f where chosen_jobs.state = 'FAILED'
       and f.attempts >= f.max_attempts and (before is null or f.id < before)
       order by f.id desc limit app_private.counted_at_most())
@@ -63,7 +63,7 @@ language sql stable rows 50 security definer set search_path = pg_catalog, pg_te
   order by j.id desc limit most
 $$;
 comment on function app_private.chosen_jobs(text[], text, text, timestamptz, jsonb, uuid, bigint, int) is
-  'Jobs that match, the latest first; of all organizations where none is named. Whoever calls it has asked whether the '
+  'Jobs that match, the latest first; of all organizations where none is named. The caller has checked that the '
   'viewer may see them.';
 
 create function app_public.jobs(task text default null, state app_public.job_state default null,
@@ -97,7 +97,7 @@ begin
     group by t.identifier, p.paused_at, p.reason order by t.identifier);
 end $$;
 
--- Changes. Each works on so many jobs at most, and says whether there are more.
+-- Changes. Each call changes a limited number of jobs, and returns whether there are more.
 create function app_private.jobs_at_once() returns int
 language sql immutable as $$ select 1000 $$;
 comment on function app_private.jobs_at_once() is 'How many jobs one call changes at most.';
@@ -254,82 +254,73 @@ $$;
 comment on function app_private.paused_task_ids() is 'The tasks whose jobs no worker takes at the moment.';
 
 comment on type app_public.job is 'A background job: one entry of the job queue.';
-comment on column app_public.job.id is E'@notNull\n\nThe number of the job.';
-comment on column app_public.job.task is E'@notNull\n\nName of its task.';
+comment on column app_public.job.id is E'@notNull\n\nNumber of the job in the queue.';
+comment on column app_public.job.task is E'@notNull\n\nName of the task that it runs, such as export__requested.';
 comment on column app_public.job.state is E'@notNull\n\nScheduling state of the job.';
 comment on column app_public.job.arguments is 'Arguments of the job; secrets are masked.';
 comment on column app_public.job.attempts is E'@notNull\n\nNumber of attempts so far.';
 comment on column app_public.job.max_attempts is E'@notNull\n\nMaximum number of attempts.';
-comment on column app_public.job.run_at is E'@notNull\n\nWhen it runs, or was to run.';
+comment on column app_public.job.run_at is E'@notNull\n\nEarliest time at which it runs.';
 comment on column app_public.job.started_at is 'When the current run started; null if it is not running.';
 comment on column app_public.job.created_at is E'@notNull\n\nWhen it was queued.';
-comment on column app_public.job.updated_at is E'@notNull\n\nWhen it was changed last.';
+comment on column app_public.job.updated_at is E'@notNull\n\nWhen a worker last changed it.';
 comment on column app_public.job.last_error is 'Error of the last failed attempt; secrets are masked.';
 comment on column app_public.job.queue is 'Queue whose jobs run one at a time; null if the job is in none.';
-comment on column app_public.job.request_id is 'The X-Request-Id of the request that has led to it.';
+comment on column app_public.job.request_id is '`X-Request-Id` of the request that caused it; null if no request did.';
 comment on column app_public.job.organization_id is
   E'@behavior -*\n\nThe organization that it is done for, where one is.';
-comment on type app_public.job_task is 'A kind of background work.';
+comment on type app_public.job_task is 'A task: the code that runs jobs of one kind, with counts of its jobs.';
 comment on column app_public.job_task.name is E'@notNull\n\nIdentifier as in the logs, such as `export__requested`.';
-comment on column app_public.job_task.due is E'@notNull\n\nJobs that run as soon as a worker has time.';
-comment on column app_public.job_task.scheduled is E'@notNull\n\nJobs whose time has not come.';
-comment on column app_public.job_task.failed is E'@notNull\n\nJobs that failed for the last time.';
+comment on column app_public.job_task.due is E'@notNull\n\nNumber of jobs that run as soon as a worker is free.';
+comment on column app_public.job_task.scheduled is E'@notNull\n\nNumber of jobs scheduled for later.';
+comment on column app_public.job_task.failed is E'@notNull\n\nNumber of jobs whose last attempt failed.';
 comment on column app_public.job_task.oldest_due_at is 'Due time of the oldest due job; null if none is due.';
 comment on column app_public.job_task.last_scheduled_at is 'When its schedule last queued a job; null if it has none.';
-comment on column app_public.job_task.paused_at is 'Since when no worker takes its jobs; null where workers do.';
-comment on column app_public.job_task.pause_reason is 'Why it was paused.';
-comment on type app_public.changed_jobs is 'How many jobs an operation changed.';
-comment on column app_public.changed_jobs.changed is E'@notNull\n\nThe number of jobs that were changed.';
+comment on column app_public.job_task.paused_at is 'When the task was paused; null if it is not paused.';
+comment on column app_public.job_task.pause_reason is
+  'Reason for the pause, as the operator gave it; null if not paused.';
+comment on type app_public.changed_jobs is 'Result of an operation on jobs.';
+comment on column app_public.changed_jobs.changed is E'@notNull\n\nNumber of changed jobs, at most 1,000 per request.';
 comment on column app_public.changed_jobs.more is
-  E'@notNull\n\nWhether more jobs match: one call changes 1,000 at most; send it again.';
+  E'@notNull\n\nWhether more jobs match; repeat the mutation to change them, too.';
 comment on function app_public.jobs is
-  E'@notNull\n'
-  '@arg task Of this task only.\n'
-  '@arg state In this state only.\n'
-  '@arg created_before Queued before then.\n'
-  '@arg arguments Jobs whose arguments have these members.\n'
-  '@arg organization_id Of this organization only; owners have to name theirs.\n'
-  '@arg before_id The id of the last job of the page before.\n'
-  '@arg most How many, 200 at most.\n\n'
+  E'@notNull\n@arg task Only jobs of this task, such as export__requested.\n@arg state Only jobs in this state, '
+  'such as FAILED.\n@arg created_before Only jobs queued before this time.\n@arg arguments Only jobs whose '
+  'arguments contain these properties.\n@arg organization_id Only jobs of this organization; required for owners, '
+  'omitted by operators.\n@arg before_id Id of the last job of the previous page.\n@arg most Maximum number of '
+  'jobs, up to 200.\n\n'
   'Background jobs, latest first: all for operators of the service, those of the organization for its owners. A '
   'filter searches the latest 100,000.';
 comment on function app_public.job_tasks is
-  E'@notNull\n\nThe kinds of background work, with how much of each waits. For operators of the service.';
+  E'@notNull\n\nTasks of the job queue, with the number of waiting jobs of each. For operators of the service.';
 comment on function app_public.retry_jobs is
-  E'@arg ids These jobs; 1,000 at most.\n'
-  '@arg task Of this task only.\n'
-  '@arg state In this state only.\n'
-  '@arg created_before Queued before then.\n'
-  '@arg arguments Jobs whose arguments have these members.\n'
-  '@arg organization_id Of this organization only; owners have to name theirs.\n\n'
+  E'@arg ids Ids of jobs, at most 1,000.\n@arg task Only jobs of this task, such as export__requested.\n@arg state '
+  'Only jobs in this state, such as FAILED.\n@arg created_before Only jobs queued before this time.\n@arg '
+  'arguments Only jobs whose arguments contain these properties.\n@arg organization_id Only jobs of this '
+  'organization; required for owners, omitted by operators.\n\n'
   'Runs failed or scheduled jobs now, and resets their attempts. For operators of the service, and for owners of '
   'the organization (permission org.owner).';
 comment on function app_public.discard_jobs is
-  E'@arg ids These jobs; 1,000 at most.\n'
-  '@arg task Of this task only.\n'
-  '@arg state In this state only.\n'
-  '@arg created_before Queued before then.\n'
-  '@arg arguments Jobs whose arguments have these members.\n'
-  '@arg organization_id Of this organization only; owners have to name theirs.\n\n'
-  'Deletes jobs that are not running; their work is not done. For operators of the service, and for owners of the '
+  E'@arg ids Ids of jobs, at most 1,000.\n@arg task Only jobs of this task, such as export__requested.\n@arg state '
+  'Only jobs in this state, such as FAILED.\n@arg created_before Only jobs queued before this time.\n@arg '
+  'arguments Only jobs whose arguments contain these properties.\n@arg organization_id Only jobs of this '
+  'organization; required for owners, omitted by operators.\n\n'
+  'Deletes jobs that are not running, without executing them. For operators of the service, and for owners of the '
   'organization (permission org.owner).';
 comment on function app_public.reschedule_jobs is
-  E'@arg run_at When they run.\n'
-  '@arg ids These jobs; 1,000 at most.\n'
-  '@arg task Of this task only.\n'
-  '@arg state In this state only.\n'
-  '@arg created_before Queued before then.\n'
-  '@arg arguments Jobs whose arguments have these members.\n'
-  '@arg organization_id Of this organization only; owners have to name theirs.\n\n'
+  E'@arg run_at New earliest time of execution.\n@arg ids Ids of jobs, at most 1,000.\n@arg task Only jobs of this '
+  'task, such as export__requested.\n@arg state Only jobs in this state, such as FAILED.\n@arg created_before Only '
+  'jobs queued before this time.\n@arg arguments Only jobs whose arguments contain these properties.\n@arg '
+  'organization_id Only jobs of this organization; required for owners, omitted by operators.\n\n'
   'Reschedules jobs that are not running, and resets their attempts. For operators of the service, and for owners '
   'of the organization (permission org.owner).';
 comment on function app_public.pause_task is
-  E'@arg task The name of the task.\n'
-  '@arg reason Reason, for other operators of the service.\n\n'
+  E'@arg task Name of the task, such as export__requested.\n@arg reason Reason for the pause, shown to other '
+  'operators of the service.\n\n'
   'Pauses a task: workers start no further jobs of it until it is resumed. Running jobs continue. For operators of '
   'the service.';
 comment on function app_public.resume_task is
-  E'@arg task The name of the task.\n\n'
+  E'@arg task Name of the task, such as export__requested.\n\n'
   'Resumes a paused task: workers start its jobs again. For operators of the service.';
 grant execute on function app_public.jobs, app_public.job_tasks to plat_user;
 grant execute on function app_public.retry_jobs, app_public.discard_jobs, app_public.reschedule_jobs,

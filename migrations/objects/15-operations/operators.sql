@@ -2,7 +2,7 @@
 -- database.
 
 comment on table app_private.operators is
-  'Users who look after the service: they see and change the jobs of all organizations, and no other data of theirs.';
+  'Operators of the service, who see and change the jobs of all organizations, but no other data.';
 
 create function app_private.make_operator(email text) returns text
 language plpgsql volatile as $$
@@ -18,7 +18,8 @@ begin
   return format('%s is an operator of the service.', email);
 end $$;
 comment on function app_private.make_operator(text) is
-  'For whoever owns the database: has the account with that address look after the service. Says what became of it.';
+  'For the owner of the database: makes the account with that address an operator of the service. Says what became '
+  'of it.';
 
 create function app_private.end_operator(email text) returns text
 language plpgsql volatile as $$
@@ -28,7 +29,7 @@ begin
     else format('%s was no operator.', email) end;
 end $$;
 comment on function app_private.end_operator(text) is
-  'For whoever owns the database: ends what make_operator began. Says what became of it.';
+  'For the owner of the database: revokes what make_operator granted; returns the outcome as a sentence.';
 
 create function app_private.operator_list() returns setof text
 language sql stable rows 5 as $$
@@ -36,7 +37,7 @@ language sql stable rows 5 as $$
   join app_hidden.user_identities i on i.user_id = o.user_id order by 1
 $$;
 comment on function app_private.operator_list() is
-  'For whoever owns the database: the addresses of the accounts that look after the service.';
+  'For the owner of the database: email addresses of the operators of the service.';
 
 create function app_hidden.is_operator() returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -46,7 +47,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     where o.user_id = app_public.current_user_id())
 $$;
 comment on function app_hidden.is_operator() is
-  'Whether the viewer is signed in and looks after the service.';
+  'Whether the viewer is signed in and an operator of the service.';
 
 create function app_private.require_operator() returns void
 language plpgsql stable as $$

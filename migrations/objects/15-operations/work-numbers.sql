@@ -56,8 +56,7 @@ language sql stable rows 10 security definer set search_path = pg_catalog, pg_te
       ('event_oldest_unread_seconds', coalesce(extract(epoch from now() - o.occurred_at), 0))) n (metric, value)
 $$;
 comment on function app_private.stream_numbers() is
-  'How many events the readers of the streams have not read yet, and for how many seconds the oldest of them has been '
-  'there.';
+  'Number of events that the stream readers have not read yet, and the age of the oldest in seconds.';
 
 create function app_private.backlog_numbers() returns table (metric text, label text, value double precision)
 language sql stable rows 20 security definer set search_path = pg_catalog, pg_temp as $$
@@ -146,7 +145,6 @@ language sql stable rows 300 security definer set search_path = pg_catalog, pg_t
   union all select * from app_private.server_numbers()
 $$;
 comment on function app_private.work_numbers() is
-  E'@step It takes nothing and tells no record: counts and ages, which differ from one second to the next.\n\n'
-  'What monitoring tells of the work that waits, in all processes together: the names of metrics without their prefix, '
-  'with one label where they have one.';
+  E'@step Has no arguments and returns no records: only counts and ages, which change from second to second.\n\n'
+  'Metrics of pending work, over all processes: names without their prefix, and at most one label.';
 grant execute on function app_private.work_numbers to plat_authenticator;

@@ -2,13 +2,14 @@
 -- them: they erase it with erasePerson.
 
 comment on type app_public.account_erasure is 'Data that erasing an account removes and retains.';
-comment on column app_public.account_erasure.erased_at is E'@notNull\n\nWhen.';
+comment on column app_public.account_erasure.erased_at is E'@notNull\n\nTime of the erasure.';
 comment on column app_public.account_erasure.removed is
   E'@notNull\n\nData that were erased: a list of {record, count, fields} by kind of record.';
 comment on column app_public.account_erasure.kept is
   E'@notNull\n\nRecords that are retained: a list of {record, count, reason}.';
-comment on table app_private.account_erasures is 'Which accounts were erased, and what was told of it then.';
-comment on column app_private.account_erasures.erasure is E'@impersonal\n\nWhat was told.';
+comment on table app_private.account_erasures is 'Erased accounts, with the report that was returned then.';
+comment on column app_private.account_erasures.erasure is
+  E'@impersonal\n\nReport of the erasure, as returned to the user.';
 
 create function app_private.account_scope(user_id uuid) returns jsonb
 language plpgsql stable as $$
@@ -24,7 +25,7 @@ begin
     join pg_class c on c.oid = p.relation and c.relnamespace = 'app_public'::regnamespace
     join pg_constraint k on k.conrelid = p.relation and k.contype = 'f' and k.confrelid = 'app_public.users'::regclass
     join pg_attribute a on a.attrelid = p.relation and a.attnum = k.conkey[1] and a.attname = 'user_id'
-    -- The records of organizations about the person are theirs.
+    -- Records that organizations keep about the person belong to the organizations and are not affected.
     where p.relation <> all (array['app_public.buyers', 'app_public.reservations', 'app_public.unit_holds',
       'app_public.phone_calls', 'app_public.project_contact_messages']::regclass[])
   loop
@@ -55,7 +56,8 @@ begin
   return amount;
 end $$;
 comment on function app_private.leave_organizations(uuid) is
-  'Ends all memberships of a user; leads that were assigned to them have nobody assigned then. Gives how many ended.';
+  'Ends all memberships of a user; leads that were assigned to them have nobody assigned then. Returns the number '
+  'of ended ones.';
 
 create function app_private.kept_of_account(user_id uuid, emails text[]) returns jsonb
 language sql stable as $$
@@ -155,8 +157,8 @@ grant execute on function app_public.erase_account to plat_user, plat_anonymous;
 comment on function app_public.erase_account is $$
 @eachTime
 @arg password Current password, to confirm the request.
-@arg second_factor_code A code of the authenticator app, or a recovery code; for accounts that have a second factor.
-@arg dry_run Only reports what would be removed and retained; nothing is changed.
+@arg second_factor_code Code of the authenticator app, or a recovery code; required if the account has a second factor.
+@arg dry_run If true, returns what would be removed and retained, and changes nothing.
 
 Permanently erases the viewer's own account: all sessions end, memberships are removed, and the address cannot sign
 in until it is registered again. The last owner of an organization must hand it over first. Records that

@@ -1,5 +1,5 @@
--- Erasing a person of an organization: requested by a user with the permission, and again by the service once contracts
--- need not be kept any more.
+-- Erases a person of an organization: requested by a user with the permission, and repeated by the service once
+-- contracts no longer have to be retained.
 
 create function app_private.erase(organization_id uuid, roots jsonb, reason text) returns app_public.erasures
 language plpgsql volatile as $$
@@ -143,11 +143,11 @@ begin
 end $$;
 grant execute on function app_public.erase_person to plat_user, plat_anonymous;
 comment on function app_public.erase_person is $$
-@arg lead_id A lead of the person; deleted ones too.
-@arg buyer_id A purchase of the person.
-@arg agent_id An `Agent` who represents buyers, if the person is one.
-@arg reason Why, such as a request of the person; no names, since it stays.
-@arg dry_run Only reports what would be removed and retained; nothing is changed.
+@arg lead_id Id of a lead of the person, which may be deleted.
+@arg buyer_id Id of a purchase of the person.
+@arg agent_id Id of the person's entry in the address book of agents, if any.
+@arg reason Reason, such as a request of the person. It is retained, so it must not contain names.
+@arg dry_run If true, returns what would be removed and retained, and changes nothing.
 
 Permanently erases a person's data in the organization: in all their leads and purchases, related records, events,
 messages, files and exports. Contracts and payments are retained as long as the law requires. Refused while a
@@ -170,5 +170,5 @@ begin
   return amount;
 end $$;
 comment on function app_private.erase_expired_contracts(int) is
-  'Erases what was kept of persons who were erased before, once their contracts and payments need not be kept; gives '
-  'how many.';
+  'Erases retained contracts and payments of erased persons once they no longer have to be retained; returns the '
+  'number of persons.';

@@ -142,4 +142,5 @@ language sql stable as $$
   ) c
 $$;
 comment on function app_private.contract_kept_until(uuid, jsonb) is
-  'Until when contracts and payments of a person are kept: years after the last of them; null where there are none.';
+  'When retention of the contracts and payments of a person ends: a number of years after the last of them; null '
+  'if there are none.';

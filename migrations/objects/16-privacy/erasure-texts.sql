@@ -80,7 +80,7 @@ begin
   return last;
 end $$;
 comment on function app_private.erase_texts(uuid, text, uuid, int) is
-  'Replaces what names an erased person in the texts of a batch of rows of a table; gives the last id of the '
+  'Replaces mentions of an erased person in the texts of a batch of rows of a table; returns the last id of the '
   'batch, null if there is none.';
 
 create function app_private.erasure_relations() returns setof text
@@ -102,7 +102,7 @@ begin
   delete from app_private.contact_messages m where m.email = any (of_person);
   delete from app_private.consent_requests r where r.email = any (of_person) and r.organization_id = (
     select e.organization_id from app_public.erasures e where e.id = erase_private_texts.erasure_id);
-  -- Words of names that nobody has any more.
+  -- Deletes words of the search vocabulary that no record contains any longer.
   delete from app_private.search_words w where w.word = any (words) and not exists (
     select from app_private.search_texts t where t.names like '% ' || w.word || ' %');
 end $$;
@@ -127,7 +127,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   from app_public.erasures e where e.id = announce_erasure_certificate.erasure_id
 $$;
 comment on function app_private.announce_erasure_certificate(uuid, text, int) is
-  'Announces the certificate of an erasure before it is stored; true where the store has it already.';
+  'Registers the certificate of an erasure before it is stored; returns true if the store already has it.';
 
 create function app_private.complete_erasure(erasure_id uuid, checksum text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

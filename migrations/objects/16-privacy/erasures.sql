@@ -1,6 +1,7 @@
--- Erasing a person: a lead, a purchase, an agent, with everything that the organization knows of them. One transaction
--- erases their records, including the events about them, which keep their position and number; then a job redacts texts
--- that name them elsewhere, deletes the files, and writes the certificate.
+-- Erases a person: leads, purchases and agents, with all related data of the organization. One transaction erases
+-- their
+-- records, including the events about them, which keep their position and number; then a job redacts texts that name
+-- them elsewhere, deletes the files, and writes the certificate.
 --
 --   RUNNING → COMPLETED
 --
@@ -19,21 +20,21 @@ comment on table app_public.erasures is $$
 @portfolio privacy.erase
 @behavior -operation
 
-That the data of a person were erased: what was removed, what stays and why.$$;
+The record of an erasure of personal data: what was removed, what is retained, and why.$$;
 comment on column app_public.erasures.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.erasures.status is 'Current status.';
 comment on column app_public.erasures.reason is 'Reason given in the request, without names.';
-comment on column app_public.erasures.lead_ids is 'The leads that the person was.';
-comment on column app_public.erasures.buyer_ids is 'The purchases of the person.';
+comment on column app_public.erasures.lead_ids is 'Ids of the leads of the person.';
+comment on column app_public.erasures.buyer_ids is 'Ids of the purchases of the person.';
 comment on column app_public.erasures.agent_id is E'@behavior -*\n\nThe agent, where it was one.';
 comment on column app_public.erasures.removed is
   'Erased data: {record, count, fields} for each kind of record, and counts of events, texts, files and exports.';
 comment on column app_public.erasures.kept is
   'Retained data: {record, count, fields, reason, until} for each kind of record.';
 comment on column app_public.erasures.kept_until is
-  'When contracts and payments of the person are erased too; null if none are retained.';
+  'When retained contracts and payments of the person are erased; null if none are retained.';
 comment on column app_public.erasures.requested_by_id is
-  E'@inert It is only told who asked.\n@behavior -*\n\nWho asked.';
+  E'@inert Only names the user who requested it.\n@behavior -*\n\nWho asked.';
 comment on column app_public.erasures.completed_at is 'When the certificate was written.';
 comment on column app_public.erasures.checksum is E'@behavior -*\n\nSHA-256 of the certificate.';
 comment on column app_public.erasures.filename is E'@behavior -*\n\nThe name of the certificate.';
@@ -44,9 +45,9 @@ comment on constraint erasures_organization_id_fkey on app_public.erasures is
   '@backwardDescription Erasures of personal data, latest first; null without the permission privacy.erase.\n\n'
   'The organization.';
 comment on constraint erasures_requested_by_id_fkey on app_public.erasures is
-  E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it.';
+  E'@fieldName requestedBy\n@backwardBehavior -*\n\nUser who requested it.';
 comment on table app_private.erasure_texts is
-  'By what a person is found in texts, until an erasure has gone through them.';
+  'Names and addresses by which texts about a person are found, until the erasure has processed them.';
 comment on column app_public.organizations.contract_retention_years is
   E'@behavior -*\n\nNumber of years for which contracts and payments are retained when a person is erased.';
 comment on constraint organizations_contract_retention on app_public.organizations is 'Must be from 1 to 30 years.';
@@ -60,7 +61,7 @@ language sql stable as $$
 $$;
 grant execute on function app_public.erasures_certificate_url to plat_user, plat_anonymous;
 comment on function app_public.erasures_certificate_url is
-  'Where the certificate is, a PDF; an address that works for a few minutes. Null until it is written.';
+  'Download URL of the certificate (PDF), valid for a few minutes; null until it is written.';
 
 create function app_private.erase_rows(scope jsonb, kept_until date, out removed jsonb, out kept jsonb)
 language plpgsql volatile as $$
@@ -119,8 +120,8 @@ begin
   end loop;
 end $$;
 comment on function app_private.erase_rows(jsonb, date) is
-  'Replaces the personal data in the rows of a scope, those of contracts only where nothing keeps them; tells what is '
-  'gone and what stays.';
+  'Replaces the personal data in the rows of a scope, and those of contracts unless they are retained; returns '
+  'what was removed and what is retained.';
 
 create function app_private.erase_events_of(relation regclass, ids uuid[], kept_until date,
   organization_id uuid default null) returns int
@@ -138,7 +139,8 @@ begin
   return amount;
 end $$;
 comment on function app_private.erase_events_of(regclass, uuid[], date, uuid) is
-  'Replaces the personal data in the events about rows of a table, in one organization or in all; gives how many.';
+  'Replaces the personal data in events about rows of a table, in one organization or in all; returns the number '
+  'of events.';
 
 create function app_private.erase_events(organization_id uuid, scope jsonb, kept_until date) returns int
 language plpgsql volatile as $$
@@ -160,8 +162,8 @@ begin
   return total;
 end $$;
 comment on function app_private.erase_events(uuid, jsonb, date) is
-  'Replaces the personal data in the events about the rows of a scope, which keep their place in the stream; gives how '
-  'many.';
+  'Replaces the personal data in events about the rows of a scope, which keep their position in the stream; '
+  'returns the number of events.';
 
 create function app_private.erase_effects(organization_id uuid, scope jsonb, kept_until date) returns jsonb
 language plpgsql volatile as $$
@@ -211,8 +213,8 @@ begin
   return result;
 end $$;
 comment on function app_private.erase_effects(uuid, jsonb, date) is
-  'What else an erasure does: nobody writes to the person, their workflows end, their files go; tells '
-  'of the latter.';
+  'Further effects of an erasure: messages to the person stop, their workflow executions end, their files are '
+  'deleted; returns the files.';
 
 create function app_private.end_exports(organization_id uuid) returns int
 language plpgsql volatile as $$
@@ -231,7 +233,8 @@ begin
   return amount;
 end $$;
 comment on function app_private.end_exports(uuid) is
-  'Has the files of all exports of an organization deleted, and ends those that are being written; gives how many.';
+  'Schedules deletion of the files of all exports of an organization, and cancels exports in progress; returns '
+  'their number.';
 
 create function app_private.check_files(scope jsonb) returns void
 language plpgsql volatile as $$
@@ -248,4 +251,4 @@ begin
   perform app_private.add_job('files__sweep');
 end $$;
 comment on function app_private.check_files(jsonb) is
-  'Has the contents of the files in a scope deleted at once where no row has them by then.';
+  'Schedules immediate deletion of file contents in a scope that no other row refers to.';

@@ -28,12 +28,12 @@ comment on table app_public.organization_deletions is $$
 @portfolio org.owner
 @behavior -operation
 
-That an organization is to be deleted, or was: from when on it is final, what goes, what stays and why.$$;
+A requested deletion of an organization: when it becomes final, what is deleted, what is retained, and why.$$;
 comment on column app_public.organization_deletions.organization_id is E'@behavior -*\n\nThe organization.';
 comment on column app_public.organization_deletions.status is 'Current status.';
 comment on column app_public.organization_deletions.reason is 'Reason given in the request.';
 comment on column app_public.organization_deletions.final_at is
-  'From when on it is final; until then it can be cancelled.';
+  'When the deletion starts; until then it can be cancelled.';
 comment on column app_public.organization_deletions.expected is
   'Data to be deleted at the time of the request: {record, count} for each kind of record; counts stop at 100,001.';
 comment on column app_public.organization_deletions.removed is 'Deleted data: {record, count}.';
@@ -41,31 +41,32 @@ comment on column app_public.organization_deletions.kept is 'Retained data: {rec
 comment on column app_public.organization_deletions.kept_until is
   'When the last contracts and payments are deleted too; null if none are retained.';
 comment on column app_public.organization_deletions.requested_by_id is
-  E'@inert Their password was asked for, and owners can cancel it.\n@behavior -*\n\nWho asked.';
+  E'@inert The requester entered their password, and every owner can cancel it.\n@behavior -*\n\nWho asked.';
 comment on column app_public.organization_deletions.cancelled_by_id is
-  E'@inert It is only told who cancelled it.\n@behavior -*\n\nWho cancelled it.';
-comment on column app_public.organization_deletions.cancel_reason is 'Why it was cancelled.';
-comment on column app_public.organization_deletions.cancelled_at is 'When it was cancelled.';
-comment on column app_public.organization_deletions.started_at is 'Since when records are removed.';
+  E'@inert Only names the user who cancelled it.\n@behavior -*\n\nUser who cancelled the deletion.';
+comment on column app_public.organization_deletions.cancel_reason is 'Reason for the cancellation, as free text.';
+comment on column app_public.organization_deletions.cancelled_at is 'When an owner cancelled it; null otherwise.';
+comment on column app_public.organization_deletions.started_at is
+  'When the removal of records started; null until then.';
 comment on column app_public.organization_deletions.completed_at is 'When the certificate was written.';
 comment on column app_public.organization_deletions.checksum is E'@behavior -*\n\nSHA-256 of the certificate.';
 comment on column app_public.organization_deletions.filename is E'@behavior -*\n\nThe name of the certificate.';
 comment on constraint organization_deletions_organization_id_fkey on app_public.organization_deletions is
-  E'@fieldName organization\n@foreignFieldName deletions\n@backwardPermission org.owner\n@backwardDescription When it '
-  'was to be deleted, latest first; null without the permission org.owner.\n\n'
+  E'@fieldName organization\n@foreignFieldName deletions\n@backwardPermission org.owner\n@backwardDescription '
+  'Requested deletions of the organization, latest first; null without the permission org.owner.\n\n'
   'The organization; null once it is deleted.';
 comment on constraint organization_deletions_requested_by_id_fkey on app_public.organization_deletions is
-  E'@fieldName requestedBy\n@backwardBehavior -*\n\nWho asked for it.';
+  E'@fieldName requestedBy\n@backwardBehavior -*\n\nUser who requested it.';
 comment on constraint organization_deletions_cancelled_by_id_fkey on app_public.organization_deletions is
-  E'@fieldName cancelledBy\n@backwardBehavior -*\n\nWho cancelled it.';
+  E'@fieldName cancelledBy\n@backwardBehavior -*\n\nUser who cancelled the deletion.';
 comment on index app_public.organization_deletions_one is
   'The deletion of the organization has already been requested.';
 comment on table app_private.deletion_readers is
-  'Who is told that an organization was deleted, until they are: the owners that it had.';
+  'Former owners who still have to be notified of the deletion of their organization.';
 comment on column app_private.deletion_readers.email is E'@personal\n\nTheir address.';
 comment on column app_private.deletion_readers.organization is E'@impersonal\n\nWhat it was called.';
 comment on table app_private.retained_records is
-  'Contracts and payments of organizations that were deleted, as long as the law asks for; nobody reads them over the '
+  'Contracts and payments of deleted organizations, retained as long as the law requires; not readable through the '
   'API.';
 comment on column app_private.retained_records.data is
   'The record, without the personal data that contracts and payments do not need.';
@@ -78,7 +79,7 @@ language sql stable as $$
 $$;
 grant execute on function app_public.organization_deletions_certificate_url to plat_user, plat_anonymous;
 comment on function app_public.organization_deletions_certificate_url is
-  'Where the certificate is, a PDF; an address that works for a few minutes. Null until it is written.';
+  'Download URL of the certificate (PDF), valid for a few minutes; null until it is written.';
 
 create function app_public.organizations_deletion_at(o app_public.organizations) returns timestamptz
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -94,7 +95,7 @@ create function app_private.is_removing() returns boolean
 language sql stable as $$ select coalesce(current_setting('plat.removing', true), '') = 'on' $$;
 grant execute on function app_private.is_removing to plat_user;
 comment on function app_private.is_removing() is
-  'Whether all that an organization has is being removed: what is otherwise kept for good is not.';
+  'Whether an organization is being deleted, so that records that are otherwise immutable can be deleted.';
 
 create function app_private.set_removing() returns void
 language plpgsql volatile as $$
@@ -103,7 +104,7 @@ begin
   perform set_config('plat.removing', 'on', true);
 end $$;
 comment on function app_private.set_removing() is
-  'Has the rest of the transaction remove what is otherwise kept for good.';
+  'Permits the rest of the transaction to delete records that are otherwise immutable.';
 
 create function app_private.organization_relations() returns table (relation regclass, place int)
 language plpgsql stable as $$
@@ -279,8 +280,8 @@ begin
   return result;
 end $$;
 comment on function app_private.schedule_organization_deletion(uuid, text, boolean, uuid) is
-  'Has an organization deleted in 30 days, or, with dry_run, only tells what would go. Nobody asked for it where an '
-  'operator of the service does it; its owners are reminded and can cancel it all the same.';
+  'Schedules the deletion of an organization in 30 days; with dry_run, only returns what would be deleted. No user '
+  'requested it if an operator of the service did; its owners are reminded and can cancel it as usual.';
 
 create function app_public.request_organization_deletion(organization_id uuid, password app_public.password_proof,
   second_factor_code app_public.second_factor_code default null, reason app_public.long_text default null,
@@ -297,11 +298,11 @@ end $$;
 grant execute on function app_public.request_organization_deletion to plat_user, plat_anonymous;
 comment on function app_public.request_organization_deletion is $$
 @eachTime
-@arg organization_id The organization to delete; the viewer must be an owner.
+@arg organization_id Id of the organization to delete; the viewer must be an owner.
 @arg password The password of the viewer's account.
-@arg second_factor_code A code of the authenticator app, or a recovery code; for accounts that have a second factor.
+@arg second_factor_code Code of the authenticator app, or a recovery code; required if the account has a second factor.
 @arg reason Reason, as free text.
-@arg dry_run Only reports what would be deleted and retained; nothing is changed.
+@arg dry_run If true, returns what would be deleted and retained, and changes nothing.
 
 Schedules the deletion of an organization and all its data in 30 days; until then every owner can cancel it, and
 all owners are reminded. Export its data before (`exportOrganization`). Contracts and payments are retained as long
@@ -337,7 +338,7 @@ begin
 end $$;
 grant execute on function app_public.cancel_organization_deletion to plat_user, plat_anonymous;
 comment on function app_public.cancel_organization_deletion is $$
-@arg organization_id The organization that is to stay; the viewer must be an owner.
+@arg organization_id Id of the organization whose deletion is cancelled; the viewer must be an owner.
 @arg reason Reason, as free text.
 
 Cancels the deletion of an organization before it is final and notifies all owners.
@@ -369,8 +370,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   order by d.id limit most
 $$;
 comment on function app_private.deletion_mails(int) is
-  'What owners have to be told of deletions of their organizations, and were not: that it was asked for, that a week '
-  'or a day is left, that it was cancelled or is done.';
+  'Pending notices to owners about the deletion of their organization: requested, a week or a day left, cancelled, '
+  'completed.';
 
 -- Doing it.
 create function app_private.queue_due_deletions() returns void
@@ -407,8 +408,8 @@ begin
   return deletion;
 end $$;
 comment on function app_private.due_deletion(uuid) is
-  'The deletion of an organization that is final, or goes on; null where there is nothing to do. Where something has '
-  'begun in the meantime, it is cancelled.';
+  'A deletion that is due or in progress; null if there is none. Where something has begun in the meantime, it is '
+  'cancelled.';
 
 -- An account that has money on it is not closed, and nobody could have it paid out once the organization is gone.
 create function app_private.account_to_close(deletion_id uuid) returns text
@@ -474,7 +475,7 @@ begin
   return true;
 end $$;
 comment on function app_private.begin_deletion(uuid) is
-  'Begins to delete an organization whose deletion is final: nobody gets in any more. False where there is nothing to '
+  'Starts deleting an organization whose deletion is final: all access to it ends. False where there is nothing to '
   'do; if something has begun in the meantime, the deletion is cancelled.';
 
 create function app_private.retain_records(deletion_id uuid) returns void
@@ -535,7 +536,8 @@ begin
   end loop;
 end $$;
 comment on function app_private.release_references(regclass, uuid[]) is
-  'Has what refers to some rows let go of them, such as executions of others that an event has started.';
+  'Clears references to the given rows, such as those of other organizations'' executions to an event that started '
+  'them.';
 
 create function app_private.removed_relations() returns setof text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -611,7 +613,7 @@ language sql volatile as $$
       group by r.record) r)
   where d.id = deletion_id
 $$;
-comment on function app_private.note_removed(uuid, text, int) is 'Adds to what a deletion has removed.';
+comment on function app_private.note_removed(uuid, text, int) is 'Adds to the counts of deleted records.';
 
 create function app_private.empty_organization(deletion_id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -632,7 +634,7 @@ begin
   delete from app_private.event_counters c where c.stream_id = organization;
   perform graphile_worker.complete_jobs(array(select j.id from graphile_worker._private_jobs j
     where j.locked_at is null and j.payload #>> '{context,organizationId}' = organization::text));
-  -- Words of names that nobody has any more.
+  -- Deletes words of the search vocabulary that no record contains any longer.
   delete from app_private.search_words w where w.word not in (select n.word from app_private.search_texts t
     cross join lateral string_to_table(t.names, ' ') n (word));
   -- Contents that nobody else has go at once.
@@ -662,7 +664,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     announce_deletion_certificate.filesize)
 $$;
 comment on function app_private.announce_deletion_certificate(text, int) is
-  'Announces the certificate of a deletion before it is stored; true where the store has it already.';
+  'Registers the certificate of a deletion before it is stored; returns true if the store already has it.';
 
 create function app_private.complete_deletion(deletion_id uuid, checksum text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -676,7 +678,7 @@ begin
   perform app_private.add_job('organization_deletions__remind', job_key => 'organization deletion ' || deletion_id);
 end $$;
 comment on function app_private.complete_deletion(uuid, text) is
-  'Ends the deletion of an organization whose certificate is stored; its owners are told.';
+  'Completes the deletion of an organization whose certificate is stored, and notifies the owners.';
 grant execute on function app_private.deletion_mails, app_private.queue_due_deletions, app_private.account_to_close,
   app_private.postpone_deletion, app_private.begin_deletion, app_private.retain_records,
   app_private.removed_relations, app_private.remove_organization_rows, app_private.empty_organization,

@@ -1,9 +1,9 @@
--- How long an organization keeps old data: executions of workflows with their step runs, text messages, and the content
--- of events. The event itself remains, with its number, its time and its subject. A task processes the organizations
--- once a day, in batches.
+-- Retention settings of organizations: for workflow executions with their step runs, text messages, and the content of
+-- events. The event itself remains, with its number, its time and its subject. A task processes the organizations once
+-- a day, in batches.
 
 comment on column app_public.organizations.execution_retention_days is
-  E'@behavior -*\n\nAfter how many days executions of workflows that are over are deleted.';
+  E'@behavior -*\n\nNumber of days after which ended workflow executions are deleted.';
 comment on column app_public.organizations.message_retention_days is
   E'@behavior -*\n\nAfter how many days text messages are deleted.';
 comment on column app_public.organizations.event_retention_days is
@@ -18,12 +18,13 @@ comment on type app_public.retention_settings is 'Retention settings of an organ
 comment on column app_public.retention_settings.contract_years is
   E'@notNull\n\nNumber of years for which contracts and payments are retained when a person is erased.';
 comment on column app_public.retention_settings.execution_days is
-  E'@notNull\n\nAfter how many days executions of workflows that are over are deleted, with their step runs.';
+  E'@notNull\n\nNumber of days after which ended workflow executions are deleted, with their step runs.';
 comment on column app_public.retention_settings.message_days is
-  E'@notNull\n\nAfter how many days the text messages of workflows are deleted.';
+  E'@notNull\n\nNumber of days after which text messages of workflows are deleted.';
 comment on column app_public.retention_settings.event_days is
   E'@notNull\n\n'
-  'Number of days after which events are emptied: they keep sequence, name, time and record, and `erasedAt` is set.';
+  'Number of days after which the content of events is erased; they keep `sequence`, `name`, time and subject, and '
+  '`erasedAt` is set.';
 
 create function app_public.organizations_retention(o app_public.organizations) returns app_public.retention_settings
 language sql stable as $$
@@ -55,11 +56,11 @@ begin
 end $$;
 grant execute on function app_public.update_organization_retention to plat_user, plat_anonymous;
 comment on function app_public.update_organization_retention is $$
-@arg organization_id The organization whose records the retention applies to.
+@arg organization_id Id of the organization, in which the viewer needs privacy.erase.
 @arg contract_years Number of years for which contracts and payments are retained when a person is erased: 1 to 30.
-@arg execution_days After how many days executions that are over are deleted: 30 or more.
-@arg message_days After how many days text messages are deleted: 30 or more.
-@arg event_days After how many days events are emptied: 365 or more.
+@arg execution_days Number of days after which ended workflow executions are deleted: at least 30.
+@arg message_days Number of days after which text messages are deleted: at least 30.
+@arg event_days Number of days after which the content of events is erased: at least 365.
 
 Sets the retention of finished records of an organization; omitted settings stay unchanged. Requires the permission
 privacy.erase.$$;
@@ -78,7 +79,7 @@ begin
   return amount;
 end $$;
 comment on function app_private.sweep_executions(uuid, int, int) is
-  'Deletes executions that are over, of before so many days; gives how many.';
+  'Deletes executions that ended more than the given number of days ago; returns their number.';
 
 create function app_private.sweep_text_messages(organization_id uuid, days int, batch int) returns int
 language plpgsql volatile as $$
@@ -93,7 +94,7 @@ begin
   return amount;
 end $$;
 comment on function app_private.sweep_text_messages(uuid, int, int) is
-  'Deletes text messages of before so many days; gives how many.';
+  'Deletes text messages older than the given number of days; returns their number.';
 
 create function app_private.sweep_events(organization_id uuid, days int, batch int) returns int
 language plpgsql volatile as $$
@@ -112,7 +113,7 @@ begin
   return amount;
 end $$;
 comment on function app_private.sweep_events(uuid, int, int) is
-  'Empties the events of before so many days, in the order of their numbers; gives how many.';
+  'Erases the content of events older than the given number of days, in order of sequence; returns their number.';
 
 create function app_private.sweep_organizations(after_id uuid, batch int) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -138,6 +139,6 @@ begin
     when organization.id is not null then after_id end;
 end $$;
 comment on function app_private.sweep_organizations(uuid, int) is
-  'Deletes and empties what some organizations need not keep any longer, a batch of each kind; gives where to go on, '
-  'null at the end.';
+  'Applies the retention settings of organizations, one batch per kind of record; returns where to continue, null '
+  'at the end.';
 grant execute on function app_private.sweep_organizations to plat_worker;

@@ -20,8 +20,8 @@ language sql stable as $$
   order by c.oid::regclass::text, a.attnum
 $$;
 comment on function app_private.personal_columns(regclass) is
-  'The columns with personal data, by their comments, of one table or of all; kept: what they are kept for, empty '
-    'where nothing keeps them.';
+  'Columns with personal data, by their comments, of one table or of all; kept: the reason for retention, empty if '
+  'none.';
 
 create function app_private.erased_value(relation regclass, name name) returns text
 language sql stable as $$
@@ -40,7 +40,7 @@ language sql stable as $$
   where a.attrelid = relation and a.attname = erased_value.name
 $$;
 comment on function app_private.erased_value(regclass, name) is
-  'SQL of what a column of a row t holds once its person is erased.';
+  'SQL expression for the value of a column of a row t after its person was erased.';
 
 create function app_private.erase_members(value jsonb, members text[]) returns jsonb
 language sql immutable as $$
@@ -52,7 +52,8 @@ comment on function app_private.erase_members(jsonb, text[]) is
 create function app_private.is_erasing() returns boolean
 language sql stable as $$ select coalesce(current_setting('plat.erasing', true), '') = 'on' $$;
 comment on function app_private.is_erasing() is
-  'Whether personal data is being erased: what stands for good is replaced then, and no events tell what it was.';
+  'Whether personal data is being erased: otherwise immutable values can then be replaced, and events do not '
+  'contain the previous values.';
 
 create function app_private.set_erasing(erasing boolean) returns void
 language plpgsql volatile as $$
@@ -66,4 +67,4 @@ begin
   perform set_config('plat.clock', case when erasing then 'on' else '' end, true);
 end $$;
 comment on function app_private.set_erasing(boolean) is
-  'Begins or ends erasing: archived projects and states that are over do not refuse it.';
+  'Switches erasure mode on or off, in which archived projects and final states do not refuse changes.';

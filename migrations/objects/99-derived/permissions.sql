@@ -13,7 +13,7 @@ from (
 where p.tablename = r.table_name;
 update app_hidden.record_types r set read_permissions = r.read_permissions || r.event_permission
 where r.event_permission <> all (r.read_permissions);
--- Whoever reads all leads does not read each note, nor each report: some are their author's. Which mails a member gets
--- is for that member.
+-- A viewer who can read all leads cannot necessarily read every note or report: some are visible to their author only.
+-- Which mails a member gets is for that member.
 update app_hidden.record_types r set read_permissions = '{audit.read}'
 where r.table_name in ('lead_notes', 'custom_reports', 'organization_user_connections');

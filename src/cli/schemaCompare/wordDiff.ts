@@ -56,7 +56,7 @@ function changes(from: readonly string[], to: readonly string[]): Change[] {
   }
   const [height, width] = [fromEnd - start, toEnd - start];
   if (height * width > 25_000_000) return [{ from: start, to: start, removed: height, added: width }];
-  // // lengths[i][j]: of the longest common subsequence of the suffixes from i and j.
+  // lengths[i][j]: of the longest common subsequence of the suffixes from i and j.
   const lengths = Array.from({ length: height + 1 }, () => new Uint16Array(width + 1));
   for (let i = height - 1; i >= 0; i--)
     for (let j = width - 1; j >= 0; j--)

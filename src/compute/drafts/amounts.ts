@@ -106,7 +106,7 @@ export function readAmounts(reading: Reading): void {
     /\b(?:hundred|thousand|million|billion|mille|cientos?|mil|millón|millones|hundert|tausend|millionen)\b/giu,
     ([match]) => reading.unsupported(match),
   );
-  // // Each remaining number must be one that a fact counts or prices.
+  // Each remaining number must be one that a fact counts or prices.
   reading.take(new RegExp(number, "g"), (match) => {
     const known = [...ofKind("count", match[0]), ...ofKind("money", match[0])];
     if (known.length > 0) return reading.support(match[0], match.index!, known);

@@ -45,13 +45,13 @@ export function checkDraft(
   const text = `${subject}\n${body}`;
   const reading = new Reading(text, facts);
   readForm(reading, subject, body);
-  // // PERF: longer texts are refused already, and parsing takes quadratic time.
+  // PERF: longer texts are refused already, and parsing takes quadratic time.
   if (body.length > limits.body || subject.length > limits.subject)
     return { violations: [...reading.violations], used: reading.used, loose: [] };
   for (const problem of refusedWording(reading.rest)) reading.refuse(problem);
   const echo = repeated(text, quotes, facts);
   if (echo !== undefined) reading.refuse(`It repeats a note: ${excerpt(echo)}.`);
-  // // Each check leaves what it does not recognize to the next.
+  // Each check leaves what it does not recognize to the next.
   readNames(reading);
   readLinks(reading);
   readUnits(reading);
@@ -71,7 +71,7 @@ function readForm(reading: Reading, subject: string, body: string): void {
     reading.refuse("The subject is no line of a mail.");
   if (body.length > limits.body) reading.refuse("The text is too long for a mail.");
   const text = `${subject}\n${body}`;
-  // // Invisible letters, or letters that look like others, disguise the text.
+  // Invisible letters, or letters that look like others, disguise the text.
   if (/[\p{Cf}\p{Co}\p{Cn}]|[^\P{Cc}\n\r\t]/u.test(text))
     reading.refuse("The text has characters that cannot be seen.");
   if (/[^\P{Nd}0-9]|[\p{Nl}\p{No}]/u.test(text)) reading.refuse("The text has unusual digits.");
@@ -122,7 +122,7 @@ function readNames(reading: Reading): void {
         );
     if (fact.kind !== "person") continue;
     if (reading.rest.includes(fact.value)) reading.used.add(fact.key);
-    // // April and May are also names of people.
+    // April and May are also names of people.
     for (const word of fact.value.split(/\s+/))
       if (/^\p{L}{3,}$/u.test(word)) reading.take(new RegExp(`(?<!\\p{L})${word}(?!\\p{L})`, "gu"), () => {});
   }
@@ -136,7 +136,7 @@ function readTitles(reading: Reading): void {
 
 /** Money, contracts and construction may only be mentioned with a fact, or to refer to somebody who knows. */
 function readGuarded(reading: Reading): void {
-  // // A sentence that already has a violation is reported once.
+  // A sentence that already has a violation is reported once.
   if (reading.violations.size > 0) return;
   for (const { 0: word, index } of reading.whole.matchAll(guarded)) {
     const sentence = reading.sentenceAt(index);

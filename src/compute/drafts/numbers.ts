@@ -12,7 +12,7 @@ export function readings(written: string): number[] {
   const whole = Number(plain.replace(/[.,]/g, ""));
   const decimal = Number(`${plain.slice(0, last).replace(/[.,]/g, "")}.${plain.slice(last + 1)}`);
   const behind = plain.length - last - 1;
-  // // Two separators of one kind group digits; two kinds are grouping and a decimal separator.
+  // Two separators of one kind group digits; two kinds are grouping and a decimal separator.
   if (new Set(marks).size === 2) return [decimal];
   if (marks.length > 1) return [whole];
   return behind === 3 ? [whole, decimal] : [decimal];

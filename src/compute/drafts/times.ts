@@ -46,7 +46,7 @@ export function readTimes(reading: Reading): void {
   readDates(reading, readDate);
   readClockTimes(reading, readDate);
   readDays(reading, readDate);
-  // // The duration of a conversation.
+  // The duration of a conversation.
   reading.take(/\b[1-6]?\d(?:[-\s]to[-\s][1-6]?\d)?[-\s]minut\p{L}*/giu, (match) => {
     const sentence = reading.sentenceAt(match.index!);
     return talk.test(sentence) && !way.test(sentence);
@@ -97,7 +97,7 @@ function readDates(reading: Reading, readDate: ReadDate): void {
         part === undefined ? undefined : Number(part),
       );
       const name = match[2]!.toLowerCase();
-      // // On their own, short names are words with other meanings: may, mars, march.
+      // On their own, short names are words with other meanings: may, mars, march.
       if (day === undefined && year === undefined && (name.length < 5 || name === "march")) return false;
       return readDate(
         match,
@@ -119,7 +119,7 @@ function readClockTimes(reading: Reading, readDate: ReadDate): void {
         : [minutes];
     return readDate(match, (moment) => moment.minutes !== undefined && meant.includes(moment.minutes));
   };
-  // // 2–5 p.m.: the time before the dash takes a.m. or p.m. from the other.
+  // 2–5 p.m.: the time before the dash takes a.m. or p.m. from the other.
   reading.take(
     /\b(\d{1,2})(?:[:.](\d{2}))?(?=\s?(?:-|–|—|to|and|until|till)\s?\d{1,2}(?:[:.]\d{2})?\s?[ap]\.?m\b)/giu,
     (match) => readTime(match, Number(match[1]) * 60 + Number(match[2] ?? 0)),

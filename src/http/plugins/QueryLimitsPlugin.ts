@@ -191,7 +191,7 @@ export function keptDocuments(schema: GraphQLSchema): Documents["size"] {
   return bySchema.get(schema)?.documents.size ?? { bytes: 0, documents: 0 };
 }
 
-/** A document of which something is kept; undefined if it is not, or not any more. */
+/** A cached document; undefined if it is not cached, or was evicted. */
 export function keptDocument(schema: GraphQLSchema, text: string): KnownDocument | undefined {
   return bySchema.get(schema)?.documents.peek(text);
 }

@@ -54,7 +54,7 @@ const adapter: Adapter = {
     return {
       credentials: { secret },
       externalAccount: new URL(url).host,
-      // // It is only returned once; a user who has lost it creates a new integration.
+      // It is only returned once; a user who has lost it creates a new integration.
       ...(credentials ? {} : { shown: { secret } }),
       extra: {
         url,

@@ -28,7 +28,7 @@ export async function openMailAccount(
     port,
     secure: port === 465,
     requireTLS: true,
-    // // The name is not resolved again, but the certificate must be valid for it.
+    // The name is not resolved again, but the certificate must be valid for it.
     tls: { servername: isLoopback ? "localhost" : host, rejectUnauthorized: !isLoopback },
     auth: { user: credentials["username"] as string, pass: credentials["password"] as string },
     connectionTimeout: 10_000,

@@ -8,7 +8,7 @@ import { DraftFailed, type DraftProvider } from "./provider.ts";
 export function createAnthropic({ apiKey, model, baseUrl, timeoutMs }: RemoteOptions): DraftProvider {
   const client = new Anthropic({
     apiKey: apiKey ?? null,
-    // // Ignores the environment; only the settings of the service apply.
+    // Ignores the environment; only the settings of the service apply.
     authToken: null,
     baseURL: baseUrl ?? "",
     maxRetries: 0,

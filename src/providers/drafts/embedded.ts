@@ -42,7 +42,7 @@ function compose(request: DraftRequest): WrittenDraft {
   const { language, purpose: words } = request;
   const spoken = language.split("-")[0]!.toLowerCase();
   const letter: Letter = letters[spoken] ?? letters.en!;
-  // // With its region, if any: the formats of numbers and dates depend on it.
+  // With its region, if any: the formats of numbers and dates depend on it.
   const locale = (letters[spoken] && Intl.DateTimeFormat.supportedLocalesOf(canonical(language))[0]) || "en";
   const purpose = purposeOf(words);
   const mail = new Mail(request, { letter, locale, purpose });
@@ -122,7 +122,7 @@ class Mail {
     const appointment = this.#appointment;
     const shown = contents[this.#purpose ?? "GENERAL"].filter(
       (part, at) =>
-        // // A concise mail states its purpose and the available homes; a lead with an appointment needs no other invitation.
+        // A concise mail states its purpose and the available homes; a lead with an appointment needs no other invitation.
         (!isShort || part === "units" || (at === 0 && this.#purpose !== undefined)) &&
         !(appointment && part === "openHouse" && this.#purpose !== "OPEN_HOUSE"),
     );

@@ -9,7 +9,7 @@ export function createOpenAi({ apiKey, model, baseUrl, timeoutMs }: RemoteOption
   const client = new OpenAI({
     apiKey: apiKey ?? "none",
     baseURL: baseUrl ?? "",
-    // // Ignores the environment; only the settings of the service apply.
+    // Ignores the environment; only the settings of the service apply.
     organization: null,
     project: null,
     maxRetries: 0,

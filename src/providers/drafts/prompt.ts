@@ -54,7 +54,7 @@ const unreadable = (cause?: unknown) =>
  */
 export function readAnswer(text: string | null | undefined, language: string, model: string): WrittenDraft {
   if (!text?.trim()) throw new DraftFailed("The drafting service gave an empty answer.", true);
-  // // Servers without structured output sometimes wrap the object.
+  // Servers without structured output sometimes wrap the object.
   const json = /^\s*```(?:json)?\s*([\s\S]*?)\s*```\s*$/.exec(text)?.[1] ?? text;
   let answer: unknown;
   try {

@@ -25,7 +25,7 @@ export interface Fact {
   /** An amount, a number, `2031-05-03T14:00` in the agreed time zone, `2031-05`, an address or a name. */
   value: string;
   currency?: string;
-  /** The unit that it is about. */
+  /** The unit under negotiation. */
   unit?: string;
   /** For units: whether it is for sale. */
   available?: boolean;
@@ -53,7 +53,7 @@ export interface DraftRequest {
 export interface WrittenDraft {
   subject: string;
   body: string;
-  /** The language it is written in. */
+  /** Language of the text, such as en. */
   language: string;
   /** The facts that it claims to use. */
   factKeys: readonly string[];

@@ -2,7 +2,7 @@
 
 export type Purpose = "OPEN_HOUSE" | "APPOINTMENT" | "PROMOTION" | "FOLLOW_UP" | "HOMES" | "VISIT";
 
-// // In this order: an invitation to an open house is more specific than one to visit.
+// In this order: an invitation to an open house is more specific than one to visit.
 const words: readonly [Purpose, RegExp][] = [
   ["OPEN_HOUSE", /open[ -]?house|portes? ouvertes?|visite libre|puertas abiertas|offenen tür/iu],
   [

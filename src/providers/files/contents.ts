@@ -13,7 +13,7 @@ const type = "application/octet-stream";
 export async function storedContents(loginUrl: string): Promise<string[]> {
   const { rows } = await onConnection(ownerUrl(loginUrl), (client) =>
     client.query<{ checksum: string; picture: boolean }>(
-      // // The key of zeros represents what a dry run would store.
+      // The key of zeros represents what a dry run would store.
       `select checksum, width is not null as picture from app_private.stored_files
        where is_stored and checksum <> repeat('0', 64) order by 1`,
     ),
@@ -57,7 +57,7 @@ export function archivedStore(store: FileStore, archive: string): FileStore {
     async put(key, content, of) {
       await store.put(key, content, of);
       await copyContents(store, copies, [key]);
-      // // It existed before, and is needed from now on.
+      // It existed before, and is needed from now on.
       const now = new Date();
       await utimes(join(folder, key.slice(0, 2), key.slice(2)), now, now);
     },

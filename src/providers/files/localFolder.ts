@@ -28,7 +28,7 @@ export function createLocalFolder(folder: string): FileStore {
       for (const parent of [dirname(path), unfinishedFolder])
         await mkdir(parent, { recursive: true, mode: 0o700 });
       try {
-        // // The system copies the file, without using our memory.
+        // The system copies the file, without using our memory.
         if (content instanceof Readable)
           await pipeline(content, createWriteStream(unfinished, { flags: "wx", mode: 0o600 }));
         else await copyFile(content.path, unfinished, constants.COPYFILE_EXCL);

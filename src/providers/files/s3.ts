@@ -63,7 +63,7 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
     region,
     ...(endpoint ? { endpoint, forcePathStyle: true } : {}),
     ...(credentials ? { credentials } : {}),
-    // // Stores of other vendors do not support newer checksums; the database has the SHA-256 of the content.
+    // Stores of other vendors do not support newer checksums; the database has the SHA-256 of the content.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     maxAttempts: 2,
@@ -85,7 +85,7 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
         queueSize: 1,
       });
       await upload.done().catch((error: unknown) => {
-        // // A source that ends early is not a failure of the store.
+        // A source that ends early is not a failure of the store.
         throw broken ?? failed("take a content")(error);
       });
     },
@@ -114,10 +114,10 @@ export function createS3({ bucket, region, endpoint, credentials }: S3Options): 
       if (error) throw new FileStoreFailed(`The file store could not delete a content: ${error.Message}`);
     },
     async sweep(before) {
-      // // At most a thousand; others follow in the next run.
+      // At most a thousand; others follow in the next run.
       const begun = await client
         .send(new ListMultipartUploadsCommand({ Bucket: bucket }))
-        // // Not all stores support or allow this; then a lifecycle rule of the store removes them.
+        // Not all stores support or allow this; then a lifecycle rule of the store removes them.
         .catch(unless(["NotImplemented", "AccessDenied"], failed("list uploads that broke off")));
       for (const { Key, UploadId, Initiated } of begun?.Uploads ?? [])
         if (Initiated! < before)

@@ -38,7 +38,7 @@ export function createViewerPlace(
         placing = place(database, rows).finally(() => (placing = undefined));
         return placing;
       }
-      // // A new city causes many concurrent calls, which share one look-up; further cities are detected afterwards.
+      // A new city causes many concurrent calls, which share one look-up; further cities are detected afterwards.
       await placing;
     }
   }
@@ -47,7 +47,10 @@ export function createViewerPlace(
       await placeNewCities(inShare(pool, connections, partyOf(null, ip)));
       return ip ? await provider.locate(ip) : null;
     } catch (error) {
-      log.warn({ event: "location.failed", err: error }, "Locating a viewer failed.");
+      log.warn(
+        { event: "location.failed", err: error },
+        "Determining the location of a viewer failed; it counts as unknown.",
+      );
       return null;
     }
   };

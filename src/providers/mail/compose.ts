@@ -30,12 +30,12 @@ export function compose(message: MailMessage, from: string): SendMailOptions {
     subject: oneLine(subject),
     text,
     html,
-    // // Prevents auto-replies such as vacation notices.
+    // Prevents auto-replies such as vacation notices.
     headers: {
       "Auto-Submitted": "auto-generated",
-      // // One line each.
+      // One line each.
       ...(requestIds.length > 0 && { "X-Request-Id": requestIds.map((id) => oneLine(id, 128)) }),
-      // // RFC 8058: one-click unsubscribe by a POST of the mail program.
+      // RFC 8058: one-click unsubscribe by a POST of the mail program.
       ...(unsubscribe && {
         "List-Unsubscribe": `<${oneLine(unsubscribe, 500)}>`,
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",

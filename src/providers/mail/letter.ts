@@ -89,7 +89,7 @@ function written(
 
 function textOf(block: Block): string {
   if (typeof block === "string") return oneLine(block, 2000);
-  // // The prefix of each line prevents a quote from passing for text of the service.
+  // The prefix of each line prevents a quote from passing for text of the service.
   if ("quote" in block)
     return lines(block.quote)
       .map((line) => `> ${oneLine(line, 20_000)}`)

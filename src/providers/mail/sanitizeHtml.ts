@@ -50,7 +50,7 @@ const styles: Record<string, RegExp[]> = {
  * up to 150 ms for the maximum of 100,000 characters, so it runs in the compute threads.
  */
 export function sanitizeMailHtml(html: string): string {
-  // // PERF: only loaded by threads that process HTML.
+  // PERF: only loaded by threads that process HTML.
   const sanitize = require("sanitize-html") as typeof sanitizeHtml;
   return sanitize(html, {
     allowedTags: [

@@ -21,7 +21,7 @@ export function createSmtp(url: string, from: string): MailProvider {
     url,
     pool: true,
     maxConnections: 3,
-    // // The job runner retries with its own schedule.
+    // The job runner retries with its own schedule.
     maxRequeues: 0,
     connectionTimeout: 10_000,
     greetingTimeout: 10_000,
@@ -29,7 +29,7 @@ export function createSmtp(url: string, from: string): MailProvider {
     dnsTimeout: 10_000,
     ...(username && !isLoopback(hostname) && !searchParams.has("requireTLS") ? { requireTLS: true } : {}),
   });
-  // // A failed idle connection only concerns the next mail, which opens another one.
+  // A failed idle connection only concerns the next mail, which opens another one.
   transport.on("error", () => {});
   return {
     async send(message) {

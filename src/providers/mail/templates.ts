@@ -42,7 +42,7 @@ export function accountExists(): Rendered {
     blocks: [
       "Somebody tried to create an account with this email address. You already have one, and nothing was changed.",
       "If it was you, sign in with the password of that account, or request a code to set a new one.",
-      "If it was not you, ignore this email: nobody was told that you have an account.",
+      "If it was not you, ignore this email: it was not revealed that you have an account.",
     ],
     footer:
       "You are receiving this email because somebody tried to create an account with this email address.",
@@ -72,7 +72,7 @@ export function addressIsTaken(): Rendered {
     blocks: [
       "Somebody tried to use this email address for another account. You already have an account with this address, and nothing was changed.",
       "If it was you, sign in to the account with this address, or change its address first.",
-      "If it was not you, ignore this email: nobody was told that you have an account.",
+      "If it was not you, ignore this email: it was not revealed that you have an account.",
     ],
     footer: "You are receiving this email because somebody requested this email address for an account.",
   });

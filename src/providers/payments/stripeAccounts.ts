@@ -102,7 +102,7 @@ export function stripeAccounts(
       asked(async () => {
         const { name, email, phone, url, country } = organization;
         const address = addressOf(organization.address);
-        // // To the minute, so that concurrent calls send the same request.
+        // To the minute, so that concurrent calls send the same request.
         const minute = Math.floor(Date.now() / 60_000);
         const account = await stripe().accounts.create(
           {

@@ -39,7 +39,7 @@ export async function asked<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      // // An identical request is running; its response is ours too.
+      // An identical request is running; its response is ours too.
       const isAsked = (error as { code?: string } | null)?.code === "idempotency_key_in_use";
       if (!isAsked || tries === mostTries) throw translated(error);
       await pause(100 + Math.random() * 200 * tries);

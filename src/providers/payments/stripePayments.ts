@@ -120,7 +120,7 @@ function cardOperations(
         try {
           await stripe().paymentMethods.detach(id);
         } catch (error) {
-          // // Already detached, which is not possible twice.
+          // Already detached, which is not possible twice.
           if (
             (error as { statusCode?: number }).statusCode !== 400 &&
             (error as { statusCode?: number }).statusCode !== 404
@@ -170,7 +170,7 @@ function paymentOperations(
           return await paymentState(stripe(), intent);
         } catch (error) {
           const { type, code } = error as { type?: string; code?: string };
-          // // Declined by the bank, or already confirmed: the current state is the result.
+          // Declined by the bank, or already confirmed: the current state is the result.
           if (type === "StripeCardError" || code === "payment_intent_unexpected_state")
             return read(processorId);
           throw error;
@@ -230,7 +230,7 @@ async function chargeState(stripe: Stripe, charge: Stripe.Charge): Promise<Charg
   return {
     id: charge.id,
     status: isPaid ? "SUCCEEDED" : charge.status === "failed" ? "FAILED" : "PENDING",
-    // // In another currency if the account settles in one: irrelevant for the charge.
+    // In another currency if the account settles in one: irrelevant for the charge.
     fee: balance && balance.currency === currency ? fromMinor(balance.fee, currency) : null,
     net: balance && balance.currency === currency ? fromMinor(balance.net, currency) : null,
     method:

@@ -85,7 +85,7 @@ export function createDocusign(options: DocusignOptions): Docusign {
     async send(envelope) {
       if (envelope.document.size > largestDocument)
         throw new SigningFailed("REFUSED", "DocuSign takes documents of 25 MB at most.");
-      // // An attempt whose response was lost may have created it.
+      // An attempt whose response was lost may have created it.
       const found = jsonOf(
         await api.ask(
           "GET",
@@ -182,7 +182,7 @@ class DocusignApi {
       token,
       base: `${account.base_uri.replace(/\/+$/, "")}/restapi/v2.1/accounts/${encodeURIComponent(accountId)}`,
       name: String(account.account_name ?? accountId).slice(0, 200),
-      // // Well before it expires.
+      // Well before it expires.
       until: Date.now() + (Math.min(Number(seconds) || 0, tokenSeconds) - 120) * 1000,
     };
     if (sessions.size >= mostSessions) sessions.clear();
@@ -211,7 +211,7 @@ class DocusignApi {
         ...(answerLimit !== undefined && { answerLimit }),
       });
     } catch (error) {
-      // // A revoked token is not used again.
+      // A revoked token is not used again.
       if (error instanceof SigningFailed && error.kind === "SETTINGS") this.forgetSession();
       throw error;
     }
@@ -283,7 +283,7 @@ function refusalOf({
   body: answer,
   retryAfter,
 }: Pick<Awaited<ReturnType<typeof requestPublicly>>, "status" | "body" | "retryAfter">): SigningFailed {
-  // // Only codes: the rest may quote request data.
+  // Only codes: the rest may quote request data.
   const { errorCode, error } = (readJson(answer) ?? {}) as { errorCode?: unknown; error?: unknown };
   const code = String(errorCode ?? error ?? "")
     .slice(0, 80)
@@ -359,7 +359,7 @@ function definition(envelope: Envelope, url: string | undefined): object {
   return {
     transactionId: envelope.transactionId,
     status: "sent",
-    // // As much as there is space for.
+    // As much as there is space for.
     emailSubject: `Please sign: ${envelope.title}`.slice(0, 100),
     emailBlurb: `${envelope.organization} asks you to sign.`,
     documents: [{ documentId: "1", name: document.filename, fileExtension: "pdf" }],

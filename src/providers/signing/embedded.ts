@@ -22,7 +22,7 @@ export function createEmbeddedSigning(certificate: () => Promise<CertificateFact
       const content = await writeCertificate(facts);
       return [{ kind: "CERTIFICATE", filename: `Certificate ${name || "of signatures"}.pdf`, content }];
     },
-    // // The mails contain the links.
+    // The mails contain the links.
     end: async () => {},
     remind: nothing,
   };

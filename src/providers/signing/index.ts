@@ -43,7 +43,7 @@ export async function openSigning(helpers: Helpers, agreementId: string): Promis
         "The integration that agreements are signed by does not work; refresh it.",
       );
     const { hostname } = new URL(serviceUrl);
-    // // The database refuses unknown envelopes; the state of others is then read.
+    // The database refuses unknown envelopes; the state of others is then read.
     const isKnown = /\.[a-z]/i.test(hostname) || account.policy.loopback;
     const provider = createDocusign({
       ...(account as unknown as DocusignAccount),

@@ -101,7 +101,7 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
 
     async find(sought) {
       const signal = AbortSignal.timeout(timeoutMs);
-      // // Not by DateSent, which a message only has once it has been sent. The latest come first.
+      // Not by DateSent, which a message only has once it has been sent. The latest come first.
       let next: string | undefined =
         `${path}?${new URLSearchParams({ To: sought.to, PageSize: `${pageSize}` })}`;
       for (let page = 0; next && page < mostPages; page += 1) {
@@ -138,7 +138,7 @@ export function createTwilio(options: TwilioOptions): SmsProvider {
         .filter(Boolean)
         .join("\n");
       const meaning = (["STOP", "START", "HELP"] as const).find((word) => word === get("OptOutType")) ?? null;
-      // // Text that PostgreSQL accepts.
+      // Text that PostgreSQL accepts.
       return { providerId, from, text: text.replaceAll("\0", "\uFFFD"), meaning };
     },
   };
@@ -156,7 +156,7 @@ async function ask(
     const response = await fetch(url, {
       method: form ? "POST" : "GET",
       headers: { authorization, accept: "application/json" },
-      // // A redirect would leak the token.
+      // A redirect would leak the token.
       redirect: "error",
       signal,
       ...(form && { body: form }),
@@ -165,7 +165,7 @@ async function ask(
     text = await readText(response);
   } catch (error) {
     const { code } = ((error as Error).cause ?? {}) as { code?: string };
-    // // Without a connection, nothing was sent.
+    // Without a connection, nothing was sent.
     const reached = !["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(
       code ?? "",
     );

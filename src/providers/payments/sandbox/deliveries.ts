@@ -21,7 +21,7 @@ const giveUpAfter = 40;
 
 function post(url: string, body: string, headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
-    // // The service itself, at an address of this machine: its certificate is self-signed.
+    // The service itself, at an address of this machine: its certificate is self-signed.
     const outgoing = url.startsWith("https:")
       ? overHttps(url, { method: "POST", headers, rejectUnauthorized: false, timeout: 10_000, agent: false })
       : overHttp(url, { method: "POST", headers, timeout: 10_000, agent: false });
@@ -114,7 +114,7 @@ export class Deliveries {
 
   async #round(): Promise<number> {
     if (this.#isStopping) return 0;
-    // // Leased, so that processes do not do the same concurrently, and the work of a dead one becomes due again.
+    // Leased, so that processes do not do the same concurrently, and the work of a dead one becomes due again.
     const { rows } = await this.#pool.query<{ data: Thing }>(
       `update app_private.sandbox_objects o set data = o.data || jsonb_build_object('due', extract(epoch from now()) + $1::int)
        from (select id, data from app_private.sandbox_objects

@@ -235,7 +235,7 @@ function unexpected(intent: Thing, what: string): ApiError {
 }
 
 export async function createRefund(store: Store, params: DatabaseValue): Promise<Thing> {
-  // // The charge is locked from here: concurrent refunds wait for each other.
+  // The charge is locked from here: concurrent refunds wait for each other.
   const of = params.charge
     ? await store.get("charge", params.charge)
     : await store.get("charge", (await store.get("payment_intent", params.payment_intent)).latest_charge);

@@ -62,7 +62,7 @@ async function answer(
   const fingerprint = createHash("sha256")
     .update(JSON.stringify([request.method, request.path, params]))
     .digest("hex");
-  // // The changes and the response are one transaction, which also releases the lock if the process dies.
+  // The changes and the response are one transaction, which also releases the lock if the process dies.
   return withStore(pool, async (store, client) => {
     const { rows: locks } = await client.query<{ mine: boolean }>(
       "select pg_try_advisory_xact_lock(hashtextextended('sandbox ' || $1, 0)) as mine",
