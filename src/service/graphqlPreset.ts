@@ -32,7 +32,6 @@ import type { Files } from "../files/files.ts";
 import { uploadTransforms } from "../operations/inputs/uploads.ts";
 import { IntrospectionPlugin } from "../plugins/IntrospectionPlugin.ts";
 import { BehaviorCachePlugin } from "../plugins/BehaviorCachePlugin.ts";
-import { LeanBuildPlugin } from "../plugins/LeanBuildPlugin.ts";
 import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "../plugins/DescriptionsPlugin.ts";
 import { DryRunPlugin } from "../plugins/DryRunPlugin.ts";
@@ -158,7 +157,6 @@ export function settingsOf(request: IncomingMessage): Record<string, string> {
 const plugins: GraphileConfig.Plugin[] = [
   IntrospectionPlugin,
   EnumTablesPlugin,
-  LeanBuildPlugin,
   BehaviorCachePlugin,
   NamingPlugin,
   BehaviorsPlugin,

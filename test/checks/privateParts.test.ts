@@ -5,12 +5,11 @@
 import { expect, test } from "@jest/globals";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { makeSchema } from "postgraphile";
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
 import { DRIVER_VERSION, installedDriver, requireDriver } from "../../src/database/driver.ts";
 import { repository } from "../../src/checks/sources.ts";
-import { LeanBuildPlugin } from "../../src/plugins/LeanBuildPlugin.ts";
 import { PdfLayout } from "../../src/pdf/layout.ts";
 
 const require = createRequire(import.meta.url);
@@ -101,29 +100,4 @@ test("graphile-build 5.1.1: the engine of behaviors has the methods that are rem
     behaviorRegistry: expect.any(Object),
     behaviorEntities: expect.any(Object),
   });
-});
-
-test("graphile-build 5.1.1, pg-aggregates 0.2.0-rc.2: functions that the build calls for each field are replaced", () => {
-  expect(dependencies["@graphile/pg-aggregates"]).toBe("0.2.0-rc.2");
-  expect(LeanBuildPlugin.name).toBe("LeanBuildPlugin");
-  const { EXPORTABLE, EXPORTABLE_ARRAY_CLONE, EXPORTABLE_OBJECT_CLONE } =
-    require("postgraphile/graphile-build") as typeof import("postgraphile/graphile-build");
-  const work = EXPORTABLE((value: number) => () => value, [7]);
-  expect(work()).toBe(7);
-  expect(Object.getOwnPropertyNames(work)).not.toContain("$exporter$args");
-  for (const [clone, value] of [
-    [EXPORTABLE_OBJECT_CLONE, { a: work }],
-    [EXPORTABLE_ARRAY_CLONE, [work]],
-  ] as [(value: object) => object, object][]) {
-    const cloned = clone(value);
-    expect(cloned).not.toBe(value);
-    expect(cloned).toEqual(value);
-    // What was cloned stays the same object.
-    expect(clone(cloned)).toBe(cloned);
-  }
-  // Looked up at each call by those who use it.
-  const users = ["AddAggregateTypesPlugin", "AddHavingAggregateTypesPlugin"].map((name) =>
-    readFileSync(join(dirname(require.resolve("@graphile/pg-aggregates")), `${name}.js`), "utf8"),
-  );
-  for (const text of users) expect(text).toContain("utils_js_1.getComputedAttributeResources)(");
 });
