@@ -243,9 +243,7 @@ async function documentText(pool: OrderedPool, id: string): Promise<string | und
 }
 
 /** Authenticates requests, and records the keys of their tokens in the request state. */
-function authenticateWith(
-  authenticator: Authenticator,
-): Pick<AppDeps, "authenticate" | "authenticateKnown"> {
+function authenticateWith(authenticator: Authenticator): Pick<AppDeps, "authenticate" | "authenticateKnown"> {
   const note = (request: IncomingMessage, { claims, check, facts }: Authenticated): Claims => {
     const state = requestState(request);
     state.tokenCheck = check;
@@ -258,7 +256,7 @@ function authenticateWith(
     authenticate: async (authorization, request) =>
       note(request, await authenticator(authorization, request.ip, !isMultipart(request))),
     authenticateKnown: (authorization, request) => {
-      const found = authenticator.known(authorization, request.ip);
+      const found = authenticator.known(authorization, request.ip, request.socket);
       return found && note(request, found);
     },
   };
