@@ -230,63 +230,10 @@ export interface WebSockets {
   close(): Promise<void>;
 }
 
-/** Speaks the protocol on a connection. */
-function converse(
-  { socket, request }: Connected,
-  protocol: Server<Connected>,
-  options: { isGreeted(): boolean; readWithinMs: number },
-): void {
-  // A message that is too long, or no message; the library has closed the connection.
-  socket.on("error", () => {});
-  // Each subscription waits for the end.
-  socket.setMaxListeners(MOST_SUBSCRIPTIONS + 10);
-  keepAlive(socket);
-  let handle: (message: string) => Promise<void> = async () => {};
-  const closed = protocol.opened(
-    {
-      protocol: socket.protocol,
-      send: (data) =>
-        new Promise((resolve, reject) => {
-          if (socket.readyState !== socket.OPEN) return resolve();
-          socket.send(data, (error) => (error ? reject(error) : resolve()));
-        }),
-      close: (code, reason) => socket.close(code, reason),
-      onMessage: (answer) => void (handle = answer),
-    },
-    { socket, request },
-  );
-  readMessages(socket, request, {
-    ...options,
-    handle: (message) => void handle(message).catch(() => socket.close(1011, "Internal error")),
-  });
-  socket.once("close", (code: number, reason: Buffer) => {
-    closed(code, reason.toString()).catch(() => {});
-  });
-}
-
-/**
- * @param app answers the subscriptions
- * @param readWithinMs milliseconds that a client has to read its answers
- */
-export function webSockets(app: RequestListener, readWithinMs = READ_MS): WebSockets {
+/** Sends operations as requests of the clients of handshakes. */
+function requestsTo(app: RequestListener) {
   const server = createServer(app);
-  const sockets = new WebSocketServer({
-    noServer: true,
-    maxPayload: MESSAGE_BYTES,
-    perMessageDeflate: false,
-    // See readMessages.
-    autoPong: false,
-    // Without it the client is disconnected by the library, with 4406.
-    handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
-  });
-  /** Requests of connections that run, by connection, and their token. */
-  const running = new WeakMap<
-    object,
-    { count: number; idle: NodeJS.Timeout | undefined; authorization: string | undefined }
-  >();
-
-  /** Sends an operation as a request of the client of the handshake. */
-  async function send(
+  return async function send(
     { socket: client, request: handshake }: Connected,
     authorization: string | undefined,
     body: string,
@@ -327,7 +274,63 @@ export function webSockets(app: RequestListener, readWithinMs = READ_MS): WebSoc
       outgoing.once("error", reject);
       outgoing.end(body);
     });
-  }
+  };
+}
+
+/** Speaks the protocol on a connection. */
+function converse(
+  { socket, request }: Connected,
+  protocol: Server<Connected>,
+  options: { isGreeted(): boolean; readWithinMs: number },
+): void {
+  // A message that is too long, or no message; the library has closed the connection.
+  socket.on("error", () => {});
+  // Each subscription waits for the end.
+  socket.setMaxListeners(MOST_SUBSCRIPTIONS + 10);
+  keepAlive(socket);
+  let handle: (message: string) => Promise<void> = async () => {};
+  const closed = protocol.opened(
+    {
+      protocol: socket.protocol,
+      send: (data) =>
+        new Promise((resolve, reject) => {
+          if (socket.readyState !== socket.OPEN) return resolve();
+          socket.send(data, (error) => (error ? reject(error) : resolve()));
+        }),
+      close: (code, reason) => socket.close(code, reason),
+      onMessage: (answer) => void (handle = answer),
+    },
+    { socket, request },
+  );
+  readMessages(socket, request, {
+    ...options,
+    handle: (message) => void handle(message).catch(() => socket.close(1011, "Internal error")),
+  });
+  socket.once("close", (code: number, reason: Buffer) => {
+    closed(code, reason.toString()).catch(() => {});
+  });
+}
+
+/**
+ * @param app answers the subscriptions
+ * @param readWithinMs milliseconds that a client has to read its answers
+ */
+export function webSockets(app: RequestListener, readWithinMs = READ_MS): WebSockets {
+  const send = requestsTo(app);
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MESSAGE_BYTES,
+    perMessageDeflate: false,
+    // See readMessages.
+    autoPong: false,
+    // Without it the client is disconnected by the library, with 4406.
+    handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
+  });
+  /** Requests of connections that run, by connection, and their token. */
+  const running = new WeakMap<
+    object,
+    { count: number; idle: NodeJS.Timeout | undefined; authorization: string | undefined }
+  >();
 
   const protocol = makeServer<Record<string, unknown>, Connected>({
     connectionInitWaitTimeout: INIT_MS,
