@@ -15,7 +15,14 @@ import { eventStream, streamTickets } from "./eventStream.ts";
 import { getOfDocument, isGetOfDocument } from "./getOfDocument.ts";
 import { Grafserv } from "./grafserv.ts";
 import type { TagOf } from "./entityTags.ts";
-import { type AnswerCompiled, answerInside, type FindCompiled, graphql, type NoteUse } from "./graphqlEndpoint.ts";
+import {
+  type AnswerCompiled,
+  answerInside,
+  type FindCompiled,
+  graphql,
+  type GraphqlDeps,
+  type NoteUse,
+} from "./graphqlEndpoint.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
 import { inTurn } from "./inTurn.ts";
@@ -27,7 +34,7 @@ import { onlyMethods } from "./onlyMethods.ts";
 import { type Demo, portal, type PortalDeps } from "./portal.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { rawBody } from "./rawBody.ts";
-import { beginner, requestId } from "./requestId.ts";
+import { type Begin, beginner, requestId } from "./requestId.ts";
 import { requestLog } from "./requestLog.ts";
 import { securityHeaders } from "./securityHeaders.ts";
 import { shortPath } from "./shortPath.ts";
@@ -113,15 +120,32 @@ const portalDeps = ({ config: { production }, schema, authenticate, demo }: AppD
   reference: schema && { schema, authenticate, production },
 });
 
+/** Begins requests, which are logged and counted when they end. */
+function begins({ log, constraintMessages, metrics }: AppDeps): Begin {
+  const writeLine = requestLog(log);
+  return beginner(log, constraintMessages, (request, response) => {
+    writeLine(request, response);
+    metrics?.count(request, response);
+  });
+}
+
+const endpointDeps = (deps: AppDeps): GraphqlDeps => ({
+  grafserv: deps.pgl.createServ((options) => new Grafserv(options)),
+  languageOfUser: deps.languageOfUser,
+  findCompiled: deps.findCompiled,
+  answerCompiled: deps.answerCompiled,
+  positions: deps.positions,
+  tagOf: deps.tagOf,
+  noteUse: deps.noteUse,
+});
+
 /**
  * Assembles the middlewares in the order in which they handle a request, behind the short path. Does not listen: see
  * `listen.ts`.
  */
 export function createApp(deps: AppDeps): RequestListener {
   const { config } = deps;
-  const serv = deps.pgl.createServ((options) => new Grafserv(options));
-  const { metrics } = deps;
-  if (deps.numbers) metrics?.watch(deps.numbers);
+  if (deps.numbers) deps.metrics?.watch(deps.numbers);
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -129,21 +153,9 @@ export function createApp(deps: AppDeps): RequestListener {
   app.enable("strict routing");
   app.set("trust proxy", config.trustProxy);
 
-  const log = requestLog(deps.log);
-  const begin = beginner(deps.log, deps.constraintMessages, (request, response) => {
-    log(request, response);
-    metrics?.count(request, response);
-  });
+  const begin = begins(deps);
   app.use(requestId(begin), securityHeaders, httpsOnly);
-  const endpoint = {
-    grafserv: serv,
-    languageOfUser: deps.languageOfUser,
-    findCompiled: deps.findCompiled,
-    answerCompiled: deps.answerCompiled,
-    positions: deps.positions,
-    tagOf: deps.tagOf,
-    noteUse: deps.noteUse,
-  };
+  const endpoint = endpointDeps(deps);
   app.all(
     "/graphql",
     cors("GET, POST"),
