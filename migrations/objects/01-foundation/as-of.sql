@@ -10,7 +10,8 @@ returns table (record_id uuid, former jsonb)
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
-  -- PERF: no partition of before that time is looked at. The clock of a sandbox moves the times of events, not their ids.
+  -- PERF: partitions from before that time are not read. The clock of a sandbox moves the times of events, not their
+  -- ids.
   first_id constant uuid := app_hidden.first_id_of(least(greatest(undone_changes.at, '1970-01-02'), clock_timestamp()));
 begin
   if undone_changes.at > clock_timestamp() then
