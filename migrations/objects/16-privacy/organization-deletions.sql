@@ -443,6 +443,25 @@ end $$;
 comment on function app_private.postpone_deletion(uuid, text) is
   'Puts a deletion off by a day as the payment processor does not close the account, and opens a ticket.';
 
+create function app_private.end_organization_access(organization_id uuid) returns void
+language plpgsql volatile as $$
+begin
+  perform app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
+    where t.organization_id = end_organization_access.organization_id and t.revoked_at is null));
+  update app_public.projects p set deleted_at = now(), visibility = 'PRIVATE'
+    where p.organization_id = end_organization_access.organization_id and p.deleted_at is null;
+  delete from app_public.project_organizations a where a.organization_id = end_organization_access.organization_id
+    or a.owner_id = end_organization_access.organization_id;
+  delete from app_public.organization_user_connections m
+    where m.organization_id = end_organization_access.organization_id;
+  delete from app_public.webhooks w where w.organization_id = end_organization_access.organization_id;
+  delete from app_private.workflow_triggers t where t.organization_id = end_organization_access.organization_id;
+  update app_public.organizations o set deleted_at = now(), has_public_project = false
+    where o.id = end_organization_access.organization_id;
+end $$;
+comment on function app_private.end_organization_access(uuid) is
+  'From now on nobody gets into an organization, nothing of it is found, and nothing goes out.';
+
 create function app_private.begin_deletion(deletion_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -461,18 +480,7 @@ begin
   perform app_private.set_removing();
   update app_public.organization_deletions d set status = 'RUNNING', started_at = now(), kept = '[]', removed = '[]'
     where d.id = deletion_id;
-  -- From now on nobody gets in, nothing is found, and nothing goes out.
-  perform app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
-    where t.organization_id = deletion.organization_id and t.revoked_at is null));
-  update app_public.projects p set deleted_at = now(), visibility = 'PRIVATE'
-    where p.organization_id = deletion.organization_id and p.deleted_at is null;
-  delete from app_public.project_organizations a where a.organization_id = deletion.organization_id
-    or a.owner_id = deletion.organization_id;
-  delete from app_public.organization_user_connections m where m.organization_id = deletion.organization_id;
-  delete from app_public.webhooks w where w.organization_id = deletion.organization_id;
-  delete from app_private.workflow_triggers t where t.organization_id = deletion.organization_id;
-  update app_public.organizations o set deleted_at = now(), has_public_project = false
-    where o.id = deletion.organization_id;
+  perform app_private.end_organization_access(deletion.organization_id);
   return true;
 end $$;
 comment on function app_private.begin_deletion(uuid) is
