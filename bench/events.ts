@@ -112,11 +112,6 @@ export default async function events(): Promise<void> {
 /** Loads the events of years into their partitions, and reads them. */
 async function years(client: Client, organization: string, project: string, user: string): Promise<void> {
   const start = performance.now();
-  await client.query(
-    "set session_replication_role = replica; set synchronous_commit = off; set maintenance_work_mem = '256MB'",
-  );
-  await client.query("delete from app_public.events");
-  await partition(client);
   const member = (
     await client.query<{ id: string }>(
       "insert into app_public.users (first_name, last_name) values ('M', 'B') returning id",
@@ -126,6 +121,11 @@ async function years(client: Client, organization: string, project: string, user
     "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, 'MEMBER')",
     [organization, member],
   );
+  await client.query(
+    "set session_replication_role = replica; set synchronous_commit = off; set maintenance_work_mem = '256MB'",
+  );
+  await client.query("delete from app_public.events");
+  await partition(client);
   // What they are about: four of five are of leads, the others of units.
   await client.query(
     "insert into app_public.units (organization_id, project_id, number, title, currency) select $1, $2, 'U' || n, 'U' || n, 'CAD' from generate_series(1, 100) n",

@@ -11,7 +11,8 @@ language plpgsql stable as $$
 #variable_conflict use_column
 declare
   most_changes constant int := 20000;
-  -- PERF: no partition of before that time is looked at. The clock of a sandbox moves the times of events, not their ids.
+  -- PERF: partitions from before that time are not read. The clock of a sandbox moves the times of events, not their
+  -- ids.
   first_id constant uuid := app_hidden.first_id_of(least(greatest(undone_changes.at, '1970-01-02'), clock_timestamp()));
 begin
   if undone_changes.at > clock_timestamp() then

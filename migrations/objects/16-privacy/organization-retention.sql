@@ -102,7 +102,7 @@ language sql stable as $$
     (select c.last_sequence from app_private.event_counters c where c.stream_id = $1),
     (select p.last_sequence from app_private.notification_progress p where p.organization_id = $1),
     (select s.last_sequence from app_private.workflow_streams s where s.organization_id = $1),
-    -- A disabled webhook goes on from the present when it is enabled; for a paused one, events wait.
+    -- A disabled webhook continues from the present when it is enabled; for a paused one, events wait.
     (select min(p.last_sequence) from app_private.webhook_progress p join app_public.webhooks w on w.id = p.webhook_id
       where p.organization_id = $1 and w.status <> 'DISABLED' and w.deleted_at is null),
     (select min(r.next_sequence) - 1 from app_private.webhook_redeliveries r
