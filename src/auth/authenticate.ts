@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { anonymous, type Claims } from "../database/claims.ts";
 import { TokenCheck, type TokenFacts } from "../database/tokenCheck.ts";
 import { refusal, TokenLookUp, type Bearer, type TokenLookUpOptions } from "./tokenLookUp.ts";
@@ -19,6 +19,8 @@ export interface Authenticated {
 /** See {@link createAuthenticator}. */
 export interface Authenticator {
   (authorizationHeader: string | undefined, ip?: string, carries?: boolean): Promise<Authenticated>;
+  /** The viewer, if the token was looked up within the last minute, or there is none; the caller carries the check. */
+  known(authorizationHeader: string | undefined, ip: string | undefined): Authenticated | undefined;
   /** Looks up the token of a header, for anything that outlives a request; undefined without a header. */
   bearer(authorizationHeader: string | undefined, ip: string | undefined): Promise<Bearer | undefined>;
   /** Looks up a token again. */
@@ -42,21 +44,14 @@ export function createAuthenticator(options: TokenLookUpOptions): Authenticator 
     const token = /^Bearer +(\S+)$/i.exec(authorizationHeader)?.[1];
     if (token === undefined) throw refusal("The Authorization header must have the form: Bearer <token>.");
     if (token.length > MOST_CHARACTERS) throw refusal("Not a token of this service.");
-    return { token, key: createHash("sha256").update(token).digest("base64") };
+    return { token, key: hash("sha256", token, "base64") };
   }
 
-  const authenticate = async (
-    authorizationHeader: string | undefined,
-    ip?: string,
-    carries = false,
-  ): Promise<Authenticated> => {
-    if (authorizationHeader === undefined) return { claims: anonymous };
-    const { token, key } = tokenOf(authorizationHeader);
-    const known = carries ? knownTokens.find(key) : undefined;
-    if (!known) {
-      const { claims, facts } = await tokens.find(token, key, ip);
-      return { claims, facts };
-    }
+  const visitor: Authenticated = { claims: anonymous };
+
+  function knownBy(token: string, key: string, ip: string | undefined): Authenticated | undefined {
+    const known = knownTokens.find(key);
+    if (!known) return undefined;
     if (known.access === undefined) tokens.findAccess(key, known);
     const renew = async (refused: boolean) => {
       // A lookup in advance, as for each mutation, does not include the access, which has versions.
@@ -69,8 +64,26 @@ export function createAuthenticator(options: TokenLookUpOptions): Authenticator 
       facts,
       check: new TokenCheck(known.facts, known.access ?? undefined, renew),
     };
+  }
+
+  const authenticate = async (
+    authorizationHeader: string | undefined,
+    ip?: string,
+    carries = false,
+  ): Promise<Authenticated> => {
+    if (authorizationHeader === undefined) return visitor;
+    const { token, key } = tokenOf(authorizationHeader);
+    const known = carries ? knownBy(token, key, ip) : undefined;
+    if (known) return known;
+    const { claims, facts } = await tokens.find(token, key, ip);
+    return { claims, facts };
   };
   return Object.assign(authenticate, {
+    known(authorizationHeader: string | undefined, ip: string | undefined) {
+      if (authorizationHeader === undefined) return visitor;
+      const { token, key } = tokenOf(authorizationHeader);
+      return knownBy(token, key, ip);
+    },
     async bearer(authorizationHeader: string | undefined, ip: string | undefined) {
       if (authorizationHeader === undefined) return undefined;
       const { token, key } = tokenOf(authorizationHeader);

@@ -18,18 +18,20 @@ export type Logger = Omit<PinoLogger, Level | "child"> &
     child(bindings: Record<string, unknown>): Logger;
   };
 
+const secretNames = "password|secret|token|authorization|cookie|otp";
 // Applied to the serialized line, so that it covers any depth and texts of libraries.
 const secrets: [RegExp, string][] = [
-  [
-    /"([\w-]*(?:password|secret|token|authorization|cookie|otp)[\w-]*)":"(?:[^"\\]|\\.)*"/gi,
-    '"$1":"[redacted]"',
-  ],
+  [new RegExp(`"([\\w-]*(?:${secretNames})[\\w-]*)":"(?:[^"\\\\]|\\\\.)*"`, "gi"), '"$1":"[redacted]"'],
   [/\b(Bearer|Basic) +[\w.~+/-]+=*/gi, "$1 [redacted]"],
   [/\b(\w+:\/\/[^\s:@/"\\]*):[^\s@/"\\]+@/g, "$1:[redacted]@"],
 ];
 
+/** PERF: what each of the patterns needs, and most lines do not have. */
+const mayHoldSecrets = new RegExp(`${secretNames}|bearer|basic|://`, "i");
+
 /** Redacts passwords, tokens and credentials in URLs from a log line. */
 export function withoutSecrets(line: string): string {
+  if (!mayHoldSecrets.test(line)) return line;
   return secrets.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), line);
 }
 
@@ -111,10 +113,13 @@ export function requestLogger(log: Logger, requestId: string): Logger {
   return child;
 }
 
+const noFields = Object.freeze({});
+
 /** Adds the request and the job that a line belongs to. */
-function contextFields(_merged: object, _level: number, logger: object): object {
+function contextFields(said: object, _level: number, logger: object): object {
   const context = workContext.getStore();
-  if (!context || ofRequests.has(logger)) return {};
+  if (!context || ofRequests.has(logger)) return noFields;
+  if (context.job === undefined && "requestId" in said) return noFields;
   const { requestId, task, job } = context;
   return { ...(requestId !== undefined && { requestId }), ...(job !== undefined && { task, job }) };
 }
@@ -130,7 +135,8 @@ export function createLog(level: string, destination?: { write(line: string): vo
     hooks: { streamWrite: withoutSecrets },
     mixin: contextFields,
     // Fields of the line itself take precedence.
-    mixinMergeStrategy: (said: object, context: object) => ({ ...context, ...said }),
+    mixinMergeStrategy: (said: object, context: object) =>
+      context === noFields ? said : { ...context, ...said },
   };
   return pino(options, destination ?? bufferedOutput()) as unknown as Logger;
 }

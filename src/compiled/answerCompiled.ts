@@ -28,15 +28,21 @@ export async function answerCompiled(
     return { ...shape, items: rows } as unknown as SelectResult;
   };
   const results: SelectResult[] = [];
-  // All have ended before the plan is used instead.
-  for (const one of await Promise.allSettled(statements.map(send))) {
-    if (one.status === "fulfilled") results.push(one.value);
-    // The plan determines which of several fields has the error.
-    else if (statements.length === 1) work.failed(one.reason);
-  }
-  if (results.length < statements.length) {
-    if (statements.length > 1) work.bytesRead = 0;
-    return undefined;
+  if (statements.length === 1) {
+    try {
+      results.push(await send(statements[0]!));
+    } catch (error) {
+      work.failed(error);
+      return undefined;
+    }
+  } else {
+    // All have ended before the plan is used instead, which determines which of several fields has the error.
+    for (const one of await Promise.allSettled(statements.map(send)))
+      if (one.status === "fulfilled") results.push(one.value);
+    if (results.length < statements.length) {
+      work.bytesRead = 0;
+      return undefined;
+    }
   }
   const bytes = work.bytesRead;
   let data: string;

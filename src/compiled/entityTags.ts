@@ -1,5 +1,5 @@
 /** Entity tags: equal tags mean equal answers, based on the revisions of what the compiled query reads. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Claims } from "../database/claims.ts";
 import type { DataVersions } from "../database/dataVersions.ts";
 import type { Reads, ReadsOf } from "../database/reads.ts";
@@ -61,7 +61,7 @@ export class EntityTags {
     if (!look || records === undefined) return undefined;
     const { query, operationName, variables, claims, language } = asked;
     const parts = [catalog.version, query, operationName, variables, viewerOf(claims), language, records];
-    const digest = createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+    const digest = hash("sha256", JSON.stringify(parts), "base64url");
     return { text: `W/"${digest.slice(0, 27)}"`, reached: look.reached };
   }
 }

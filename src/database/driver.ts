@@ -17,9 +17,9 @@ export interface Driver {
   readonly client: object;
 }
 
-/** Methods that custom queries use, in protocol order. */
-const WIRE = ["parse", "bind", "describe", "execute", "close", "sync", "sendCopyFail", "on", "off"];
-const STREAM = ["cork", "uncork", "destroy", "prependListener", "bytesRead"];
+/** Methods that custom queries use. */
+const WIRE = ["sendCopyFail", "on", "off"];
+const STREAM = ["writable", "write", "destroy", "prependListener", "bytesRead"];
 
 /** The driver that is installed. */
 export function installedDriver(): Driver {

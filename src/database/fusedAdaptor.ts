@@ -7,7 +7,8 @@ import {
   type PgAdaptorSettings,
 } from "postgraphile/adaptors/pg";
 import { eventLoop } from "../admission/eventLoop.ts";
-import type { FairSemaphore } from "../admission/fairSemaphore.ts";
+import type { FairSemaphore, Release } from "../admission/fairSemaphore.ts";
+import type { Party } from "../admission/party.ts";
 import { workOf } from "../admission/operationWork.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { OperationTransaction } from "./operationTransaction.ts";
@@ -38,6 +39,10 @@ interface Server {
   /** On a replica: the position that it has to replay first. */
   readonly notBefore?: string;
 }
+
+/** Waits for a share of the connections, if it is not free. */
+const turn = (connections: FairSemaphore | undefined, party: Party): Release | undefined | Promise<Release> =>
+  connections?.tryAcquire(party) ?? connections?.acquire(party);
 
 /** Rows of this many bytes block the event loop noticeably when they are converted. */
 const LARGE_BYTES = 32_768;
@@ -114,7 +119,7 @@ function makeWithPgClient(
       const startedAt = startTiming(connectionWaits);
       let bytes = 0;
       const run = async (server: Server, settings: RequestSettings): Promise<T> => {
-        const held = work && (await server.connections?.acquire(work.party));
+        const held = work && (await turn(server.connections, work.party));
         try {
           const connection = await server.pool.connect();
           endTiming(connectionWaits, startedAt, "operations");
@@ -156,7 +161,7 @@ function makeWithPgClient(
         bytes = 0;
         return onPrimary();
       };
-      const chosen = work && (await replicas?.choose(work));
+      const chosen = work && replicas && (await replicas.choose(work));
       const result = await (chosen ? onReplica(chosen) : onPrimary());
       // Large results are converted in one go when they are handed over.
       if (work && bytes > LARGE_BYTES) await eventLoop.ready(work.party);

@@ -19,6 +19,7 @@ import type { DatabaseValue } from "./databaseValue.ts";
 
 /** Number of retries after 40001 or 40P01. */
 const MOST_RETRIES = 5;
+const isPreloaded = (value: unknown): value is Preloaded => value instanceof Preloaded;
 /** Maximum random pause before each retry, in milliseconds, so that conflicting statements spread out. */
 const longestPauseMs = (retries: number) => 20 * 3 ** retries;
 
@@ -68,20 +69,38 @@ export class FusedClient implements NodePostgresPgClient {
    * the server has rolled it back.
    */
   query<TData>(query: PgClientQuery): Promise<PgClientResult<TData>> {
-    return this.#enqueue(async () => {
-      for (let retries = 0; ; retries += 1) {
-        try {
-          const result = await this.#checked(() =>
-            afterExpiry(this.#session, this.#deadlines, (stale) => this.#send<TData>(query, stale)),
-          );
-          this.work?.recording?.ran(query, result.rows);
-          return result;
-        } catch (error) {
-          if (retries === MOST_RETRIES || !isRetryable(error) || this.#notBefore !== undefined) throw error;
-          await pause(Math.random() * longestPauseMs(retries));
-        }
+    return this.#enqueue(() => this.#run<TData>(query));
+  }
+
+  async #run<TData>(query: PgClientQuery): Promise<PgClientResult<TData>> {
+    const { check } = this.#settings;
+    // PERF: most statements succeed at once; the failure of any other is that of its first attempt.
+    let failed: { readonly error: unknown } | undefined;
+    if (!check || check.isCarried)
+      try {
+        const result = await this.#send<TData>(query, undefined);
+        check?.passed();
+        this.work?.recording?.ran(query, result.rows);
+        return result;
+      } catch (error) {
+        // Another statement may have had the token looked up again since: this one is sent with the new settings.
+        if (check?.isCarried !== false || sqlState(error) !== OUTDATED) failed = { error };
       }
-    });
+    const attempt = (stale: Stale | undefined): Promise<PgClientResult<TData>> => {
+      const first = failed;
+      failed = undefined;
+      return first ? Promise.reject(first.error) : this.#send<TData>(query, stale);
+    };
+    for (let retries = 0; ; retries += 1) {
+      try {
+        const result = await this.#checked(() => afterExpiry(this.#session, this.#deadlines, attempt));
+        this.work?.recording?.ran(query, result.rows);
+        return result;
+      } catch (error) {
+        if (retries === MOST_RETRIES || !isRetryable(error) || this.#notBefore !== undefined) throw error;
+        await pause(Math.random() * longestPauseMs(retries));
+      }
+    }
   }
 
   /** Runs the callback inside BEGIN … COMMIT under the settings; its statements are not retried after a conflict. */
@@ -101,7 +120,7 @@ export class FusedClient implements NodePostgresPgClient {
   async #checked<T>(attempt: () => Promise<T>): Promise<T> {
     const { check } = this.#settings;
     if (!check) return attempt();
-    if (!check.carried) return this.#renewed(check, attempt);
+    if (!check.isCarried) return this.#renewed(check, attempt);
     try {
       const result = await attempt();
       check.passed();
@@ -119,22 +138,20 @@ export class FusedClient implements NodePostgresPgClient {
   }
 
   async #send<TData>(
-    { values, name, arrayMode, ...query }: PgClientQuery,
+    { text: asked, values, name, arrayMode }: PgClientQuery,
     stale: Stale | undefined,
   ): Promise<PgClientResult<TData>> {
-    const text = withIdsApart(query.text);
-    const preloaded = values?.filter((value) => value instanceof Preloaded) ?? [];
-    if (preloaded.length > 0) return this.#sendAfter<TData>(preloaded, { text, values: values!, arrayMode });
+    const text = withIdsApart(asked);
+    if (values?.some(isPreloaded))
+      return this.#sendAfter<TData>(values.filter(isPreloaded), { text, values, arrayMode });
     announceStatement(text, values);
     const statement: Statement = { text, values, key: name == null ? undefined : `${this.#role}\0${name}` };
     const setter = this.#settings.setterFor(text, stale);
-    const batch: Statement[] = [
-      ...(this.#notBefore === undefined
-        ? []
-        : [{ ...awaitReplay, values: [this.#notBefore], key: awaitReplay.text }]),
-      ...(setter === null ? [] : [{ ...setter, key: setter.text }]),
-      statement,
-    ];
+    const batch: Statement[] = [];
+    if (this.#notBefore !== undefined)
+      batch.push({ ...awaitReplay, values: [this.#notBefore], key: awaitReplay.text });
+    if (setter !== null) batch.push({ text: setter.text, values: setter.values, key: setter.text });
+    batch.push(statement);
     const behind = this.work?.changes ? `select ${REACHED}` : undefined;
     const result = await this.#session.send(batch, arrayMode === true, behind);
     const { rows, rowCount, notices } = result;

@@ -2,12 +2,13 @@ import { EventEmitter } from "node:events";
 import pg, { DatabaseError, type Submittable } from "pg";
 import { closesConnection, DatabaseConnectionError } from "./databaseErrors.ts";
 import type { ColumnParser, PreparedStatement, ResultShape } from "./statementCache.ts";
+import { WireMessages, type WireValue } from "./wireMessages.ts";
 
 /** One statement of a batch; without `prepared` it is sent as the unnamed statement. */
 export interface Step {
   readonly text: string;
   /** Parameters in wire form, see {@link toWire}. */
-  readonly values: readonly unknown[];
+  readonly values: readonly WireValue[];
   readonly prepared: PreparedStatement | null;
 }
 
@@ -23,13 +24,11 @@ export interface BatchResult {
 
 /** The part of node-postgres' connection that custom queries may use. */
 interface Wire extends EventEmitter {
-  readonly stream: EventEmitter & { cork(): void; uncork(): void; destroy(): void };
-  parse(message: { text: string; name: string }): void;
-  bind(message: { statement: string; values: readonly unknown[] }): void;
-  describe(message: { type: "P"; name: string }): void;
-  execute(message: object): void;
-  close(message: { type: "S"; name: string }): void;
-  sync(): void;
+  readonly stream: EventEmitter & {
+    readonly writable: boolean;
+    write(bytes: Buffer): boolean;
+    destroy(): void;
+  };
   sendCopyFail(message: string): void;
 }
 
@@ -43,11 +42,16 @@ export type Meter = (bytes: number) => Error | undefined;
 
 const NO_COLUMNS: ResultShape = { names: [], parsers: [] };
 
-const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } }).utils;
+const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): WireValue } }).utils;
+
+/** The batch that is being encoded: batches are written one after the other. */
+const messages = new WireMessages();
 
 /** Converts parameters to wire format, before anything is sent: a value that throws must not leave half a batch. */
-export function toWire(values: readonly unknown[] | undefined): readonly unknown[] {
-  return values === undefined ? [] : values.map((value) => prepareValue(value));
+export function toWire(values: readonly unknown[] | undefined): readonly WireValue[] {
+  return values === undefined
+    ? []
+    : values.map((value) => (typeof value === "string" ? value : prepareValue(value)));
 }
 
 /**
@@ -114,29 +118,33 @@ export class FusedQuery implements Submittable {
     const wire = connection as Wire;
     this.#measure(wire);
     if (this.#isSent) return;
-    wire.stream.cork();
     try {
-      this.#write(wire);
-      if (this.#behind) this.#behind.#write(wire);
-    } finally {
-      wire.stream.uncork();
+      this.#write();
+      if (this.#behind) this.#behind.#write();
+    } catch (error) {
+      messages.clear();
+      throw error;
     }
+    const bytes = messages.take();
+    if (wire.stream.writable) wire.stream.write(bytes);
   }
 
-  #write(wire: Wire): void {
+  #write(): void {
     this.#isSent = true;
-    for (const name of this.#closing) wire.close({ type: "S", name });
-    for (const [index, { text, values, prepared }] of this.#steps.entries()) {
+    for (const name of this.#closing) messages.close(name);
+    const last = this.#steps.length - 1;
+    for (let index = 0; index <= last; index += 1) {
+      const { text, values, prepared } = this.#steps[index]!;
       const statement = prepared?.name ?? "";
-      if (!prepared?.ready) wire.parse({ text, name: statement });
-      wire.bind({ statement, values });
-      if (index === this.#steps.length - 1) {
+      if (!prepared?.ready) messages.parse(statement, text);
+      messages.bind(statement, values);
+      if (index === last) {
         this.#shape = prepared?.ready ? prepared.shape : null;
-        if (this.#shape === null) wire.describe({ type: "P", name: "" });
+        if (this.#shape === null) messages.describe();
       }
-      wire.execute({});
+      messages.execute();
     }
-    wire.sync();
+    messages.sync();
   }
 
   handleRowDescription(message: { fields: readonly FieldDescription[] }): void {

@@ -58,7 +58,7 @@ export class OrderedPool extends Pool {
 
   async #connect(): Promise<PoolClient> {
     const startedAt = startTiming(connectionWaits);
-    const leave = await this.#order.acquire(callers);
+    const leave = this.#order.tryAcquire(callers) ?? (await this.#order.acquire(callers));
     let client: PoolClient;
     try {
       client = await super.connect();

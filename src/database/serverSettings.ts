@@ -19,6 +19,7 @@ export interface Setter {
   readonly values: readonly unknown[];
 }
 
+const nothing: PgSettings = {};
 const texts = new Map<string, string>();
 const MOST_TEXTS = 1000;
 
@@ -39,11 +40,14 @@ export function makeSetter(
   if (settings == null) return null;
   const names: string[] = [];
   const values: unknown[] = [];
-  for (const [name, value] of Object.entries(check ? { ...settings, ...check.settings } : settings)) {
-    if (value == null) continue;
+  const later = check?.settings ?? nothing;
+  const add = (name: string, value: string | undefined) => {
+    if (value == null) return;
     names.push(name);
     values.push(`${value}`);
-  }
+  };
+  for (const name of Object.keys(settings)) add(name, name in later ? later[name] : settings[name]);
+  for (const name of Object.keys(later)) if (!(name in settings)) add(name, later[name]);
   if (names.length === 0) return null;
   const asked = check?.expression((value) => `$${values.push(value)}`);
   return { text: textFor(names, probe, asked, last), values };
@@ -56,7 +60,9 @@ function textFor(names: readonly string[], probe = "", check = "", last = ""): s
   const calls = names.map(
     (name, index) => `pg_catalog.set_config(${escapeLiteral(name)}, $${index + 1}, true)`,
   );
-  const text = `select ${[check, ...calls, probe, last].filter((part) => part !== "").join(", ")}`;
+  // PERF: counted, so that the values are not sent back.
+  const done = `pg_catalog.num_nonnulls(${[check, ...calls, probe].filter((part) => part !== "").join(", ")})`;
+  const text = `select ${last === "" ? done : `${done}, ${last}`}`;
   // Names come from our own code, so there are few combinations; the limit guards against a bug.
   if (texts.size < MOST_TEXTS) texts.set(key, text);
   return text;

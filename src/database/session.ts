@@ -29,6 +29,7 @@ export class Session {
   /** Receives notices for the current operation. */
   onNotice: ((notice: Notice) => void) | undefined;
   readonly #statements: StatementCache | null;
+  readonly #parserFor = (type: number) => this.client.getTypeParser(type, "text");
   #notices: Notice[] = [];
   #lost = false;
 
@@ -67,48 +68,44 @@ export class Session {
    * refusal undid the whole batch. Batches that begin or continue an explicit transaction must not use keys for that reason.
    *
    * @param behind a statement that runs behind the commit, in the same round trip: the last column of its row, as text, is `behind`
+   * @param isRepeated whether this is the second time
    * @throws {DatabaseError} the server's refusal, also one at the commit
    * @throws {DatabaseConnectionError} the connection is lost
    */
-  async send(statements: readonly Statement[], arrayMode: boolean, behind?: string): Promise<SessionResult> {
-    const wired = statements.map((statement) => ({ ...statement, values: toWire(statement.values) }));
-    try {
-      return await this.#attempt(wired, arrayMode, behind);
-    } catch (error) {
-      if (!isStaleStatement(error) || wired.every(({ key }) => key === undefined)) throw error;
-      return await this.#attempt(wired, arrayMode, behind);
-    }
-  }
-
-  async #attempt(
-    statements: readonly (Statement & { values: readonly unknown[] })[],
+  async send(
+    statements: readonly Statement[],
     arrayMode: boolean,
     behind?: string,
+    isRepeated = false,
   ): Promise<SessionResult> {
-    const steps = statements.map(({ text, values, key }): Step => {
+    // All values first: one that cannot be converted must not leave a statement claimed.
+    const values = statements.map((statement) => toWire(statement.values));
+    const steps = statements.map(({ text, key }, index): Step => {
       const prepared = key === undefined ? null : (this.#statements?.claim(key, text) ?? null);
-      return { text, values, prepared };
+      return { text, values: values[index]!, prepared };
     });
-    const parserFor = (type: number) => this.client.getTypeParser(type, "text");
     const next =
       behind === undefined
         ? undefined
         : new FusedQuery([{ text: behind, values: [], prepared: null }], {
             closing: [],
             arrayMode: true,
-            parserFor,
+            parserFor: this.#parserFor,
           });
     const query = new FusedQuery(steps, {
       closing: this.#statements?.takeClosing() ?? [],
       arrayMode,
-      parserFor,
+      parserFor: this.#parserFor,
       meter: this.meter,
       behind: next,
     });
     this.#notices = [];
     try {
       this.client.query(query);
-      if (!next) return { ...(await query.result), notices: this.#notices };
+      if (!next) {
+        const { rows, rowCount, command, before } = await query.result;
+        return { rows, rowCount, command, before, notices: this.#notices };
+      }
       this.client.query(next);
       const [done, after] = await Promise.allSettled([query.result, next.result]);
       if (done.status === "rejected") throw done.reason;
@@ -120,8 +117,10 @@ export class Session {
       if (query.isCut || closesConnection(error)) this.#lost = true;
       const suspects = steps.map((step) => step.prepared).filter((prepared) => prepared !== null);
       this.#forget(suspects, isStaleStatement(error));
-      throw error;
+      const isPrepared = statements.some(({ key }) => key !== undefined);
+      if (isRepeated || !isPrepared || !isStaleStatement(error)) throw error;
     }
+    return this.send(statements, arrayMode, behind, true);
   }
 
   /** A statement that never ran to completion may or may not exist on the server; its name is abandoned. */

@@ -23,6 +23,24 @@ export interface CheckedSettings {
   readonly settings: Readonly<Record<string, string>>;
 }
 
+const nothing: Access = { settings: {}, parties: [], version: "" };
+/** PERF: by token, since they are the same for all of its requests. */
+const known = new WeakMap<TokenFacts, { readonly access: Access | undefined; readonly carried: CheckedSettings }>();
+
+function checkedSettings(facts: TokenFacts, access: Access | undefined): CheckedSettings {
+  const before = known.get(facts);
+  if (before && before.access === access) return before.carried;
+  const { userId, sessionId, tokenSha256 } = facts;
+  const { settings, parties, version } = access ?? nothing;
+  const values = [userId, sessionId, tokenSha256, access ? parties : null, access ? version : null];
+  const carried: CheckedSettings = {
+    expression: (parameter) => `app_private.stop_when_outdated(${values.map(parameter).join(", ")})`,
+    settings,
+  };
+  known.set(facts, { access, carried });
+  return carried;
+}
+
 /** SQLSTATE of stop_when_outdated. */
 export const OUTDATED = "PLAT2";
 
@@ -47,16 +65,14 @@ export class TokenCheck {
     this.#lookUp = lookUp;
   }
 
-  /** The check to send with statements; undefined once the token was looked up for this request. */
+  /** Whether statements carry the check: until the token was looked up for this request. */
+  get isCarried(): boolean {
+    return this.#renewal === undefined;
+  }
+
+  /** The check to send with statements, if they carry one. */
   get carried(): CheckedSettings | undefined {
-    if (this.#renewal) return undefined;
-    const { userId, sessionId, tokenSha256 } = this.#facts;
-    const { settings = {}, parties = null, version = null } = this.#access ?? {};
-    const values = [userId, sessionId, tokenSha256, parties, version];
-    return {
-      expression: (parameter) => `app_private.stop_when_outdated(${values.map(parameter).join(", ")})`,
-      settings,
-    };
+    return this.isCarried ? checkedSettings(this.#facts, this.#access) : undefined;
   }
 
   /** A batch with the check has succeeded. */

@@ -54,6 +54,24 @@ export const refusalType = (header: string | undefined): string => negotiate(hea
 
 const EVENTS = /(^|,)\s*text\/event-stream\s*(;|,|$)/i;
 
+/** Accept headers with the types that were negotiated, and their longest. */
+const negotiated = new Map<string, string | undefined>();
+const MOST_HEADERS = 200;
+const LONGEST_HEADER = 200;
+
+/**
+ * The same for headers that were negotiated before; undefined for a client that also accepts server-sent events, too.
+ */
+export function negotiatedType(header: string | undefined): string | undefined {
+  if (header === undefined) return JSON_TYPE;
+  const known = negotiated.get(header);
+  if (known !== undefined || header.length > LONGEST_HEADER) return known;
+  const type = EVENTS.test(header) ? undefined : negotiate(header);
+  if (negotiated.size >= MOST_HEADERS) negotiated.clear();
+  negotiated.set(header, type);
+  return type;
+}
+
 /** Negotiates the response's media type and writes the result to the header, where the GraphQL server reads it. */
 export const acceptJson: RequestHandler = (request, _response, next) => {
   const { accept } = request.headers;

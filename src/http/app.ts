@@ -1,5 +1,6 @@
 /** The HTTP application: all middlewares and routes, in the order in which they handle a request. */
-import express, { type Express, type RequestHandler } from "express";
+import type { RequestListener } from "node:http";
+import express, { type RequestHandler } from "express";
 import type { Logger } from "../base/log.ts";
 import type { PostGraphileInstance } from "postgraphile";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
@@ -7,14 +8,14 @@ import type { Live } from "../live/live.ts";
 import type { LanguageOfUser } from "./viewerLanguage.ts";
 import type { Positions } from "../database/position.ts";
 import { acceptJson } from "./accept.ts";
-import { type Authenticate, authentication } from "./authentication.ts";
+import { type Authenticate, type AuthenticateKnown, authentication } from "./authentication.ts";
 import { readBody } from "./body.ts";
 import { cors } from "./cors.ts";
 import { eventStream, streamTickets } from "./eventStream.ts";
 import { getOfDocument, isGetOfDocument } from "./getOfDocument.ts";
 import { Grafserv } from "./grafserv.ts";
 import type { TagOf } from "./entityTags.ts";
-import { type AnswerCompiled, answerInside, graphql, type NoteUse } from "./graphqlEndpoint.ts";
+import { type AnswerCompiled, answerInside, type FindCompiled, graphql, type NoteUse } from "./graphqlEndpoint.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
 import { inTurn } from "./inTurn.ts";
@@ -26,12 +27,13 @@ import { onlyMethods } from "./onlyMethods.ts";
 import { type Demo, portal, type PortalDeps } from "./portal.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { rawBody } from "./rawBody.ts";
-import { requestId } from "./requestId.ts";
+import { beginner, requestId } from "./requestId.ts";
 import { requestLog } from "./requestLog.ts";
 import { securityHeaders } from "./securityHeaders.ts";
+import { shortPath } from "./shortPath.ts";
 import { signingForm } from "./signing.ts";
-import type { TrustedDocuments } from "./trustedDocuments.ts";
-import { isMultipart, unlessRead, uploads, type UploadDeps } from "./uploads.ts";
+import { noTrustedDocuments, type TrustedDocuments } from "./trustedDocuments.ts";
+import { isMultipart, uploads, type UploadDeps } from "./uploads.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** Dependencies of the HTTP layer. */
@@ -46,7 +48,11 @@ export interface AppDeps {
   /** Its preset has to extend `transportPreset`. */
   readonly pgl: Pick<PostGraphileInstance, "createServ">;
   readonly authenticate: Authenticate;
-  /** Answers compiled queries. Default: all plans are executed. */
+  /** The same for known tokens. Default: none is known. */
+  readonly authenticateKnown?: AuthenticateKnown;
+  /** Finds compiled queries. Default: all plans are executed. */
+  readonly findCompiled?: FindCompiled;
+  /** Answers compiled queries. */
   readonly answerCompiled?: AnswerCompiled;
   /** Positions of the database. Default: responses have none. */
   readonly positions?: Positions;
@@ -107,8 +113,11 @@ const portalDeps = ({ config: { production }, schema, authenticate, demo }: AppD
   reference: schema && { schema, authenticate, production },
 });
 
-/** Assembles the middlewares in the order in which they handle a request. Does not listen: see `listen.ts`. */
-export function createApp(deps: AppDeps): Express {
+/**
+ * Assembles the middlewares in the order in which they handle a request, behind the short path. Does not listen: see
+ * `listen.ts`.
+ */
+export function createApp(deps: AppDeps): RequestListener {
   const { config } = deps;
   const serv = deps.pgl.createServ((options) => new Grafserv(options));
   const { metrics } = deps;
@@ -120,16 +129,16 @@ export function createApp(deps: AppDeps): Express {
   app.enable("strict routing");
   app.set("trust proxy", config.trustProxy);
 
-  app.use(
-    requestId(deps.log, deps.constraintMessages),
-    requestLog,
-    ...(metrics ? [metrics.count] : []),
-    securityHeaders,
-    httpsOnly,
-  );
+  const log = requestLog(deps.log);
+  const begin = beginner(deps.log, deps.constraintMessages, (request, response) => {
+    log(request, response);
+    metrics?.count(request, response);
+  });
+  app.use(requestId(begin), securityHeaders, httpsOnly);
   const endpoint = {
     grafserv: serv,
     languageOfUser: deps.languageOfUser,
+    findCompiled: deps.findCompiled,
     answerCompiled: deps.answerCompiled,
     positions: deps.positions,
     tagOf: deps.tagOf,
@@ -149,7 +158,8 @@ export function createApp(deps: AppDeps): Express {
     ...(deps.beforeBody ?? []),
     getOfDocument(deps.documents),
     ...(deps.uploads ? [uploads(deps.uploads, deps.documents)] : []),
-    ...unlessRead(readBody, graphqlRequest(deps.documents)),
+    readBody,
+    graphqlRequest(deps.documents),
     ...(deps.beforeGraphql ?? []),
     graphql(endpoint),
   );
@@ -205,5 +215,8 @@ export function createApp(deps: AppDeps): Express {
   app.use(jobConsole());
   if (config.explorer) app.use(portal(portalDeps(deps)));
   app.use(notFound, refuse(deps.languageOfUser));
-  return app;
+  const { authenticateKnown, findCompiled, documents = noTrustedDocuments } = deps;
+  if (!authenticateKnown || !findCompiled || deps.beforeBody || deps.beforeGraphql) return app;
+  const { production } = config;
+  return shortPath({ app, begin, production, authenticateKnown, documents, findCompiled, endpoint });
 }

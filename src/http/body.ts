@@ -13,6 +13,10 @@ const readers = Object.fromEntries(
   Object.values(bodyLimits).map((limit) => [limit, express.raw({ limit, type: () => true })]),
 ) as unknown as Record<number, RequestHandler>;
 
+/** The body was not received completely. */
+export const incompleteBody = (cause?: unknown): CodedError =>
+  new CodedError("BAD_USER_INPUT", "The request body could not be read completely.", {}, { cause });
+
 /** Members of errors from express' body reader. */
 interface ReadError {
   type?: string;
@@ -28,12 +32,7 @@ function coded(error: ReadError, limit: number): CodedError {
     const message = "Content-Encoding may be gzip, deflate, br or zstd, or be omitted.";
     return new CodedError("BAD_USER_INPUT", message, {}, { status: 415 });
   }
-  return new CodedError(
-    "BAD_USER_INPUT",
-    "The request body could not be read completely.",
-    {},
-    { cause: error },
-  );
+  return incompleteBody(error);
 }
 
 /** Encodings that the body reader supports. */
@@ -72,8 +71,12 @@ export async function admitBody(
   return bytes;
 }
 
-/** Reads the body into a Buffer, up to the viewer's limit. Runs after authentication, which determines the limit. */
+/**
+ * Reads the body into a Buffer, up to the viewer's limit, unless it has been read. Runs after authentication, which
+ * determines the limit.
+ */
 export const readBody: RequestHandler = async (request, response, next) => {
+  if (request.body !== undefined) return next();
   const userId = requestState(request).claims?.userId ?? null;
   const limit = userId ? bodyLimits.signedIn : bodyLimits.anonymous;
   await paceLarge(await admitBody(request, response, { userId, limit }));

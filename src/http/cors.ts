@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import type { RequestHandler } from "express";
 
 /**
@@ -29,6 +30,12 @@ const requestHeaders = [
 const responseHeaders =
   "X-Request-Id, Plat-Position, ETag, Retry-After, WWW-Authenticate, Idempotency-Replayed";
 
+/** Lets pages of any origin read a response. */
+export function allowOrigins(response: ServerResponse): void {
+  response.setHeader("Access-Control-Allow-Origin", "*");
+  response.setHeader("Access-Control-Expose-Headers", responseHeaders);
+}
+
 /**
  * Lets pages of any origin call an endpoint with these methods. This is safe because no credentials are sent by the
  * browser itself: there are no cookies, the token is in a header set by the page's own code, and credentials mode is
@@ -38,8 +45,7 @@ const responseHeaders =
 export const cors =
   (methods: "GET" | "POST" | "GET, POST"): RequestHandler =>
   (request, response, next) => {
-    response.setHeader("Access-Control-Allow-Origin", "*");
-    response.setHeader("Access-Control-Expose-Headers", responseHeaders);
+    allowOrigins(response);
     const preflight =
       request.method === "OPTIONS" &&
       request.headers.origin !== undefined &&

@@ -2,19 +2,39 @@
  * GET requests for queries in registered documents, so that browsers and proxies can cache the responses:
  * docs/caching.md.
  */
-import type { Request, RequestHandler } from "express";
+import type { IncomingMessage } from "node:http";
+import type { RequestHandler } from "express";
 import { getOperationAST, parse } from "postgraphile/graphql";
 import { CodedError } from "../base/errors.ts";
 import { partyOf } from "../admission/party.ts";
-import { parseGraphQLRequest } from "./graphqlRequest.ts";
+import { type AskedRequest, parseGraphQLRequest, setBody } from "./graphqlRequest.ts";
 import { requestState } from "./requestState.ts";
 import { noTrustedDocuments, type TrustedDocuments } from "./trustedDocuments.ts";
 
-const searchOf = (request: Request) => new URLSearchParams(request.originalUrl.split("?", 2)[1] ?? "");
-
 /** Whether this is a GET request for a registered document. */
-export const isGetOfDocument = (request: Request): boolean =>
-  request.method === "GET" && /[?&]documentId=/.test(request.originalUrl);
+export const isGetOfDocument = (request: IncomingMessage & { originalUrl?: string }): boolean =>
+  request.method === "GET" && /[?&]documentId=/.test(request.originalUrl ?? request.url!);
+
+/**
+ * Reads a request from the query parameters of its address.
+ * @throws CodedError BAD_USER_INPUT or LIMIT_EXCEEDED
+ */
+export function askedByUrl(url: string): AskedRequest {
+  const members = new URLSearchParams(url.split("?", 2)[1] ?? "");
+  const body: Record<string, unknown> = { documentId: members.get("documentId") };
+  for (const name of ["variables", "extensions"]) {
+    const text = members.get(name);
+    if (text === null || text === "") continue;
+    try {
+      body[name] = JSON.parse(text);
+    } catch {
+      throw new CodedError("BAD_USER_INPUT", `The parameter ${name} must be JSON.`, { field: name });
+    }
+  }
+  const operationName = members.get("operationName");
+  if (operationName) body["operationName"] = operationName;
+  return parseGraphQLRequest(Buffer.from(JSON.stringify(body)));
+}
 
 /** Documents with known operations. */
 const MOST_DOCUMENTS = 1_000;
@@ -35,21 +55,8 @@ export function getOfDocument(documents: TrustedDocuments = noTrustedDocuments):
   };
   return async (request, response, next) => {
     if (request.method !== "GET") return next();
-    const members = searchOf(request);
     const state = requestState(request);
-    const body: Record<string, unknown> = { documentId: members.get("documentId") };
-    for (const name of ["variables", "extensions"]) {
-      const text = members.get(name);
-      if (text === null || text === "") continue;
-      try {
-        body[name] = JSON.parse(text);
-      } catch {
-        throw new CodedError("BAD_USER_INPUT", `The parameter ${name} must be JSON.`, { field: name });
-      }
-    }
-    const operationName = members.get("operationName");
-    if (operationName) body["operationName"] = operationName;
-    const asked = parseGraphQLRequest(Buffer.from(JSON.stringify(body)));
+    const asked = askedByUrl(request.originalUrl);
     const found = await documents.resolve(asked, partyOf(state.claims?.userId ?? null, request.ip));
     if (!isQuery(found.query, found.operationName)) {
       response.setHeader("Allow", "POST");
@@ -60,9 +67,7 @@ export function getOfDocument(documents: TrustedDocuments = noTrustedDocuments):
         { status: 405 },
       );
     }
-    state.isRegistered = true;
-    state.operationName = found.operationName?.slice(0, 128);
-    request.body = found;
+    setBody(request, state, found, true);
     // Subsequent code handles it like a POST request.
     request.headers["content-type"] = "application/json";
     next();

@@ -1,4 +1,5 @@
 /** POST /graphql: from the parsed request to the text of the response. */
+import type { IncomingMessage } from "node:http";
 import type { Request, RequestHandler, Response } from "express";
 import { internalMessage } from "../base/errors.ts";
 import { LARGE_COST, operations, REFUSAL_HOLD_MS } from "../admission/semaphores.ts";
@@ -88,22 +89,25 @@ async function send(
   work: OperationWork,
   { text, status, type }: { text: string; status: number; type: string },
 ): Promise<void> {
-  const headers: Record<string, string> = { "Content-Type": type };
-  if (work.isReplayed) headers["Idempotency-Replayed"] = "true";
+  response.statusCode = status;
+  response.setHeader("Content-Type", type);
+  if (work.isReplayed) response.setHeader("Idempotency-Replayed", "true");
   let content: string | Buffer = text;
   if (isCompressible(requestState(request), work)) {
-    if (!response.hasHeader("Vary")) headers["Vary"] = "Accept-Encoding";
+    if (!response.hasHeader("Vary")) response.setHeader("Vary", "Accept-Encoding");
     const found = await compressed(text, request, work);
     if (found) {
-      headers["Content-Encoding"] = found.encoding;
+      response.setHeader("Content-Encoding", found.encoding);
       content = found.bytes;
     }
   }
-  response.writeHead(status, headers);
   await endInChunks(response, content);
 }
 
-/** Answers a compiled query without its plan; returns the JSON text, or undefined. */
+/** Finds the compiled form of a query, and notes it in the request state; returns whether there is one. */
+export type FindCompiled = (request: IncomingMessage & { body?: unknown }) => boolean;
+
+/** Answers a query that has a compiled form without its plan; returns the JSON text, or undefined. */
 export type AnswerCompiled = (request: Request, work: OperationWork) => Promise<string | undefined>;
 
 /** Records which parts of the schema a request has used; see SchemaUsage. */
@@ -130,7 +134,7 @@ type Send = (
 ) => Promise<void>;
 
 async function answerOperation(
-  { grafserv, languageOfUser, answerCompiled, positions, takeText = send }: GraphqlDeps,
+  { grafserv, languageOfUser, answerCompiled, positions, takeText = send, beforePlan }: GraphqlDeps,
   request: Request,
   response: Response,
   work: OperationWork,
@@ -138,8 +142,7 @@ async function answerOperation(
 ): Promise<void> {
   const state = requestState(request);
   const { claims } = state;
-  const compiled =
-    state.takesEvents === "only" || state.isOfWebSocket ? undefined : await answerCompiled?.(request, work);
+  const compiled = state.compiled ? await answerCompiled?.(request, work) : undefined;
   if (compiled !== undefined) {
     work.end();
     tellPosition(response, positions, work);
@@ -148,6 +151,7 @@ async function answerOperation(
     const type = `${request.headers.accept}; charset=utf-8`;
     return takeText(request, response, work, { text: compiled, status: 200, type });
   }
+  beforePlan?.(request, response);
   const language = (state.language = viewerLanguageOnce(request, languageOfUser));
   const result = await grafserv.answerOperation(request, response);
   if (!tellsNothing(result)) await state.tokenCheck?.complete();
@@ -185,13 +189,17 @@ async function answerOperation(
   }
 }
 
-interface GraphqlDeps {
+/** What the endpoint needs. */
+export interface GraphqlDeps {
   readonly grafserv: Grafserv;
   readonly languageOfUser?: LanguageOfUser | undefined;
+  readonly findCompiled?: FindCompiled | undefined;
   readonly answerCompiled?: AnswerCompiled | undefined;
   readonly tagOf?: TagOf | undefined;
   /** Receives the text of a response. Default: it is sent. */
   readonly takeText?: Send;
+  /** Called before a plan is executed. */
+  readonly beforePlan?: (request: Request, response: Response) => void;
   /** Called after an operation was answered. */
   readonly noteUse?: NoteUse | undefined;
   /** Positions of the database. Default: responses have none. */
@@ -205,9 +213,10 @@ interface GraphqlDeps {
 export function graphql(deps: GraphqlDeps): RequestHandler {
   return async (request, response) => {
     const state = requestState(request);
+    deps.findCompiled?.(request);
     const work = new OperationWork(partyOf(state.claims?.userId ?? null, request.ip), state.bodyBytes);
     work.notBefore = deps.positions?.asked(request);
-    const tag = deps.tagOf && wantsTag(request) ? await deps.tagOf(request) : undefined;
+    const tag = state.compiled && deps.tagOf && wantsTag(request) ? await deps.tagOf(request) : undefined;
     const { notBefore } = work;
     if (tag && answerUnchanged(request, response, tag, { positions: deps.positions, notBefore })) return;
     if (!(await admit(work, response, state))) return;

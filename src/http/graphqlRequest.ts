@@ -1,9 +1,10 @@
+import type { IncomingMessage } from "node:http";
 import type { RequestHandler } from "express";
 import { CodedError } from "../base/errors.ts";
 import { partyOf } from "../admission/party.ts";
 import { scheduledBySize } from "./largeBodies.ts";
 import { parseJson, pathOfNul } from "./jsonText.ts";
-import { requestState } from "./requestState.ts";
+import { requestState, type RequestState } from "./requestState.ts";
 import { noTrustedDocuments, type TrustedDocuments } from "./trustedDocuments.ts";
 
 /** A GraphQL request with its document. */
@@ -57,18 +58,36 @@ export function parseGraphQLRequest(bytes: Uint8Array): AskedRequest {
   return { ...asked, variables, operationName, extensions };
 }
 
-/** Replaces the raw body by the validated request with its document; other members of the body are dropped. */
+/** Whether a body is a request that {@link setBody} has set. */
+const isValidated = (body: unknown): body is GraphQLRequest =>
+  !Buffer.isBuffer(body) && typeof (body as Partial<GraphQLRequest> | undefined)?.query === "string";
+
+/** Sets the body of a request, and what is known by it. */
+export function setBody(
+  request: IncomingMessage & { body?: unknown },
+  state: RequestState,
+  body: GraphQLRequest,
+  isRegistered: boolean,
+): void {
+  state.isRegistered = isRegistered;
+  state.operationName = body.operationName?.slice(0, 128);
+  request.body = body;
+}
+
+/**
+ * Replaces the raw body by the validated request with its document; other members of the body are dropped. A request
+ * that has been validated already passes.
+ */
 export const graphqlRequest =
   (documents: TrustedDocuments = noTrustedDocuments): RequestHandler =>
   async (request, _response, next) => {
+    if (isValidated(request.body)) return next();
     const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const state = requestState(request);
     const party = partyOf(state.claims?.userId ?? null, request.ip);
     state.bodyBytes = bytes.length;
     const asked = await scheduledBySize(party, bytes.length, () => parseGraphQLRequest(bytes));
     const body = await documents.resolve(asked, party);
-    state.isRegistered = asked.documentId !== undefined;
-    state.operationName = body.operationName?.slice(0, 128);
-    request.body = body;
+    setBody(request, state, body, asked.documentId !== undefined);
     next();
   };

@@ -1,13 +1,15 @@
 import diagnostics from "node:diagnostics_channel";
-import type { RequestHandler } from "express";
-import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
 import type { MetricValues } from "./apiProcesses.ts";
 import { type LiveNumbers, liveLags } from "../live/numbers.ts";
 import { connectionWaits, type PoolTiming, statementTimings } from "../database/timings.ts";
 import type { Logger } from "../base/log.ts";
+import { LabelledHistogram } from "../monitoring/histogram.ts";
 import { type JobMetrics, jobMetrics } from "../monitoring/jobMetrics.ts";
 import { operationLabels } from "../monitoring/operationLabels.ts";
 import { type WorkNumber, workGauges } from "../monitoring/workGauges.ts";
+import { pathOf } from "./requestLog.ts";
 import { requestState, type RequestState } from "./requestState.ts";
 
 /** Statistics of a connection pool, as in node-postgres. */
@@ -45,8 +47,8 @@ export interface Metrics {
   readonly strayRejections: Counter;
   /** Sets the expiry of the current certificate (seconds since 1970); undefined if it could not be re-read. */
   readonly certificate: (expiresAt: number | undefined) => void;
-  /** Counts requests. */
-  readonly count: RequestHandler;
+  /** Counts a request that has ended. */
+  readonly count: (request: IncomingMessage, response: ServerResponse) => void;
   /** Metrics of background work. */
   readonly jobs: JobMetrics;
   /** Replaces the source of the values read at each scrape. */
@@ -112,14 +114,14 @@ export function createMetrics(): Metrics {
 const methods = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
 
 /** Request metrics. */
-function requestMetrics(registers: Registry[]): RequestHandler {
+function requestMetrics(registers: Registry[]): Metrics["count"] {
   const requests = new Counter({
     name: "plat_http_requests_total",
     help: "Requests by route, method and status",
     labelNames: ["route", "method", "status"],
     registers,
   });
-  const durations = new Histogram({
+  const durations = new LabelledHistogram({
     name: "plat_http_request_duration_seconds",
     help: "From the first middleware to the end of the answer",
     labelNames: ["route"],
@@ -133,25 +135,23 @@ function requestMetrics(registers: Registry[]): RequestHandler {
     registers,
   });
   const observeOperation = operationMetrics(registers);
-  return (request, response, next) => {
+  return (request, response) => {
     const state = requestState(request);
-    const route = routes.has(request.path) ? request.path : "other";
-    const method = methods.has(request.method) ? request.method : "other";
-    response.once("close", () => {
-      const seconds = Number(process.hrtime.bigint() - state.startedAt) / 1e9;
-      requests.inc({ route, method, status: String(response.statusCode) });
-      const isEndless = endless.has(route) || state.operationType === "subscription";
-      if (!isEndless || response.statusCode !== 200) durations.observe({ route }, seconds);
-      observeOperation(state, seconds);
-      for (const code of state.errorCodes) errors.inc({ code });
-    });
-    next();
+    const { path = pathOf(request) } = request as IncomingMessage & { path?: string };
+    const route = routes.has(path) ? path : "other";
+    const method = methods.has(request.method!) ? request.method! : "other";
+    const seconds = Number(process.hrtime.bigint() - state.startedAt) / 1e9;
+    requests.inc({ route, method, status: String(response.statusCode) });
+    const isEndless = endless.has(route) || state.operationType === "subscription";
+    if (!isEndless || response.statusCode !== 200) durations.of(route).observe(seconds);
+    observeOperation(state, seconds);
+    for (const code of state.errorCodes) errors.inc({ code });
   };
 }
 
 /** Duration of GraphQL operations by name, if the name is a label. */
 function operationMetrics(registers: Registry[]): (state: RequestState, seconds: number) => void {
-  const durations = new Histogram({
+  const durations = new LabelledHistogram({
     name: "plat_graphql_operation_duration_seconds",
     help: "The same for GraphQL operations that were executed, by name and type",
     labelNames: ["operation", "type"],
@@ -166,7 +166,7 @@ function operationMetrics(registers: Registry[]): (state: RequestState, seconds:
       isRegistered: state.isRegistered,
       isTrusted: state.claims?.userId != null && state.errorCodes.size === 0,
     });
-    durations.observe({ operation, type: state.operationType }, seconds);
+    durations.of(operation, state.operationType).observe(seconds);
   };
 }
 
@@ -216,21 +216,23 @@ function registerReads(registry: Registry, found: () => ApiNumbers["reads"]): vo
 
 /** Published measurements: lag of live events, statements, and waits for connections. */
 function watchDurations(registers: Registry[]): void {
-  const lags = new Histogram({
+  const lags = new LabelledHistogram({
     name: "plat_live_lag_seconds",
     help: "From the beginning of the transaction that wrote an event to handing it to the streams that are up to date",
+    labelNames: [],
     buckets,
     registers,
   });
-  diagnostics.subscribe(liveLags.name, (seconds) => lags.observe(seconds as number));
-  const statements = new Histogram({
+  const lag = lags.of();
+  diagnostics.subscribe(liveLags.name, (seconds) => lag.observe(seconds as number));
+  const statements = new LabelledHistogram({
     name: "plat_database_statement_duration_seconds",
     help: "From sending statements on a connection to the server being ready for the next, by pool",
     labelNames: ["pool"],
     buckets,
     registers,
   });
-  const waits = new Histogram({
+  const waits = new LabelledHistogram({
     name: "plat_database_connection_wait_seconds",
     help: 'From asking a pool for a connection to having it; "operations" wait for their share as well',
     labelNames: ["pool"],
@@ -243,7 +245,7 @@ function watchDurations(registers: Registry[]): void {
   ] as const)
     diagnostics.subscribe(channel.name, (message) => {
       const { pool, ms } = message as PoolTiming;
-      histogram.observe({ pool }, ms / 1000);
+      histogram.of(pool).observe(ms / 1000);
     });
 }
 

@@ -37,7 +37,7 @@ export function keepPace(
   app: RequestListener,
   { rate, grace }: Pace = defaultPace,
 ): { app: RequestListener; stop(): void } {
-  const exchanges = new Set<Exchange>();
+  const exchanges = new Map<ServerResponse, Exchange>();
   const every = Math.min(LOOK_EVERY, grace / 4);
 
   function look(exchange: Exchange, now: number): void {
@@ -59,11 +59,14 @@ export function keepPace(
     else if (now - exchange.taken.since > grace + (waiting / rate) * 1_000) socket.destroy();
   }
 
+  // PERF: one listener for all. What has ended must not be kept until the next check, or it becomes old.
+  function onClose(this: ServerResponse): void {
+    exchanges.delete(this);
+  }
+
   const timer = setInterval(() => {
     const now = performance.now();
-    for (const exchange of exchanges)
-      if (exchange.response.closed) exchanges.delete(exchange);
-      else look(exchange, now);
+    for (const exchange of exchanges.values()) look(exchange, now);
   }, every).unref();
 
   return {
@@ -71,7 +74,8 @@ export function keepPace(
       const { bytesRead: before } = request.socket;
       const taken = { bytes: 0, since: performance.now() };
       const exchange: Exchange = { request, response, reading: 0, before, taken };
-      exchanges.add(exchange);
+      exchanges.set(response, exchange);
+      response.on("close", onClose);
       app(request, response);
     },
     stop: () => clearInterval(timer),

@@ -6,6 +6,7 @@ import type { ConstraintMessages } from "../database/constraintMessages.ts";
 import type { HeldTransaction, OperationWork } from "../admission/operationWork.ts";
 import type { Language } from "../messages/catalogue.ts";
 import type { WorkContext } from "../base/workContext.ts";
+import type { CompiledQuery } from "../compiled/compiledQueries.ts";
 
 /** The viewer, as far as the transport needs it; the token decides, `userId` null is a visitor. */
 export interface Claims {
@@ -45,6 +46,8 @@ export interface RequestState {
   operationType: string | undefined;
   /** Of the decompressed body; 0 until it is read. With files, the limit of the part `operations`. */
   bodyBytes: number;
+  /** The compiled form of the query; null if there is none, undefined before it was looked for. */
+  compiled?: CompiledQuery | null | undefined;
   /** Resources of the operation since its admission. */
   work: OperationWork | undefined;
   readonly errorCodes: Set<string>;
@@ -65,13 +68,18 @@ export interface RequestState {
   subscriptionError: CodedError | undefined;
   /** The operation once it is being executed, which continues if its client disconnects. */
   running: Promise<unknown> | undefined;
+  /** Why the short path could not answer, if the request is to be refused; see shortPath.ts. */
+  failure?: { readonly error: unknown } | undefined;
 }
 
-const states = new WeakMap<IncomingMessage, RequestState>();
+const stateKey = Symbol("request state");
 
-/** Attaches the state; called once, by the first middleware. */
+/** PERF: a member of the request, since a WeakMap takes longer, also of the garbage collector. */
+type Begun = IncomingMessage & { [stateKey]?: RequestState };
+
+/** Attaches the state; called once, when the request begins. */
 export function beginRequest(request: IncomingMessage, state: RequestState): void {
-  states.set(request, state);
+  (request as Begun)[stateKey] = state;
 }
 
 /**
@@ -79,17 +87,17 @@ export function beginRequest(request: IncomingMessage, state: RequestState): voi
  * @throws if it did not, which is a bug in the assembly
  */
 export function requestState(request: IncomingMessage): RequestState {
-  const state = states.get(request);
+  const state = (request as Begun)[stateKey];
   if (!state) throw new Error("The request id middleware has to come first.");
   return state;
 }
 
 /** Claims set by authentication; undefined before it, or if the request did not pass through it. */
 export function claimsOf(request: IncomingMessage): Claims | undefined {
-  return states.get(request)?.claims;
+  return (request as Begun)[stateKey]?.claims;
 }
 
 /** Like `requestState`, but undefined for an operation that did not come over HTTP. */
 export function findRequestState(request: IncomingMessage | undefined): RequestState | undefined {
-  return request && states.get(request);
+  return (request as Begun | undefined)?.[stateKey];
 }

@@ -11,6 +11,11 @@ export interface TrustedDocuments {
    * accepted
    */
   resolve(asked: AskedRequest, party: Party): Promise<GraphQLRequest>;
+  /**
+   * The same without waiting.
+   * @returns undefined if the document has to be looked up, or refused
+   */
+  known(asked: AskedRequest): GraphQLRequest | undefined;
 }
 
 /** Valid document ids. */
@@ -51,19 +56,30 @@ export function createTrustedDocuments(options: {
     return looking;
   };
 
+  const knownText = ({ documentId, query }: AskedRequest): string | undefined => {
+    if (query !== undefined) return options.only ? undefined : query;
+    return options.own?.get(documentId ?? "") ?? known.get(documentId ?? "");
+  };
+  const withText = ({ documentId: _, ...asked }: AskedRequest, query: string): GraphQLRequest => ({
+    ...asked,
+    query,
+  });
+
   return {
-    async resolve({ documentId, query, ...asked }, party) {
-      if (query !== undefined) {
-        if (!options.only) return { ...asked, query };
+    known(asked) {
+      const text = knownText(asked);
+      return text === undefined ? undefined : withText(asked, text);
+    },
+    async resolve(asked, party) {
+      const before = knownText(asked);
+      if (before !== undefined) return withText(asked, before);
+      if (asked.query !== undefined)
         throw new CodedError(
           "FORBIDDEN",
           "This service only accepts registered documents: send the id of a registered document as documentId instead of query.",
           { field: "query" },
         );
-      }
-      const id = documentId ?? "";
-      const before = options.own?.get(id) ?? known.get(id);
-      if (before !== undefined) return { ...asked, query: before };
+      const id = asked.documentId ?? "";
       const found = documentIdForm.test(id) ? await lookUp(id, party) : undefined;
       if (found === undefined)
         throw new CodedError(
@@ -72,7 +88,7 @@ export function createTrustedDocuments(options: {
           { field: "documentId" },
         );
       if (!known.has(id)) keep(id, found);
-      return { ...asked, query: found };
+      return withText(asked, found);
     },
   };
 }

@@ -142,18 +142,3 @@ export function uploads(deps: UploadDeps, documents: TrustedDocuments = noTruste
   };
 }
 
-/** Runs these for requests whose body has not been read yet. */
-export const unlessRead = (...handlers: RequestHandler[]): RequestHandler[] => {
-  const read = new WeakSet<Request>();
-  return [
-    (request, _response, next) => {
-      if (request.body !== undefined) read.add(request);
-      next();
-    },
-    ...handlers.map(
-      (handler): RequestHandler =>
-        (request, response, next) =>
-          read.has(request) ? next() : handler(request, response, next),
-    ),
-  ];
-};

@@ -1,10 +1,13 @@
 /**
- * PERF: PostGraphile keeps the introspected catalog in case the same instance rebuilds the schema: 25 MB as text, and
- * the sources of all functions and policies. Our instances build one schema (`npm run dev` creates a new instance),
- * so this replacement of the stock plugin releases the text when it is parsed and the sources when the schema is
- * built.
+ * PERF: PostGraphile reads the catalog for each schema that it builds, and keeps it in case the same instance builds
+ * another. This replacement of the stock plugin
+ * - reads only what our plugins and those of the stack look at (see src/schema/introspectionQuery.ts)
+ * - finds objects by their id, where the stock plugin searches all objects of their kind
+ * - keeps no text, since our instances build one schema each (`npm run dev` creates a new instance).
  */
+import { withPgClientFromPgService } from "postgraphile/@dataplan/pg";
 import { PgIntrospectionPlugin } from "postgraphile/graphile-build-pg";
+import { introspectionQuery } from "../schema/introspectionQuery.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -15,53 +18,84 @@ declare global {
 }
 
 type Gather = NonNullable<typeof PgIntrospectionPlugin.gather>;
-type Introspections = Awaited<
-  ReturnType<GraphileConfig.GatherHelpers["pgIntrospection"]["getIntrospection"]>
->;
+type Helpers = GraphileConfig.GatherHelpers["pgIntrospection"];
+type Introspections = Awaited<ReturnType<Helpers["getIntrospection"]>>;
+type Introspection = Introspections[number]["introspection"];
 
 const stock = PgIntrospectionPlugin.gather as Required<Gather>;
-/** Input of helpers; of its cache only what is released. */
+/** Input of helpers; of its caches only what is used. */
 interface Info {
   cache: { introspectionResultsPromise: unknown };
+  state: { getIntrospectionPromise: Introspections | Promise<Introspections> | null };
+  resolvedPreset: GraphileConfig.ResolvedPreset;
+  helpers: { pgIntrospection: Helpers };
 }
 const { getIntrospection } = stock.helpers as unknown as Record<
   "getIntrospection",
-  (info: Info) => Promise<Introspections>
+  (info: Info) => Introspections | Promise<Introspections>
 >;
 
-function dropSources(introspections: Introspections): void {
-  for (const { introspection } of introspections) {
-    for (const proc of introspection.procs) Object.assign(proc, { prosrc: null, proargdefaults: null });
-    for (const policy of introspection.policies) Object.assign(policy, { polqual: null, polwithcheck: null });
-    for (const constraint of introspection.constraints) Object.assign(constraint, { conbin: null });
-    for (const index of introspection.indexes) Object.assign(index, { indpred: null, indexprs: null });
+/** What the stock plugin parses and announces. */
+const readCatalogs = (services: Info["resolvedPreset"]["pgServices"]) =>
+  Promise.all(
+    (services ?? []).map(async (pgService) => {
+      const { rows } = await withPgClientFromPgService(
+        pgService,
+        pgService.pgSettingsForIntrospection ?? null,
+        (client) =>
+          client.query<{ introspection: string }>(introspectionQuery(pgService.schemas ?? ["public"])),
+      );
+      return { pgService, introspectionText: rows[0]!.introspection };
+    }),
+  );
+
+/** A helper that looks an object up in what is known of a service. */
+const lookUp =
+  <Found>(find: (introspection: Introspection, id: string) => Found) =>
+  async (info: Info, serviceName: string, id: string): Promise<Found> => {
+    const { introspection } = await info.helpers.pgIntrospection.getService(serviceName);
+    return find(introspection, id);
+  };
+
+/** Types by their arrays. */
+const elements = new WeakMap<Introspection, Map<string, Introspection["types"][number]>>();
+
+function typeOfArray(
+  introspection: Introspection,
+  arrayId: string,
+): Introspection["types"][number] | undefined {
+  let known = elements.get(introspection);
+  if (!known) {
+    known = new Map();
+    // The first one is found.
+    for (const type of introspection.types.toReversed()) if (type.typarray) known.set(type.typarray, type);
+    elements.set(introspection, known);
   }
+  return known.get(arrayId);
 }
 
-/** Per instance. */
-export function createIntrospectionPlugin(): GraphileConfig.Plugin {
-  let known: Introspections = [];
-  const helpers = {
-    ...stock.helpers,
-    async getIntrospection(info: Info) {
-      known = await getIntrospection(info);
-      info.cache.introspectionResultsPromise = null;
-      return known;
-    },
-  };
-  return {
-    ...PgIntrospectionPlugin,
-    name: "IntrospectionPlugin",
-    provides: ["PgIntrospectionPlugin"],
-    gather: { ...stock, helpers } as Gather,
-    schema: {
-      hooks: {
-        finalize(schema) {
-          dropSources(known);
-          known = [];
-          return schema;
-        },
+export const IntrospectionPlugin: GraphileConfig.Plugin = {
+  ...PgIntrospectionPlugin,
+  name: "IntrospectionPlugin",
+  provides: ["PgIntrospectionPlugin"],
+  gather: {
+    ...stock,
+    helpers: {
+      ...stock.helpers,
+      getIntrospection(info: Info) {
+        const known = info.state.getIntrospectionPromise;
+        if (known) return known;
+        info.cache.introspectionResultsPromise = readCatalogs(info.resolvedPreset.pgServices);
+        return Promise.resolve(getIntrospection(info)).finally(() => {
+          info.cache.introspectionResultsPromise = null;
+        });
       },
+      getNamespace: lookUp((introspection, id) => introspection.getNamespace({ id })),
+      getClass: lookUp((introspection, id) => introspection.getClass({ id })),
+      getConstraint: lookUp((introspection, id) => introspection.getConstraint({ id })),
+      getProc: lookUp((introspection, id) => introspection.getProc({ id })),
+      getType: lookUp((introspection, id) => introspection.getType({ id })),
+      getTypeByArray: lookUp(typeOfArray),
     },
-  };
-}
+  } as unknown as Gather,
+};

@@ -24,20 +24,29 @@ export function compiledTransport({
   withPgClient,
   positions,
   entityTags,
-}: CompiledTransportDeps): Pick<AppDeps, "answerCompiled" | "tagOf"> {
+}: CompiledTransportDeps): Pick<AppDeps, "findCompiled" | "answerCompiled" | "tagOf"> {
   return {
-    answerCompiled: async (request, work) => {
+    findCompiled: (request) => {
       const state = requestState(request);
-      const { query, operationName, variables } = request.body as GraphQLRequest;
+      if (state.compiled !== undefined) return state.compiled !== null;
+      state.compiled = null;
       const { userId, secondFactorWithholds } = state.claims ?? anonymous;
       // The regular plan reports fields that are withheld.
-      if (secondFactorWithholds) return undefined;
-      const found = findCompiled(schema, { query, operationName, variables }, userId !== null);
-      if (!found) return undefined;
+      if (secondFactorWithholds || state.takesEvents === "only" || state.isOfWebSocket) return false;
+      const found = findCompiled(schema, request.body as GraphQLRequest, userId !== null);
+      if (!found) return false;
+      state.compiled = found;
       state.operationType = "query";
       state.operationName = found.operationName;
       state.context.operation = found.label;
-      state.context.role = userId === null ? "plat_anonymous" : "plat_user";
+      return true;
+    },
+    answerCompiled: async (request, work) => {
+      const state = requestState(request);
+      const { compiled: found, claims } = state;
+      if (!found || claims?.secondFactorWithholds) return undefined;
+      state.context.role = claims?.userId == null ? "plat_anonymous" : "plat_user";
+      const { variables } = request.body as GraphQLRequest;
       const attributes = { "graphql.operation.type": "query", "graphql.operation.name": found.label };
       const answer = await inSpan({ name: "query", attributes }, () =>
         compiledAnswer(found, variables ?? {}, settingsOf(request), work, withPgClient, positions),
@@ -46,19 +55,18 @@ export function compiledTransport({
       return state.claims?.secondFactorWithholds ? undefined : answer;
     },
     tagOf: async (request) => {
-      const state = requestState(request);
-      const { query, operationName, variables } = request.body as GraphQLRequest;
-      const claims = (state.claims ?? anonymous) as Claims;
-      if (claims.secondFactorWithholds || state.takesEvents === "only" || state.isOfWebSocket)
-        return undefined;
-      const found = findCompiled(schema, { query, operationName, variables }, claims.userId !== null);
+      const { compiled: found, claims, tokenFacts: facts } = requestState(request);
       if (!found) return undefined;
-      state.operationType = "query";
-      state.operationName = found.operationName;
-      state.context.operation = found.label;
+      const { query, operationName, variables } = request.body as GraphQLRequest;
       const language = acceptedLanguage(request.headers["accept-language"]);
-      const facts = state.tokenFacts;
-      return entityTags.find(found, { query, operationName, variables, claims, facts, language });
+      return entityTags.find(found, {
+        query,
+        operationName,
+        variables,
+        claims: (claims ?? anonymous) as Claims,
+        facts,
+        language,
+      });
     },
   };
 }

@@ -30,7 +30,7 @@ import type { ArgumentTransform } from "../operations/inputFields.ts";
 import type { FileAddresses } from "../files/addresses.ts";
 import type { Files } from "../files/files.ts";
 import { uploadTransforms } from "../operations/inputs/uploads.ts";
-import { createIntrospectionPlugin } from "../plugins/IntrospectionPlugin.ts";
+import { IntrospectionPlugin } from "../plugins/IntrospectionPlugin.ts";
 import { BehaviorCachePlugin } from "../plugins/BehaviorCachePlugin.ts";
 import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "../plugins/DescriptionsPlugin.ts";
@@ -142,7 +142,7 @@ export function settingsOf(request: IncomingMessage): Record<string, string> {
   const { tokenCheck } = state;
   const settings = withCheck(
     withWork(viewerSettings(request), state.work),
-    tokenCheck?.carried && tokenCheck,
+    tokenCheck?.isCarried ? tokenCheck : undefined,
   );
   if (tokenCheck)
     tokenCheck.onRenewed = (claims) => {
@@ -154,7 +154,7 @@ export function settingsOf(request: IncomingMessage): Record<string, string> {
 
 /** In the order in which they are applied. */
 const plugins: GraphileConfig.Plugin[] = [
-  createIntrospectionPlugin(),
+  IntrospectionPlugin,
   BehaviorCachePlugin,
   NamingPlugin,
   BehaviorsPlugin,

@@ -51,13 +51,14 @@ function count({ app, graphql }: ApiState) {
   const settle = () => {
     if (retired && open === 0) idle.resolve();
   };
+  const onClose = () => {
+    open--;
+    settle();
+  };
   return {
     handle: (request: IncomingMessage, response: ServerResponse) => {
       open++;
-      response.once("close", () => {
-        open--;
-        settle();
-      });
+      response.on("close", onClose);
       app(request, response);
     },
     isReachable: () => graphql.isReachable(),

@@ -1,7 +1,7 @@
 /** The API on a database: its connections, its schema, and what the transport needs. */
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { postgraphile, type PostGraphileInstance } from "postgraphile";
-import { createAuthenticator, type Authenticator } from "../auth/authenticate.ts";
+import { createAuthenticator, type Authenticated, type Authenticator } from "../auth/authenticate.ts";
 import { createLoginTokens, type LoginTokenKey } from "../auth/loginToken.ts";
 import { DataVersions } from "../database/dataVersions.ts";
 import { ReadsOf } from "../database/reads.ts";
@@ -25,6 +25,7 @@ import { uploadPlaces } from "../http/uploadPlaces.ts";
 import type { FairSemaphore } from "../admission/fairSemaphore.ts";
 import * as admission from "../admission/semaphores.ts";
 import type { Logger } from "../base/log.ts";
+import type { IncomingMessage } from "node:http";
 import type { Request } from "express";
 import type { ListenConnection } from "../database/listener.ts";
 import { createLive, type Live } from "../live/live.ts";
@@ -129,6 +130,8 @@ export interface Graphql {
     AppDeps,
     | "pgl"
     | "authenticate"
+    | "authenticateKnown"
+    | "findCompiled"
     | "answerCompiled"
     | "tagOf"
     | "noteUse"
@@ -240,17 +243,27 @@ async function documentText(pool: OrderedPool, id: string): Promise<string | und
 }
 
 /** Authenticates a request, and records the key of its token in the request state. */
-const authenticateWith =
-  (authenticator: Authenticator): AppDeps["authenticate"] =>
-  async (authorization, request) => {
-    // Files are received before there is a statement.
-    const found = await authenticator(authorization, request.ip, !isMultipart(request));
+/** Authenticates requests, and records the keys of their tokens in the request state. */
+function authenticateWith(
+  authenticator: Authenticator,
+): Pick<AppDeps, "authenticate" | "authenticateKnown"> {
+  const note = (request: IncomingMessage, { claims, check, facts }: Authenticated): Claims => {
     const state = requestState(request);
-    state.tokenCheck = found.check;
-    state.tokenFacts = found.facts;
-    if (found.check) found.check.onRenewed = (claims) => (state.claims = claims);
-    return found.claims;
+    state.tokenCheck = check;
+    state.tokenFacts = facts;
+    if (check) check.onRenewed = (renewed) => (state.claims = renewed);
+    return claims;
   };
+  return {
+    // Files are received before there is a statement.
+    authenticate: async (authorization, request) =>
+      note(request, await authenticator(authorization, request.ip, !isMultipart(request))),
+    authenticateKnown: (authorization, request) => {
+      const found = authenticator.known(authorization, request.ip);
+      return found && note(request, found);
+    },
+  };
+}
 
 /** The parts of the options, and of what was created from them, that the schema and its plans use. */
 function presetOptionsOf(
@@ -451,7 +464,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
     return {
       transport: {
         pgl,
-        authenticate: authenticateWith(authenticator),
+        ...authenticateWith(authenticator),
         ...compiledTransport({ schema, withPgClient, positions, entityTags }),
         noteUse: usage.note,
         constraintMessages,

@@ -35,6 +35,9 @@ export function makeSpansBy(given: SpanMaker | undefined): void {
   maker = given;
 }
 
+/** Whether tracing is enabled. */
+export const isTraced = (): boolean => maker !== undefined;
+
 /** Runs the work as a span, if tracing is enabled. */
 export function inSpan<T>(options: SpanOptions, work: () => Promise<T>): Promise<T> {
   return maker ? maker.run(options, work) : work();

@@ -34,7 +34,7 @@ test("pg 8.23.1: queries of one's own write to its connection, and its stream te
   expect(() =>
     requireDriver({ version: "9.0.0", utils, client: { ...client, connection: wireless } }),
   ).toThrow(
-    /^This version needs pg 8\.23\.1; pg 9\.0\.0 is installed and has no .*Client\.connection\.parse.*: run `npm ci`\.$/,
+    /^This version needs pg 8\.23\.1; pg 9\.0\.0 is installed and has no .*Client\.connection\.stream\.write.*: run `npm ci`\.$/,
   );
 });
 

@@ -12,7 +12,7 @@ import { endInChunks } from "../../src/http/endInChunks.ts";
 import { turnOf } from "../../src/http/inTurn.ts";
 import { keepPace } from "../../src/http/pace.ts";
 import { idempotencyFacts } from "../../src/http/idempotencyFacts.ts";
-import { requestId } from "../../src/http/requestId.ts";
+import { beginner, requestId } from "../../src/http/requestId.ts";
 import { beginRequest, requestState, type RequestState } from "../../src/http/requestState.ts";
 import { uploadPlaces } from "../../src/http/uploadPlaces.ts";
 import { uploads } from "../../src/http/uploads.ts";
@@ -253,7 +253,8 @@ test("a body that stops has 20 seconds, and a second more for each 4,096 bytes t
       };
       const request = { socket, complete: false, readableLength: 0 };
       const { app, stop } = keepPace(() => {});
-      app(request as never, { closed: false, headersSent: false, writableLength: 0 } as never);
+      const response = Object.assign(new EventEmitter(), { headersSent: false, writableLength: 0 });
+      app(request as never, response as never);
       socket.bytesRead += bytes;
       jest.advanceTimersByTime(seconds * 1_000);
       expect(sent).toEqual([]);
@@ -292,8 +293,9 @@ test("a notice without a body is empty, and one that is packed is refused", asyn
 });
 
 test("a request begins as that of nobody, of whose refused body nothing more is read", () => {
-  const request = { get: () => undefined } as never;
-  requestId({ child: () => ({}) } as never, new Map())(request, { setHeader() {} } as never, () => {});
+  const request = { headers: {}, path: "/graphql" } as never;
+  const begin = beginner({ child: () => ({}) } as never, new Map());
+  requestId(begin)(request, Object.assign(new EventEmitter(), { setHeader() {} }) as never, () => {});
   expect(requestState(request)).toMatchObject({
     schemaIsOpen: false,
     errorCodes: new Set(),

@@ -174,7 +174,8 @@ export async function startServer(
         response.on("error", reject);
         response.on("end", () => {
           const text = Buffer.concat(chunks).toString("utf8");
-          const isJson = /json/.test(response.headers["content-type"] ?? "");
+          const { "content-type": type = "", "content-encoding": encoding } = response.headers;
+          const isJson = /json/.test(type) && encoding === undefined;
           const json = isJson && text !== "" ? JSON.parse(text) : undefined;
           resolve({ status: response.statusCode ?? 0, headers: response.headers, text, json });
         });

@@ -104,6 +104,8 @@ function insideRequest(request: Request, asked: InsideRequest): Request {
   }) as Request;
   beginRequest(inside, {
     ...state,
+    // It is not among the own members.
+    log: state.log,
     claims: readOnly ? { ...claims, readOnly: true } : claims,
     schemaIsOpen: true,
     bodyBytes: bytes.length,
