@@ -89,6 +89,7 @@ export const logEvents = {
   "worker.failed": "This process can no longer run jobs; it exits with code 69.",
   "worker.jobs_lost": "Jobs were locked and never started here; they were released.",
   "worker.look_failed": "Looking for dead workers failed; retried.",
+  "worker.poll_failed": "Looking for due jobs failed; retried.",
   "workflow.call_failed": "An external call of a workflow step failed unexpectedly; the step is retried.",
   "workflow.run_failed": "Running workflow steps failed; retried with back-off.",
   "workflow.trigger_failed": "Reading events for workflow triggers failed; retried with back-off.",

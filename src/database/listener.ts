@@ -71,6 +71,8 @@ type Query = Line["query"];
 const ANSWER_MS = 10_000;
 /** Interval of checks for dead processes, which also test the connection. */
 const LOOK_FOR_OTHERS_MS = 1_000;
+/** The same while there is no other process. */
+const LOOK_ALONE_MS = 5_000;
 
 /** A connection and its listeners. */
 export class ListenConnection {
@@ -81,15 +83,35 @@ export class ListenConnection {
   /** Undefined while it is broken. */
   #query: Query | undefined;
   #repairing: Promise<void> | undefined;
-  readonly #ping: NodeJS.Timeout;
+  #ping: NodeJS.Timeout | undefined;
 
   private constructor(options: ListenConnectionOptions) {
     this.#options = options;
-    this.#ping = setInterval(() => {
-      const isHolding = [...this.#listeners].some(({ listensOnly }) => !listensOnly);
+    this.#pingAfter(LOOK_FOR_OTHERS_MS);
+  }
+
+  #pingAfter(ms: number): void {
+    this.#ping = setTimeout(() => {
       // A failed statement breaks the connection, which is reported there.
-      void this.#query?.(isHolding ? "select app_private.note_gone_connections()" : "select").catch(() => {});
-    }, LOOK_FOR_OTHERS_MS);
+      const others = this.#hasOthers().catch(() => true);
+      void others.then((found) => {
+        if (!this.#ending.signal.aborted) this.#pingAfter(found ? LOOK_FOR_OTHERS_MS : LOOK_ALONE_MS);
+      });
+    }, ms);
+  }
+
+  /** Notes which processes are gone, and tells whether any is there or may come back. */
+  async #hasOthers(): Promise<boolean> {
+    const query = this.#query;
+    const own = new Set([...this.#listeners].flatMap((listener) => listener.ids()));
+    if (own.size > 0 && query) {
+      const { rows } = await query<{ amount: number }>(
+        "select app_private.note_gone_connections() as amount",
+      );
+      return rows[0]!.amount > own.size;
+    }
+    await query?.("select");
+    return true;
   }
 
   /** @throws if the database is unreachable */
@@ -99,7 +121,8 @@ export class ListenConnection {
       await connection.#connect();
       return connection;
     } catch (error) {
-      clearInterval(connection.#ping);
+      connection.#ending.abort();
+      clearTimeout(connection.#ping);
       throw error;
     }
   }
@@ -197,7 +220,7 @@ export class ListenConnection {
   /** Stops reconnecting and closes the connection after pending statements. */
   async end(): Promise<void> {
     this.#ending.abort();
-    clearInterval(this.#ping);
+    clearTimeout(this.#ping);
     await this.#repairing;
     await this.#query?.("select").catch(() => {});
     await this.#client?.end();
@@ -227,6 +250,12 @@ class SharedListener implements Listener {
 
   get listensOnly(): boolean {
     return this.#options.listensOnly ?? false;
+  }
+
+  /** The ids by which it is known in the database. */
+  ids(): number[] {
+    if (this.listensOnly) return [];
+    return [...new Set([...this.#underway.keys(), ...(this.#line ? [this.#line.id] : [])])];
   }
 
   called(payload: string | undefined): void {

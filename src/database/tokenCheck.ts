@@ -25,7 +25,10 @@ export interface CheckedSettings {
 
 const nothing: Access = { settings: {}, parties: [], version: "" };
 /** PERF: by token, since they are the same for all of its requests. */
-const known = new WeakMap<TokenFacts, { readonly access: Access | undefined; readonly carried: CheckedSettings }>();
+const known = new WeakMap<
+  TokenFacts,
+  { readonly access: Access | undefined; readonly carried: CheckedSettings }
+>();
 
 function checkedSettings(facts: TokenFacts, access: Access | undefined): CheckedSettings {
   const before = known.get(facts);

@@ -15,7 +15,13 @@ import { eventStream, streamTickets } from "./eventStream.ts";
 import { getOfDocument, isGetOfDocument } from "./getOfDocument.ts";
 import { Grafserv } from "./grafserv.ts";
 import type { TagOf } from "./entityTags.ts";
-import { type AnswerCompiled, answerInside, type FindCompiled, graphql, type NoteUse } from "./graphqlEndpoint.ts";
+import {
+  type AnswerCompiled,
+  answerInside,
+  type FindCompiled,
+  graphql,
+  type NoteUse,
+} from "./graphqlEndpoint.ts";
 import { graphqlRequest } from "./graphqlRequest.ts";
 import { httpsOnly } from "./httpsOnly.ts";
 import { inTurn } from "./inTurn.ts";

@@ -59,15 +59,21 @@ export function keepPace(
     else if (now - exchange.taken.since > grace + (waiting / rate) * 1_000) socket.destroy();
   }
 
+  // Only while there are requests.
+  let timer: NodeJS.Timeout | undefined;
+  const stop = () => {
+    clearInterval(timer);
+    timer = undefined;
+  };
+  const lookAtAll = () => {
+    const now = performance.now();
+    for (const exchange of exchanges.values()) look(exchange, now);
+    if (exchanges.size === 0) stop();
+  };
   // PERF: one listener for all. What has ended must not be kept until the next check, or it becomes old.
   function onClose(this: ServerResponse): void {
     exchanges.delete(this);
   }
-
-  const timer = setInterval(() => {
-    const now = performance.now();
-    for (const exchange of exchanges.values()) look(exchange, now);
-  }, every).unref();
 
   return {
     app: (request, response) => {
@@ -76,8 +82,9 @@ export function keepPace(
       const exchange: Exchange = { request, response, reading: 0, before, taken };
       exchanges.set(response, exchange);
       response.on("close", onClose);
+      timer ??= setInterval(lookAtAll, every).unref();
       app(request, response);
     },
-    stop: () => clearInterval(timer),
+    stop,
   };
 }

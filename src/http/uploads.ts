@@ -141,4 +141,3 @@ export function uploads(deps: UploadDeps, documents: TrustedDocuments = noTruste
     next();
   };
 }
-

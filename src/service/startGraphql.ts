@@ -242,11 +242,8 @@ async function documentText(pool: OrderedPool, id: string): Promise<string | und
   return rows[0]?.text ?? undefined;
 }
 
-/** Authenticates a request, and records the key of its token in the request state. */
 /** Authenticates requests, and records the keys of their tokens in the request state. */
-function authenticateWith(
-  authenticator: Authenticator,
-): Pick<AppDeps, "authenticate" | "authenticateKnown"> {
+function authenticateWith(authenticator: Authenticator): Pick<AppDeps, "authenticate" | "authenticateKnown"> {
   const note = (request: IncomingMessage, { claims, check, facts }: Authenticated): Claims => {
     const state = requestState(request);
     state.tokenCheck = check;

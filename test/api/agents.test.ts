@@ -1,8 +1,5 @@
 /** /mcp with the protocol's own client: docs/agents.md. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { execFile } from "node:child_process";
-import { resolve } from "node:path";
-import { promisify } from "node:util";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { Person } from "../harness/api.ts";
 import { nothingKept } from "../harness/nothingKept.ts";
@@ -240,26 +237,4 @@ test("a commit is refused when what it was based on has changed", async () => {
   ).toBe(false);
   const outside = { mutation: "suggestLeadEmail", input: { leadId: id } };
   expect(await call(client, "propose", outside)).toMatchObject({ errors: [{ reason: "NO_DRY_RUN" }] });
-});
-
-test("the scenarios of the conformance suite that are of any server", async () => {
-  const bin = resolve("node_modules/@modelcontextprotocol/conformance/dist/index.js");
-  const authorized = await startPlainProxy(world.url, {
-    authorization: `Bearer ${await tokenOf(world.owen)}`,
-  });
-  try {
-    for (const scenario of ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"]) {
-      const { stdout } = await promisify(execFile)(process.execPath, [
-        bin,
-        "server",
-        "--url",
-        `${authorized.url}/mcp`,
-        "--scenario",
-        scenario,
-      ]);
-      expect(stdout).toMatch(/0 failed/);
-    }
-  } finally {
-    await authorized.close();
-  }
 });

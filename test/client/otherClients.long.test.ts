@@ -1,12 +1,13 @@
 /** Clients that others have written, each against the service: `npm run test:clients`. What is theirs is installed by this alone. */
 import { execFile } from "node:child_process";
-import { access, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { build } from "../../packages/client/scripts/build.ts";
 import { testCertificate } from "../harness/certificate.ts";
+import { installPackagesOf } from "../harness/optionalPackages.ts";
 import { createProject, startWorld, type World } from "../harness/world.ts";
 
 const run = promisify(execFile);
@@ -17,12 +18,7 @@ let world: World;
 let folder: string;
 
 beforeAll(async () => {
-  const isInstalled = await access(join(compatibility, "node_modules")).then(
-    () => true,
-    () => false,
-  );
-  if (!isInstalled)
-    await run("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], { cwd: compatibility });
+  await installPackagesOf(compatibility);
   folder = await mkdtemp(join(tmpdir(), "plat-clients-"));
   [world] = await Promise.all([startWorld(), build(join(client, "dist"))]);
   await mkdir(join(compatibility, "node_modules/@plat"), { recursive: true });

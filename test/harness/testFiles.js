@@ -1,6 +1,6 @@
 /** Tells the test files that need the database of the run from those that do not, by what they import. */
 import { globSync, readFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 
 const folder = resolve(import.meta.dirname, "..");
 /** What is run by its name, in the long form alone. */
@@ -43,7 +43,10 @@ function closure(file) {
  */
 export function testFiles({ long }) {
   const seeds = join(folder, "harness/seeds.ts");
-  const files = globSync("**/*.test.ts", { cwd: folder })
+  const files = globSync("**/*.test.ts", {
+    cwd: folder,
+    exclude: (path) => basename(path) === "node_modules",
+  })
     .toSorted()
     .filter((file) => (isLong.test(file) ? long : !long || closure(file).includes(seeds)));
   const database = files.filter((file) => closure(file).some((path) => read(path).asks));

@@ -36,7 +36,7 @@ const registered = new Map([
   ["fine", FINE!],
   ["tagged", TAGGED!],
   ["planned", "query Planned { ok }"],
-  ["change", "mutation Change { createLead(input: {email: \"a\"}) { id } }"],
+  ["change", 'mutation Change { createLead(input: {email: "a"}) { id } }'],
 ]);
 
 interface Side {
@@ -49,7 +49,7 @@ interface Side {
 async function start(hasShortPath: boolean, more: Partial<AppDeps["config"]>): Promise<Side> {
   const metrics = createMetrics();
   const side = { metrics, short: 0 } as Side;
-  const parts: Partial<AppDeps> = {
+  const parts: { -readonly [Name in keyof AppDeps]?: AppDeps[Name] } = {
     metrics,
     positions,
     documents: createTrustedDocuments({ find: async (id) => registered.get(id), only: false }),
@@ -127,7 +127,10 @@ const position = positions.write(5n);
 const sent: Record<string, Sent> = {
   "of a viewer": post(FINE!),
   "of a visitor": post(FINE!, {}),
-  "with an operation name and variables": post(FINE!, good, { operationName: "Fine", variables: { a: ["ö"] } }),
+  "with an operation name and variables": post(FINE!, good, {
+    operationName: "Fine",
+    variables: { a: ["ö"] },
+  }),
   "with members that nobody knows": post(FINE!, good, { more: 1, extensions: {} }),
   "with accents in the answer": post(ACCENTS!),
   "that accepts anything": post(FINE!, { ...good, accept: "*/*" }),
@@ -291,7 +294,11 @@ test("bodies in pieces and requests in one go are answered in order", async () =
       socket.write(`${whole("one")}${whole("two")}${head}X-Request-Id: three\r\n\r\n${body.slice(0, 5)}`);
       socket.write(body.slice(5, 9), () => setImmediate(() => socket.write(body.slice(9))));
     });
-    expect([...answers.matchAll(/X-Request-Id: (\w+)/g)].map(([, id]) => id)).toEqual(["one", "two", "three"]);
+    expect([...answers.matchAll(/X-Request-Id: (\w+)/g)].map(([, id]) => id)).toEqual([
+      "one",
+      "two",
+      "three",
+    ]);
   }
 });
 
@@ -302,4 +309,3 @@ test("requests are counted in the same way", async () => {
     /plat_http_requests_total\{route="\/graphql",method="POST",status="304"\} \d/,
   );
 });
-

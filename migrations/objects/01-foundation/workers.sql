@@ -79,17 +79,24 @@ $$;
 comment on function app_private.connection_ends(int) is
   'Says that a worker needs a connection no more: it holds nothing.';
 
-create function app_private.note_gone_connections() returns void
+create function app_private.note_gone_connections() returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  -- PERF: read once, not for each connection.
+  held constant oid[] := array(select l.objid from pg_locks l where l.locktype = 'advisory' and l.objsubid = 2
+    and l.database = (select d.oid from pg_database d where d.datname = current_database())
+    and l.classid = 7528004::oid);
 begin
   -- One that is gone since the future was noted before the clock was set back.
   update app_private.worker_connections c set gone_at = now()
-    where c.gone_at is null and not app_private.holds_lock(7528004, c.id) or c.gone_at > now();
+    where c.gone_at is null and not c.id::oid = any (held) or c.gone_at > now();
   -- An abandoned one no longer blocks anything.
   delete from app_private.worker_connections c where c.gone_at < now() - app_private.worker_grace() - interval '1 hour';
+  return (select count(*) from app_private.worker_connections c
+    where c.gone_at is null or c.gone_at > now() - app_private.worker_grace());
 end $$;
 comment on function app_private.note_gone_connections() is
-  'Notes since when connections of workers are gone.';
+  'Notes since when connections of workers are gone. Returns how many are there, or may come back.';
 
 create function app_private.living_connections() returns setof int
 language sql stable rows 20 as $$
@@ -100,6 +107,14 @@ language sql stable rows 20 as $$
 $$;
 comment on function app_private.living_connections() is
   'The ids of the connections whose worker lives: those that are there, or have not been gone for too long.';
+
+create function app_private.due_jobs(most int) returns int
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select count(*)::int
+    from (select from graphile_worker._private_jobs j where j.is_available and j.run_at <= now() limit most) due
+$$;
+comment on function app_private.due_jobs(int) is
+  'How many jobs wait to be run now, counted up to a limit.';
 
 create function app_private.organization_of_job(task text, payload json) returns uuid
 language plpgsql stable as $$
@@ -253,6 +268,6 @@ comment on table app_private.job_deaths is
   'Jobs during which their process died: how often, and since when they are set aside. The id is the ticket that the '
   'log tells.';
 grant execute on function app_private.connection_begins, app_private.connection_ends, app_private.deadly_keys,
-  app_private.follow_clock, app_private.free_jobs_of_dead_workers, app_private.free_lost_jobs,
+  app_private.due_jobs, app_private.follow_clock, app_private.free_jobs_of_dead_workers, app_private.free_lost_jobs,
   app_private.note_gone_connections,
   app_private.note_job_done, app_private.worker_begins, app_private.worker_ends to plat_worker;
