@@ -1,11 +1,23 @@
-/** What the stream of events costs: rows per second of inserts of leads, with and without it. */
+/**
+ * What the stream of events costs: rows per second of inserts of leads, with and without it; and how it reads when it is years long,
+ * as an OWNER and as a MEMBER read it, in partitions of a quarter.
+ *
+ * Claim: a page costs as much of five years as of a quarter, whatever it is filtered by; a quarter is detached within milliseconds.
+ * BENCH_SIZE sets the number of events (5,000,000); `BENCH_SIZE=100000000 npm run bench -- events` loads a hundred million.
+ */
 import type { Client } from "pg";
-import { percentile, withDatabase } from "./data/cluster.ts";
+import { percentile, time, withDatabase } from "./data/cluster.ts";
+import { withoutIndexes } from "./data/portfolios.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 
 const ROUNDS = unlessSmoke(5, 1);
-/** Rows of one statement; BENCH_SIZE sets it. */
-const ROWS = sized(10_000, 20);
+/** Rows of one statement. */
+const ROWS = unlessSmoke(10_000, 20);
+/** Events of the years; BENCH_SIZE sets it. */
+const EVENTS = sized(5_000_000, 2_000);
+const YEARS = 5;
+/** Events of one statement that loads them. */
+const CHUNK = 1_000_000;
 /** Rows one by one. */
 const SINGLE = unlessSmoke(500, 5);
 
@@ -92,5 +104,178 @@ export default async function events(): Promise<void> {
         }
       }
     }
+    await owner.query("select set_config('plat.user_id', '', false)");
+    await years(owner, organization, project, user);
   });
+}
+
+/** Loads the events of years into their partitions, and reads them. */
+async function years(client: Client, organization: string, project: string, user: string): Promise<void> {
+  const start = performance.now();
+  await client.query(
+    "set session_replication_role = replica; set synchronous_commit = off; set maintenance_work_mem = '256MB'",
+  );
+  await client.query("delete from app_public.events");
+  await partition(client);
+  const member = (
+    await client.query<{ id: string }>(
+      "insert into app_public.users (first_name, last_name) values ('M', 'B') returning id",
+    )
+  ).rows[0]!.id;
+  await client.query(
+    "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, 'MEMBER')",
+    [organization, member],
+  );
+  // What they are about: four of five are of leads, the others of units.
+  await client.query(
+    "insert into app_public.units (organization_id, project_id, number, title, currency) select $1, $2, 'U' || n, 'U' || n, 'CAD' from generate_series(1, 100) n",
+    [organization, project],
+  );
+  await client.query(
+    `create temp table subjects as select row_number() over () as place, s.* from (
+       select 'lead' as type, id from (select id from app_public.leads where organization_id = $1 limit 400) l
+       union all select 'unit', id from app_public.units where organization_id = $1) s`,
+    [organization],
+  );
+  const { rows } = await client.query<{ n: number }>("select count(*)::int as n from subjects");
+  await withoutIndexes(client, ["app_public.events"], async () => {
+    for (let first = 1; first <= EVENTS; first += CHUNK)
+      await client.query(
+        `insert into app_public.events (id, stream_id, organization_id, project_id, sequence, name, occurred_at, subject_type, subject_id,
+           actor_type, channel, changes, data, transaction_id)
+         select uuidv7(d.ago), $1, $1, $2, n, s.type || case when n % 100 < 5 then '.created' else '.updated' end, now() + d.ago,
+           s.type, s.id, 'USER', 'API', '{"name": ["a", "b"]}', jsonb_build_object('id', s.id, 'name', 'Lead ' || n, 'status', 'NEW'), 1
+         from generate_series($3::int, $4::int) n
+         cross join lateral (select -$5::interval * (1 - n::float8 / $6) as ago) d
+         join subjects s on s.place = 1 + (n::bigint * 7919) % $7`,
+        [
+          organization,
+          project,
+          first,
+          Math.min(first + CHUNK - 1, EVENTS),
+          `${YEARS} years`,
+          EVENTS,
+          rows[0]!.n,
+        ],
+      );
+  });
+  await client.query(
+    "insert into app_private.event_counters (stream_id, last_sequence) values ($1, $2) on conflict (stream_id) do update set last_sequence = $2",
+    [organization, EVENTS],
+  );
+  await client.query("reset session_replication_role");
+  await client.query("vacuum (analyze) app_public.events");
+  await client.query("analyze");
+  const { rows: sizes } = await client.query<{ parts: number; bytes: string }>(
+    "select count(*)::int as parts, pg_size_pretty(sum(pg_total_relation_size(relation))) as bytes from app_private.event_partitions()",
+  );
+  console.log(
+    `${EVENTS} events of ${YEARS} years, ${sizes[0]!.bytes} in ${sizes[0]!.parts} partitions, loaded in ${((performance.now() - start) / 1000).toFixed(0)} s`,
+  );
+  await read(client, organization, { OWNER: user, MEMBER: member });
+  await writeAndDetach(client, organization);
+}
+
+/** A partition for each quarter of the years, in place of the first. */
+async function partition(client: Client): Promise<void> {
+  await client.query(`do $$
+    declare
+      starts timestamptz := app_private.quarter_after(now() - interval '${YEARS} years 3 months');
+      made regclass;
+      is_first boolean := true;
+      until timestamptz;
+    begin
+      select p.ends_at into until from app_private.event_partitions() p where p.starts_at is null;
+      alter table app_public.events detach partition app_partitions.events_first;
+      while starts < until loop
+        made := app_private.create_event_partition(starts);
+        execute format('alter table app_public.events attach partition %s for values from (%s) to (%L)', made,
+          case when is_first then 'minvalue' else quote_literal(app_private.first_id(starts)) end,
+          app_private.first_id(app_private.quarter_after(starts)));
+        is_first := false;
+        starts := app_private.quarter_after(starts);
+      end loop;
+    end $$`);
+}
+
+/** What lists and connections ask for. */
+async function read(client: Client, organization: string, viewers: Record<string, string>): Promise<void> {
+  const middle = Math.floor(EVENTS / 2);
+  const list = (where: string, order = "") =>
+    `select id, sequence, name, data, changes from app_hidden.masked_events
+     where organization_id = '${organization}' ${where} order by organization_id${order}, sequence${order}, id${order} limit 50`;
+  const statements: [string, string][] = [
+    ["the first page", list("")],
+    ["a page in the middle", list(`and sequence > ${middle}`)],
+    ["the latest page", list("", " desc")],
+    ["by name, from the middle", list(`and sequence > ${middle} and name = 'unit.created'`)],
+    ["by type, from the middle", list(`and sequence > ${middle} and subject_type = 'unit'`)],
+    [
+      "the history of a record",
+      `select id, name, data from app_hidden.masked_events where subject_id = (select id from app_public.leads limit 1) order by id desc limit 50`,
+    ],
+    [
+      "count of 10,000",
+      `select count(*) from app_hidden.masked_events where organization_id = '${organization}' and sequence > ${EVENTS - 10_000}`,
+    ],
+    [
+      "count of all",
+      `select count(*) from app_hidden.masked_events where organization_id = '${organization}'`,
+    ],
+  ];
+  for (const [role, id] of Object.entries(viewers)) {
+    console.log(`Read by a${role === "OWNER" ? "n" : ""} ${role}, milliseconds, median / 95 %`);
+    await client.query("begin");
+    await client.query("select set_config('plat.user_id', $1, true), set_config('role', 'plat_user', true)", [
+      id,
+    ]);
+    for (const [label, text] of statements) {
+      const figures = await time(() => client.query(text));
+      console.log(
+        `  ${label.padEnd(28)} ${percentile(figures, 0.5).toFixed(2).padStart(10)} / ${percentile(figures, 0.95).toFixed(2)}`,
+      );
+    }
+    await client.query("rollback");
+  }
+}
+
+/** Rows into partitions and into one table, and how a quarter goes. */
+async function writeAndDetach(client: Client, organization: string): Promise<void> {
+  await client.query(`create table one_table (like app_public.events including defaults);
+    create unique index on one_table (organization_id, sequence); create unique index on one_table (id);
+    create index on one_table (subject_id, id); create index on one_table (project_id, organization_id, sequence)`);
+  const write = async (table: string, first: number) => {
+    const start = performance.now();
+    await client.query(
+      `insert into ${table} (stream_id, organization_id, sequence, name, subject_type, subject_id, actor_type, channel, data)
+       select $1, $1, n, 'lead.updated', 'lead', $1, 'USER', 'API', '{"name": "A"}' from generate_series($2::int, $2::int + $3::int - 1) n`,
+      [organization, first, ROWS],
+    );
+    return ROWS / ((performance.now() - start) / 1000);
+  };
+  const figures: Record<string, number[]> = { "app_public.events": [], one_table: [] };
+  for (let round = 0; round < ROUNDS; round += 1)
+    for (const table of Object.keys(figures))
+      figures[table]!.push(await write(table, EVENTS + 1 + round * ROWS));
+  console.log(`${ROWS} events in one statement, rows/s`);
+  for (const [table, list] of Object.entries(figures))
+    console.log(`  ${table.padEnd(28)} ${percentile(list, 0.5).toFixed(0).padStart(10)}`);
+
+  const { rows } = await client.query<{ relation: string; rows: number }>(
+    "select p.relation::text, c.reltuples::int as rows from app_private.event_partitions() p join pg_class c on c.oid = p.relation order by c.reltuples desc limit 2",
+  );
+  const [large, other] = rows;
+  const start = performance.now();
+  await client.query(`alter table app_public.events detach partition ${large!.relation}`);
+  const detached = performance.now() - start;
+  await client.query(`drop table ${large!.relation}`);
+  const dropped = performance.now() - start - detached;
+  await client.query("set session_replication_role = replica");
+  const again = performance.now();
+  await client.query(`delete from ${other!.relation}`);
+  const deleted = performance.now() - again;
+  await client.query("reset session_replication_role");
+  console.log(`A quarter of ${large!.rows} events, milliseconds`);
+  for (const [label, ms] of Object.entries({ detached, dropped, "deleted, row by row": deleted }))
+    console.log(`  ${label.padEnd(28)} ${ms.toFixed(1).padStart(10)}`);
 }

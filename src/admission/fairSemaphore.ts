@@ -56,6 +56,7 @@ type Verdict = "admitted" | "over its share" | "no capacity";
  */
 export class FairSemaphore {
   readonly #options: FairSemaphoreOptions;
+  readonly #shares: Required<Pick<FairSemaphoreOptions, "capacity" | "perParty" | "reserved" | "strangers">>;
   #held = 0;
   #heldByStrangers = 0;
   readonly #heldBy = new Map<string, number>();
@@ -64,6 +65,8 @@ export class FairSemaphore {
 
   constructor(options: FairSemaphoreOptions) {
     this.#options = options;
+    const { capacity, perParty = capacity, strangers = capacity, reserved = 0 } = options;
+    this.#shares = { capacity, perParty, strangers, reserved };
   }
 
   /** Units in use, and waiting requests. */
@@ -133,7 +136,7 @@ export class FairSemaphore {
   }
 
   #verdict(party: Party, weight: number): Verdict {
-    const { capacity, perParty = capacity, strangers = capacity, reserved = 0 } = this.#options;
+    const { capacity, perParty, strangers, reserved } = this.#shares;
     const own = this.#heldBy.get(party.key) ?? 0;
     if (own + weight > perParty) return "over its share";
     if (isStranger(party) && this.#heldByStrangers + weight > strangers) return "over its share";
@@ -148,7 +151,8 @@ export class FairSemaphore {
       if (released) return;
       released = true;
       this.#count(party, -weight);
-      this.#serve();
+      // PERF: mostly nobody waits.
+      if (this.#groups.size > 0) this.#serve();
     };
   }
 

@@ -20,7 +20,11 @@ export interface Authenticated {
 export interface Authenticator {
   (authorizationHeader: string | undefined, ip?: string, carries?: boolean): Promise<Authenticated>;
   /** The viewer, if the token was looked up within the last minute, or there is none; the caller carries the check. */
-  known(authorizationHeader: string | undefined, ip: string | undefined): Authenticated | undefined;
+  known(
+    authorizationHeader: string | undefined,
+    ip: string | undefined,
+    connection: object,
+  ): Authenticated | undefined;
   /** Looks up the token of a header, for anything that outlives a request; undefined without a header. */
   bearer(authorizationHeader: string | undefined, ip: string | undefined): Promise<Bearer | undefined>;
   /** Looks up a token again. */
@@ -47,6 +51,8 @@ export function createAuthenticator(options: TokenLookUpOptions): Authenticator 
     return { token, key: hash("sha256", token, "base64") };
   }
 
+  /** PERF: of connections, whose requests mostly have the same token. */
+  const lastTokens = new WeakMap<object, { header: string; token: string; key: string }>();
   const visitor: Authenticated = { claims: anonymous };
 
   function knownBy(token: string, key: string, ip: string | undefined): Authenticated | undefined {
@@ -79,10 +85,12 @@ export function createAuthenticator(options: TokenLookUpOptions): Authenticator 
     return { claims, facts };
   };
   return Object.assign(authenticate, {
-    known(authorizationHeader: string | undefined, ip: string | undefined) {
+    known(authorizationHeader: string | undefined, ip: string | undefined, connection: object) {
       if (authorizationHeader === undefined) return visitor;
-      const { token, key } = tokenOf(authorizationHeader);
-      return knownBy(token, key, ip);
+      let last = lastTokens.get(connection);
+      if (last?.header !== authorizationHeader)
+        lastTokens.set(connection, (last = { header: authorizationHeader, ...tokenOf(authorizationHeader) }));
+      return knownBy(last.token, last.key, ip);
     },
     async bearer(authorizationHeader: string | undefined, ip: string | undefined) {
       if (authorizationHeader === undefined) return undefined;

@@ -41,6 +41,10 @@ export const errorCodes = {
   PAYLOAD_TOO_LARGE: { status: 413, description: "The request body exceeds its size limit." },
   UNSUPPORTED_FILE: { status: 415, description: "The content of the file is not of an accepted type." },
   RATE_LIMITED: { status: 429, description: "Too many requests or attempts; retry after retryAfterSeconds." },
+  ORGANIZATION_MOVED: {
+    status: 421,
+    description: "The organization is on another server; send the request to `url`.",
+  },
   PROJECT_ARCHIVED: { status: 409, description: "The project is archived, and therefore read-only." },
   UNAVAILABLE: {
     status: 503,

@@ -113,6 +113,20 @@ export function requestLogger(log: Logger, requestId: string): Logger {
   return child;
 }
 
+let second = -1;
+let untilSecond = "";
+
+/** PERF: `isoTime` of pino, with all but the milliseconds computed once a second. */
+function timeField(): string {
+  const now = Date.now();
+  const at = Math.floor(now / 1000);
+  if (at !== second) {
+    second = at;
+    untilSecond = `,"time":"${new Date(at * 1000).toISOString().slice(0, -4)}`;
+  }
+  return `${untilSecond}${String(now - at * 1000).padStart(3, "0")}Z"`;
+}
+
 const noFields = Object.freeze({});
 
 /** Adds the request and the job that a line belongs to. */
@@ -129,7 +143,7 @@ export function createLog(level: string, destination?: { write(line: string): vo
   const options = {
     level,
     base: { service: "plat" },
-    timestamp: pino.stdTimeFunctions.isoTime,
+    timestamp: timeField,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: errorFields },
     hooks: { streamWrite: withoutSecrets },

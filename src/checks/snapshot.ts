@@ -66,14 +66,18 @@ const relations = {
     where k.contype = 'f' and k.conparentid = 0`,
   // An index by its leading columns; an expression is null.
   indexes: `
-    select i.indexrelid as oid, i.indrelid as table_oid, c.relname as name, i.indisunique as is_unique, i.indisprimary as is_primary,
+    select i.indexrelid as oid, t.oid as table_oid, c.relname as name, i.indisunique as is_unique, i.indisprimary as is_primary,
       array(select a.attname from unnest(i.indkey::int2[]) with ordinality u (n, o) left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = u.n and u.n > 0
         where o <= i.indnkeyatts order by o) as columns,
       -- A lookup by key says neither whether a row is deleted nor, in words, that its key is not null.
       i.indpred is null or regexp_replace(pg_get_expr(i.indpred, i.indrelid), '\\(?(deleted_at IS NULL|\\w+ IS NOT NULL)\\)?( AND )?|[()]', '', 'g') = '' as is_whole,
       exists (select from pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')) as is_constraint,
       obj_description(i.indexrelid, 'pg_class') as comment
-    from pg_index i join pg_class c on c.oid = i.indexrelid join tables t on t.oid = i.indrelid
+    from pg_index i join pg_class c on c.oid = i.indexrelid
+    -- An index that each partition has of its own, such as one that is unique without the key of the partition, is seen on one of them.
+    left join lateral (select p.inhparent from pg_inherits p where p.inhrelid = i.indrelid and not c.relispartition
+      and not exists (select from pg_inherits s where s.inhparent = p.inhparent and s.inhrelid < p.inhrelid)) p on true
+    join tables t on t.oid = coalesce(p.inhparent, i.indrelid)
     where i.indisvalid`,
 };
 

@@ -57,6 +57,29 @@ export const tableRules: Rule[] = [
       where t.schema = 'app_public' and not exists (select from indexes i where i.table_oid = t.oid and i.is_primary)`,
   },
   {
+    name: "partition-alike",
+    why: "A partition is reached directly by whoever may use its schema, past the policies of the whole; and what one of them lacks, a part of the rows lacks.",
+    query: `
+      with parts as (select i.inhparent, c.oid, format('%s', c.oid::regclass) as object, c.relrowsecurity, c.relacl, c.relowner,
+          array(select regexp_replace(pg_get_indexdef(x.indexrelid), 'INDEX \\S+ ON \\S+', 'INDEX') from pg_index x where x.indrelid = c.oid order by 1) as indexes
+        from pg_inherits i join pg_class c on c.oid = i.inhrelid and c.relkind = 'r' join tables t on t.oid = i.inhparent)
+      select object, format('Write \`alter table %s enable row level security;\` and grant nothing on it.', object) as write from parts p
+      where not p.relrowsecurity or exists (select from aclexplode(p.relacl) g where g.grantee <> p.relowner)
+      union all
+      select p.object, format('Give it the indexes of %s.', f.object) from parts p
+      join lateral (select * from parts o where o.inhparent = p.inhparent order by o.oid limit 1) f on f.indexes <> p.indexes`,
+  },
+  {
+    name: "rows-of-partitions",
+    why: "A ctid tells the rows of one partition apart: with those of another, a statement reaches the wrong row.",
+    query: `
+      select f.object, 'Name rows by their key, or the partition by \`tableoid\` beside \`ctid\`.' as write from functions f
+      where f.source ~ '\\mctid\\M' and f.source !~ '\\mtableoid\\M' and exists (select from tables t where t.kind = 'p' and f.source ~ (t.object || '\\M'))
+      union all
+      select r.relation, 'Write a function that deletes its rows by their key: app_private.sweep_retention does it by their ctid.'
+      from app_private.retention r join tables t on t.object = r.relation where t.kind = 'p'`,
+  },
+  {
     name: "index-twice",
     why: "Each index is written with every row; one that another begins with finds nothing that the other does not.",
     query: `

@@ -4,7 +4,9 @@
  * `-- export SLUG --to FILE` writes all that it has into an archive of any size, read as one of its owners;
  * `-- delete SLUG` shows what would be deleted, and with `--yes` deletes it in 30 days; owners receive `--reason TEXT`;
  * `-- cancel SLUG` cancels that; `-- tables` lists how the rows of each table belong to an organization (docs/sharding.md): with `--rows` it
- * counts references between organizations, with `--json` it writes one JSON value.
+ * counts references between organizations, with `--json` it writes one JSON value;
+ * `-- move SLUG --to FILE` shows what moving it to another installation takes, whose settings are in the file, and with `--yes` moves it;
+ * `-- move SLUG --remove` shows what is left here of one that has moved, and with `--yes` removes it.
  */
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -20,6 +22,7 @@ import { readTenancies, tenancyMeanings, type Tenancies, type Tenancy } from "..
 import { organizationArchive } from "../exports/archive.ts";
 import { openExportSource } from "../exports/source.ts";
 import { createFileStore } from "../providers/files/index.ts";
+import { move, removeWhatMoved } from "./move/index.ts";
 import { progress } from "./progress.ts";
 import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
 
@@ -41,7 +44,7 @@ interface Counted {
 }
 
 const usage =
-  "Say `npm run organizations`, with `-- export SLUG --to FILE`, `-- delete SLUG`, `-- cancel SLUG` or `-- tables`.";
+  "Say `npm run organizations`, with `-- export SLUG --to FILE`, `-- delete SLUG`, `-- cancel SLUG`, `-- move SLUG --to FILE`, `-- move SLUG --remove` or `-- tables`.";
 
 try {
   const { values, positionals } = parseArgs({
@@ -52,22 +55,27 @@ try {
       reason: { type: "string" },
       rows: { type: "boolean" },
       json: { type: "boolean" },
+      remove: { type: "boolean" },
     },
   });
   const [what = "list", slug, ...more] = positionals;
-  const isKnown = ["list", "export", "delete", "cancel", "tables"].includes(what);
+  const isKnown = ["list", "export", "delete", "cancel", "tables", "move"].includes(what);
   const ofAll = what === "list" || what === "tables";
   if (!isKnown || more.length > 0 || ofAll !== (slug === undefined)) throw new Error(usage);
   if (what !== "tables" && (values.rows || values.json))
     throw new Error("`--rows` and `--json` belong to `-- tables`.");
-  if ((what === "export") !== (values.to !== undefined))
-    throw new Error("`-- export SLUG --to FILE` names both.");
+  if ((what === "export" || (what === "move" && !values.remove)) !== (values.to !== undefined))
+    throw new Error("`-- export SLUG --to FILE` and `-- move SLUG --to FILE` name both.");
+  if (values.remove && what !== "move") throw new Error("`--remove` belongs to `-- move SLUG`.");
   // Only the settings that are needed to access the data.
   const config = loadConfig(process.env, ["--migrate-only"]);
   await withDatabase(config, (loginUrl) =>
     onConnection(loginUrl, async (client) => {
       if (what === "tables") return tables(await readTenancies(client, values.rows), values.json ?? false);
       if (slug === undefined) return list(client);
+      if (what === "move" && values.remove) return removeWhatMoved(loginUrl, slug, values.yes ?? false);
+      if (what === "move")
+        return move({ config, loginUrl, slug, settingsFile: values.to!, yes: values.yes ?? false });
       const organization = (await organizations(client, slug))[0];
       if (!organization) throw new Error(`There is no organization with the slug or id ${slug}.`);
       if (what === "export") await save(client, { config, loginUrl, organization, file: values.to! });

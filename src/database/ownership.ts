@@ -4,7 +4,8 @@ import { isTransient, lockAttempts, lockTimeoutMs, pauseAfter } from "./lockRetr
 import type { MigrationLog } from "./migrationLog.ts";
 import { masker, schemaOwner } from "./roles.ts";
 
-const schemas = "('app_public', 'app_hidden', 'app_private', 'graphile_worker', 'graphile_migrate')";
+const schemas =
+  "('app_public', 'app_hidden', 'app_private', 'app_partitions', 'graphile_worker', 'graphile_migrate')";
 
 /** Statements that transfer ownership; sequences follow their tables, and objects of extensions are left. */
 const statementsQuery = `

@@ -58,6 +58,8 @@ const installation = [
   ...["sandbox_requests", "search_words", "slugs", "stopped_numbers", "worker_connections", "workers"].map(
     own,
   ),
+  // Where organizations are that have moved to another installation.
+  "app_private.organization_moves",
 ];
 
 /** Columns that hold the id of an organization, or of something else, without a foreign key. */
@@ -105,13 +107,21 @@ export interface Tenancies {
   outwardKeys: TenantReference[];
 }
 
+/** How the rows of an organization, or of users, are found in a table. */
+export interface OwnedTable {
+  table: string;
+  tenancy: Tenancy;
+  /** The column with the id of the organization or user; or else the foreign key that leads to it. */
+  owner: string | { columns: string[]; references: string; foreign: string[] };
+}
+
 interface CatalogTable {
   table: string;
   enumeration: boolean;
   columns: { name: string; required: boolean }[];
 }
 
-interface CatalogForeignKey extends TenantReference {
+export interface CatalogForeignKey extends TenantReference {
   foreign: string[];
   required: boolean;
 }
@@ -156,18 +166,27 @@ const uniqueKeysSql = `
   from pg_catalog.pg_index i
   where (i.indisunique or i.indisexclusion) and ${isOurs("i.indrelid")} order by 1, 2`;
 
+interface Way {
+  /** To be shown. */
+  path: string[];
+  owner: OwnedTable["owner"];
+}
+
 /** The shortest ways from tables to those of `ends`, by foreign keys that `follow` lets pass. */
 function waysTo(
-  ends: ReadonlyMap<string, string[]>,
+  ends: ReadonlyMap<string, Way>,
   foreignKeys: readonly CatalogForeignKey[],
   follow: (key: CatalogForeignKey) => boolean,
-): Map<string, string[]> {
+): Map<string, Way> {
   const ways = new Map(ends);
   for (let last = [...ends.keys()]; last.length > 0;) {
     const reached: string[] = [];
     for (const key of foreignKeys)
       if (last.includes(key.references) && !ways.has(key.table) && follow(key)) {
-        ways.set(key.table, [`${key.columns.join(", ")} → ${key.references}`, ...ways.get(key.references)!]);
+        ways.set(key.table, {
+          path: [`${key.columns.join(", ")} → ${key.references}`, ...ways.get(key.references)!.path],
+          owner: key,
+        });
         reached.push(key.table);
       }
     last = reached;
@@ -178,16 +197,17 @@ function waysTo(
 function classified(
   tables: readonly CatalogTable[],
   foreignKeys: readonly CatalogForeignKey[],
-): TenantTable[] {
-  const direct = new Map([[organizations, ["id"]]]);
-  const named = new Map(Object.entries(otherColumns).map(([table, column]) => [table, [column]]));
+): (TenantTable & OwnedTable)[] {
+  const by = (column: string): Way => ({ path: [column], owner: column });
+  const direct = new Map([[organizations, by("id")]]);
+  const named = new Map(Object.entries(otherColumns).map(([table, column]) => [table, by(column)]));
   for (const { table, columns } of tables) {
     const column = columns.find(({ name }) => name === tenant);
-    if (column) (column.required ? direct : named).set(table, [tenant]);
+    if (column) (column.required ? direct : named).set(table, by(tenant));
   }
   const whole = waysTo(direct, foreignKeys, ({ required }) => required);
   const partly = waysTo(new Map([...named, ...whole]), foreignKeys, () => true);
-  const account = waysTo(new Map([[users, []]]), foreignKeys, () => true);
+  const account = waysTo(new Map([[users, { path: [], owner: "id" }]]), foreignKeys, () => true);
   const tenancyOf = ({ table, enumeration }: CatalogTable): Tenancy => {
     if (enumeration || reference.includes(table)) return "reference";
     if (installation.includes(table)) return "installation";
@@ -197,11 +217,27 @@ function classified(
     if (partly.has(table)) return "partly";
     return account.has(table) ? "account" : "none";
   };
-  return tables.map((table) => ({
-    table: table.table,
-    tenancy: tenancyOf(table),
-    path: partly.get(table.table) ?? account.get(table.table) ?? [],
-  }));
+  return tables.map((table) => {
+    const way = partly.get(table.table) ?? account.get(table.table);
+    return {
+      table: table.table,
+      tenancy: tenancyOf(table),
+      path: way?.path ?? [],
+      owner: way?.owner ?? "",
+    };
+  });
+}
+
+/** How the rows of organizations and users are found, and the foreign keys between all tables. */
+export async function readOwnedTables(
+  client: ClientBase,
+): Promise<{ tables: OwnedTable[]; foreignKeys: CatalogForeignKey[] }> {
+  const { rows: catalogTables } = await client.query<CatalogTable>(tablesSql);
+  const { rows: foreignKeys } = await client.query<CatalogForeignKey>(foreignKeysSql);
+  const tables = classified(catalogTables, foreignKeys)
+    .filter(({ tenancy }) => tenancy !== "reference" && tenancy !== "installation" && tenancy !== "none")
+    .map(({ table, tenancy, owner }) => ({ table, tenancy, owner }));
+  return { tables, foreignKeys };
 }
 
 /** Reads the catalog of an installation. @param rows whether references between organizations are counted, which reads all rows */
@@ -210,7 +246,7 @@ export async function readTenancies(client: ClientBase, rows = false): Promise<T
   const { rows: references } = await client.query<CatalogForeignKey>(foreignKeysSql);
   const { rows: unique } = await client.query<TenantKey>(uniqueKeysSql);
 
-  const tables = classified(catalogTables, references);
+  const tables = classified(catalogTables, references).map(({ owner: _owner, ...table }) => table);
   const distributed = new Set(
     tables
       .filter(({ tenancy }) => tenancy === "direct" || tenancy === "parent" || tenancy === "partly")

@@ -199,9 +199,10 @@ async function copyFolder(from: string, to: string): Promise<void> {
   await rm(join(to, "postmaster.pid"), { force: true });
 }
 
+/** Partitions come over as their whole, since the new database may have others. */
 const tablesQuery = `
   select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relkind = 'r' and c.relpersistence = 'p' and n.nspname !~ '^(pg_|information_schema)' order by 1`;
+  where c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence = 'p' and n.nspname !~ '^(pg_|information_schema)' order by 1`;
 const sequencesQuery = `
   select format('%I.%I', schemaname, sequencename) as name, last_value::text as value from pg_sequences
   where last_value is not null order by 1`;
@@ -229,7 +230,9 @@ async function copyRows(
   await target.query("set session_replication_role = 'replica'");
   if (here.length > 0) await target.query(`truncate ${here.join(", ")}`);
   await target.query("reset session_replication_role");
-  await source.query(`create publication ${publication} for all tables`);
+  await source.query(
+    `create publication ${publication} for all tables with (publish_via_partition_root = true)`,
+  );
   await target.query(
     `create subscription ${publication} connection ${escapeLiteral(sourceUrl)} publication ${publication}`,
   );

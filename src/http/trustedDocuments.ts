@@ -60,10 +60,10 @@ export function createTrustedDocuments(options: {
     if (query !== undefined) return options.only ? undefined : query;
     return options.own?.get(documentId ?? "") ?? known.get(documentId ?? "");
   };
-  const withText = ({ documentId: _, ...asked }: AskedRequest, query: string): GraphQLRequest => ({
-    ...asked,
-    query,
-  });
+  const withText = (
+    { variables, operationName, extensions }: AskedRequest,
+    query: string,
+  ): GraphQLRequest => ({ query, variables, operationName, extensions });
 
   return {
     known(asked) {

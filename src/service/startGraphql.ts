@@ -256,7 +256,7 @@ function authenticateWith(authenticator: Authenticator): Pick<AppDeps, "authenti
     authenticate: async (authorization, request) =>
       note(request, await authenticator(authorization, request.ip, !isMultipart(request))),
     authenticateKnown: (authorization, request) => {
-      const found = authenticator.known(authorization, request.ip);
+      const found = authenticator.known(authorization, request.ip, request.socket);
       return found && note(request, found);
     },
   };

@@ -426,7 +426,7 @@ describe("who may do what with purchases", () => {
       const tables = (
         await world.owner.query(
           `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'id'
-           where c.relnamespace = 'app_public'::regnamespace and c.relkind = 'r' order by 1`,
+           where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'p') order by 1`,
         )
       ).rows.map((row) => row.name as string);
       const ids = new Map<string, string>();

@@ -285,7 +285,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
   const others = async () => {
     const { rows: tables } = await owner.query(
       `select c.oid::regclass::text as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id'
-       where c.relkind = 'r' and c.relnamespace = 'app_public'::regnamespace and c.relname not in ('project_organizations', 'events') order by 1`,
+       where c.relkind in ('r', 'p') and c.relnamespace = 'app_public'::regnamespace and c.relname not in ('project_organizations', 'events') order by 1`,
     );
     const { rows } = await owner.query(
       `${tables.map(({ name }) => `select '${name}' as name, count(*)::int as amount from ${name} where organization_id = $1`).join(" union all ")}
@@ -294,6 +294,27 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
     );
     return rows;
   };
+  // Events in several partitions, where rows of different organizations have the same place.
+  const { rows: partitions } = await owner.query(
+    "select starts_at from app_private.event_partitions() where starts_at is not null order by starts_at",
+  );
+  const move = (organization: string, partition: number, share: number) =>
+    owner.query(
+      `begin; set local session_replication_role = 'replica';
+       update app_public.events set id = uuidv7('${partitions[partition].starts_at.toISOString()}'::timestamptz + interval '9 days' - clock_timestamp())
+         where organization_id = '${organization}' and sequence % ${share} = 0;
+       commit`,
+    );
+  await move(summit.id, 0, 1);
+  await move(harbour.id, 1, 3);
+  const events = async (organization: string) =>
+    (
+      await owner.query(
+        "select array_agg(id order by id) as ids from app_public.events where organization_id = $1",
+        [organization],
+      )
+    ).rows[0].ids as string[];
+  const eventsOfOthers = await events(summit.id);
   await request(owen);
   const before = await others();
   await remind();
@@ -322,6 +343,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
       deleted_at: expect.any(Date),
     },
   ]);
+  expect(await events(summit.id)).toEqual(expect.arrayContaining(eventsOfOthers));
   // What still has its id tells of the deletion, is kept by law, or is an event of others, whose project it had a part in.
   expect(Object.keys(await mentions(owner, [harbour.id])).sort()).toEqual([
     "app_private.access_versions",

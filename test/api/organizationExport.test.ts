@@ -117,7 +117,7 @@ test("holds all that the organization has, with its files, and nothing of others
   const { rows: tables } = await owner.query<{ name: string; relation: string }>(
     `select app_hidden.camel(c.relname) as name, c.oid::regclass::text as relation from pg_class c
      join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id'
-     where c.relkind = 'r' and c.relnamespace = 'app_public'::regnamespace and c.relname not in ('project_organizations', 'exports', 'events') order by 1`,
+     where c.relkind in ('r', 'p') and c.relnamespace = 'app_public'::regnamespace and c.relname not in ('project_organizations', 'exports', 'events') order by 1`,
   );
   for (const { name, relation } of tables) {
     const { rows } = await owner.query(

@@ -80,10 +80,42 @@ test("empties older events and deletes older executions of this organization onl
   await sweep();
   expect(await emptied(harbour.id)).toEqual(before);
   await owen.get(setting, { input: { organizationId: harbour.id, eventDays: 365 } });
+
+  // Nothing that a reader has yet to read: neither notifications, nor a webhook that is paused, nor a delivery that waits.
+  const empty = async () => {
+    await sweep();
+    return (await emptied(harbour.id)).empty;
+  };
+  expect(await empty()).toBe(0);
+  await owner.query("select app_private.skip_notifications()");
+  const webhook = await createIn(owen)("createWebhook", {
+    organizationId: harbour.id,
+    url: "https://93.184.215.14/hook",
+    events: ["lead.*"],
+  });
+  const readUpTo = (sequence: number) =>
+    owner.query("update app_private.webhook_progress set last_sequence = $1", [sequence]);
+  await readUpTo(2);
+  expect(await empty()).toBe(2);
+  await owen.get("mutation ($id: ID!) { updateWebhook(input: { id: $id, status: PAUSED }) { id } }", {
+    id: webhook,
+  });
+  await readUpTo(4);
+  expect(await empty()).toBe(4);
+  await readUpTo(1000);
+  await owner.query(
+    `with made as (
+       insert into app_public.webhook_deliveries (organization_id, webhook_id, event_id)
+       select organization_id, $1, id from app_public.events where organization_id = $2 and sequence = 7 returning id)
+     insert into app_private.webhook_queue (delivery_id, webhook_id) select id, $1 from made`,
+    [webhook, harbour.id],
+  );
+  expect(await empty()).toBe(6);
+  await owner.query("delete from app_private.webhook_queue");
   await sweep(1);
   const after = await emptied(harbour.id);
-  // The change of the setting is one more.
-  expect(after).toEqual({ all: before.all + 1, last: before.last + 1, empty: before.all - 1 });
+  // The change of the setting and the webhook are more, and recent, as is the note.
+  expect(after).toEqual({ all: before.all + 3, last: before.last + 3, empty: before.all - 1 });
   expect((await emptied(summit.id)).empty).toBe(0);
   await sweep();
   expect(await emptied(harbour.id)).toEqual(after);

@@ -234,7 +234,7 @@ test("SQL gives whom it refuses no row that it would not give to who is no membe
   const client = await world.owner.connect();
   try {
     const { rows: tables } = await client.query<{ name: string }>(
-      `select c.oid::regclass::text as name from pg_class c where c.relkind in ('r', 'v')
+      `select c.oid::regclass::text as name from pg_class c where c.relkind in ('r', 'p', 'v')
          and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
          and has_any_column_privilege('plat_user', c.oid, 'select')`,
     );

@@ -56,6 +56,18 @@ export const faults: Fault[] = [
     says: /plural/,
   },
   {
+    rule: "partition-alike",
+    sql: "alter table app_private.search_leads disable row level security",
+    object: "app_private.search_leads",
+    says: /enable row level security/,
+  },
+  {
+    rule: "rows-of-partitions",
+    sql: "insert into app_private.retention (relation, over) values ('app_public.events', 'false')",
+    object: "app_public.events",
+    says: /by their key/,
+  },
+  {
     rule: "table-tenant",
     sql: `create table app_public.cellars (id uuid primary key default uuidv7(), name app_public.short_text not null);
       alter table app_public.cellars enable row level security;

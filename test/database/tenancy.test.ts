@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { filledTables } from "../../src/database/catalogRows.ts";
+import { readMovedTables } from "../../src/cli/move/tables.ts";
 import { readTenancies, type Tenancies, type Tenancy } from "../../src/database/tenancy.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
@@ -91,4 +92,25 @@ test("a new table that names nobody is found, and one by way of a parent is not"
     { table: "app_public.nobodys", tenancy: "none", path: [] },
   ]);
   expect(uniqueKeys.map(({ name }) => name)).toEqual(expect.arrayContaining(["leads_own_pkey"]));
+});
+
+test("whatever belongs to an organization moves with it, and of each table of accounts it is known whether it does", async () => {
+  const { tables } = await readMovedTables(client);
+  const moved = new Set(tables.map(({ name }) => name));
+  const staying = found.tables
+    .filter(({ table, tenancy }) => ["direct", "parent", "partly"].includes(tenancy) && !moved.has(table))
+    .map(({ table }) => table);
+  expect(staying).toEqual([
+    "app_private.event_batches",
+    "app_private.job_deaths",
+    "app_private.pending_events",
+    "app_private.stored_files",
+  ]);
+  // Without a key, all rows of a table are replaced where one differs.
+  expect(tables.filter(({ key }) => key.length === 0).map(({ name }) => name)).toEqual([
+    "app_hidden.promotion_targets",
+    "app_private.lead_turns",
+    "app_private.notification_items",
+    "app_private.search_backlog",
+  ]);
 });

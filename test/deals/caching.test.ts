@@ -141,7 +141,7 @@ test("the catalog says what a statement reads; what depends on the clock or has 
     expect([text, reachOf(text)]).toEqual([text, reach]);
   // Of what is thought to show nobody more than their part, it shows nobody more.
   const { rows: tables } = await deals.owner.query<{ relname: string }>(
-    "select relname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' where relnamespace = 'app_public'::regnamespace and relkind = 'r' order by 1",
+    "select relname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' where relnamespace = 'app_public'::regnamespace and relkind in ('r', 'p') order by 1",
   );
   const own = tables
     .map(({ relname }) => relname)

@@ -16,7 +16,7 @@ export function stringsOf(value: unknown, found = new Set<string>()): Set<string
 export async function privateTables(owner: Pool): Promise<string[]> {
   const { rows } = await owner.query<{ name: string }>(
     `select c.oid::regclass::text as name from pg_class c
-     where c.relnamespace = 'app_public'::regnamespace and c.relkind = 'r'
+     where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'p')
        and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organization_id')
        and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'id' and a.atttypid = 'uuid'::regtype)
        and not exists (select from pg_policy p where p.polrelid = c.oid and p.polcmd in ('r', '*')

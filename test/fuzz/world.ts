@@ -58,7 +58,7 @@ async function learnRecords({ owner, harbour, summit }: Payments, records: Recor
     `select c.relname as name, exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'deleted_at') as deletable,
         exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organization_id') as owned
      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'id' and a.atttypid = 'uuid'::regtype
-     where c.relnamespace = 'app_public'::regnamespace and c.relkind = 'r'`,
+     where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'p')`,
   );
   for (const { name, owned, deletable } of rows) {
     const type = camel(`_${name.replace(/ies$/, "y").replace(/(?<=ss|x|ch)es$|s$/, "")}`);

@@ -20,7 +20,7 @@ export async function catalogState(connectionString: string): Promise<string> {
   try {
     await client.query("set role plat_user; set max_parallel_workers_per_gather = 0");
     const { rows: enums } = await client.query<{ name: string }>(
-      `select d.objoid::regclass::text as name from pg_description d join pg_class c on c.oid = d.objoid and c.relkind = 'r'
+      `select d.objoid::regclass::text as name from pg_description d join pg_class c on c.oid = d.objoid and c.relkind in ('r', 'p')
        where d.classoid = 'pg_class'::regclass and d.objsubid = 0 and d.description like '@enum%' and c.relnamespace = 'app_public'::regnamespace`,
     );
     return await statesOf([

@@ -14,7 +14,7 @@ export async function passTime(owner: Pick<Pool, "query">, interval: string): Pr
       from pg_class c
       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
         and a.atttypid in ('timestamptz'::regtype, 'date'::regtype)
-      where c.relkind = 'r' and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
+      where c.relkind in ('r', 'p') and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
       group by c.oid order by c.oid`,
     [interval],
   );

@@ -61,7 +61,7 @@ async function kindsOfTables(owner: Pool): Promise<Map<string, string>> {
             '''[a-z]+\\.[a-z]+''', '''a.permission''', 'g'), '\\y' || c.relname || '\\y', 'this', 'g')), '; ' order by p.polname)
         from pg_policy p where p.polrelid = c.oid),
       (select string_agg(a::text, ',' order by a::text) from unnest(c.relacl) a)) as kind
-    from pg_class c where c.relnamespace = 'app_public'::regnamespace and c.relkind = 'r'`);
+    from pg_class c where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'p')`);
   return new Map(rows.map(({ name, kind }) => [typeOfTable(name), kind]));
 }
 

@@ -7,7 +7,7 @@ import type { Pool } from "pg";
 export async function mentions(owner: Pool, texts: readonly string[]): Promise<Record<string, number>> {
   const { rows: tables } = await owner.query<{ name: string }>(
     `select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where c.relkind = 'r' and n.nspname !~ '^(pg_|information_schema)' order by 1`,
+     where c.relkind in ('r', 'p') and not c.relispartition and n.nspname !~ '^(pg_|information_schema)' order by 1`,
   );
   const query = tables.map(
     ({ name }) =>

@@ -1,4 +1,4 @@
-/** PgBouncer before a server: apt-get install pgbouncer. */
+/** PgBouncer before a server: apt-get install pgbouncer, or another version, whose program the variable PGBOUNCER names. */
 import { execFileSync } from "node:child_process";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,6 +7,8 @@ import { freePort } from "../../src/network/freePort.ts";
 import { killChild, startProgram } from "./child.ts";
 import { temporaryFolder } from "./service.ts";
 import { until } from "./until.ts";
+
+const binary = process.env.PGBOUNCER ?? "pgbouncer";
 
 export interface Pooler extends AsyncDisposable {
   /** The owner's login by way of the pooler, which shares sessions by transaction or by session. */
@@ -44,7 +46,7 @@ admin_users = ${owner.username}
 default_pool_size = 4
 server_idle_timeout = 600
 server_login_retry = 1
-`,
+${tracksStatements() ? "max_prepared_statements = 200\n" : ""}`,
     );
   };
   await write(
@@ -54,7 +56,7 @@ server_login_retry = 1
   await writeSettings(new URL(serverUrl));
   // It refuses to run as root.
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  const program = startProgram("pgbouncer", [settings], { stdio: "ignore", ...nobody });
+  const program = startProgram(binary, [settings], { stdio: "ignore", ...nobody });
   const url = (name: string) => {
     const at = new URL(owner);
     at.port = String(port);
@@ -81,7 +83,7 @@ server_login_retry = 1
 
 /** PgBouncer 1.21 and newer track prepared statements; what is older needs PREPARED_STATEMENTS=0. */
 export function tracksStatements(): boolean {
-  const said = execFileSync("pgbouncer", ["--version"], { encoding: "utf8" });
+  const said = execFileSync(binary, ["--version"], { encoding: "utf8" });
   const [, major, minor] = /(\d+)\.(\d+)/.exec(said)!;
   return Number(major) > 1 || Number(minor) >= 21;
 }

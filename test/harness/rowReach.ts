@@ -174,7 +174,7 @@ export async function readWhole(
 ): Promise<Map<string, number>> {
   const { rows: others } = await client.query<{ name: string }>(
     `select c.oid::regclass::text as name from pg_class c
-     where c.relkind = 'r' and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
+     where c.relkind in ('r', 'p') and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
        and c.oid <> all ($1::regclass[]::oid[]) and (exists (select from pg_policy p where p.polrelid = c.oid)
          or has_table_privilege('plat_user', c.oid, 'select') or has_table_privilege('plat_anonymous', c.oid, 'select'))
        and c.oid::regclass::text = any (coalesce($2::text[], array[c.oid::regclass::text]))

@@ -49,7 +49,7 @@ const tablesQuery = `
       select k.confrelid::regclass::text from pg_constraint k where k.contype = 'f' and k.conrelid = c.oid and k.conparentid = 0
         and k.conkey[1] = a.attnum and k.confrelid::regclass::text like 'app_public.%' limit 1)) order by a.attnum) as columns
   from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-  where n.nspname = 'app_public' and c.relkind = 'r' and c.relname not like '%\\_values'
+  where n.nspname = 'app_public' and c.relkind in ('r', 'p') and c.relname not like '%\\_values'
     and exists (select from pg_attribute i where i.attrelid = c.oid and i.attname = 'id' and i.atttypid = 'uuid'::regtype)
   group by c.oid, n.nspname, c.relname order by c.relname`;
 

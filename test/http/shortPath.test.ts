@@ -71,13 +71,13 @@ async function start(hasShortPath: boolean, more: Partial<AppDeps["config"]>): P
     tagOf: async (request) =>
       (request.body as { query: string }).query === TAGGED ? { text: CURRENT, reached: 5n } : undefined,
   };
-  if (hasShortPath)
-    parts.authenticateKnown = (authorization) => {
-      if (authorization === undefined) return { userId: null };
-      if (authorization === "Bearer misspelled") throw new Error("It is misspelled.");
-      return authorization === `Bearer ${tokens.good}` ? { userId: "user-1" } : undefined;
-    };
-  side.server = await startServer({ production: true, explorer: false, ...more, ...parts });
+  const authenticateKnown: AppDeps["authenticateKnown"] = (authorization) => {
+    if (authorization === undefined) return { userId: null };
+    if (authorization === "Bearer misspelled") throw new Error("It is misspelled.");
+    return authorization === `Bearer ${tokens.good}` ? { userId: "user-1" } : undefined;
+  };
+  const known = hasShortPath ? { authenticateKnown } : {};
+  side.server = await startServer({ production: true, explorer: false, ...more, ...parts, ...known });
   return side;
 }
 

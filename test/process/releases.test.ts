@@ -25,6 +25,7 @@ for (const release of keptReleases())
     try {
       await owner.connect();
       const before = await contents(owner);
+      const { rows: files } = await owner.query("select pg_relation_filenode('app_public.events') as file");
       expect(before.get("app_public.leads")?.rows).toBeGreaterThan(0);
       // What counts for a limit still counts; what is over, as all that these folders have, goes.
       await owner.query(
@@ -41,6 +42,7 @@ for (const release of keptReleases())
       if (!reference) throw new Error("The data folder was not behind the files.");
       const now = await readCatalog(owner, { rowsOf: reference.declaredTables });
       expect(differences(now, reference.catalog)).toEqual([]);
+      await partition(owner, files[0].file);
 
       const { rows: uses } = await owner.query(
         `select split_part(key, ' ', 1) as limit, count(*)::int as n, max(expires_at) > now() + interval '23 hours' as long
@@ -90,6 +92,38 @@ for (const release of keptReleases())
     await using service = await startService({ env: { DATA_DIR: folder.path } });
     expect(await service.get("/readyz")).toMatchObject({ status: 200, body: { checks: { migrated: true } } });
   }, 120_000);
+
+/** The table of events is the first partition, as it was: it gets an end, and others after it. */
+async function partition(owner: Client, file: number): Promise<void> {
+  const first = "app_partitions.events_first";
+  const partitions = async () =>
+    (
+      await owner.query(
+        "select relation::text, starts_at is null as first, ends_at is null as last from app_private.event_partitions()",
+      )
+    ).rows;
+  expect(await partitions()).toEqual([{ relation: first, first: true, last: true }]);
+  const steps: string[] = [];
+  for (;;) {
+    const { rows } = await owner.query("select app_private.make_event_partitions() as step");
+    if (rows[0].step === null) break;
+    steps.push(rows[0].step.replace(/ ends at .*/, " is to end"));
+  }
+  expect(steps.slice(0, 3)).toEqual([`${first} is to end`, `${first} was read`, `${first} ended`]);
+  const [former, ...others] = await partitions();
+  expect(former).toEqual({ relation: first, first: true, last: false });
+  expect(others.at(-1)).toMatchObject({ first: false, last: true });
+  const { rows: left } = await owner.query(
+    `select pg_relation_filenode(c.oid) as file, c.relrowsecurity as secured, c.relacl::text as granted,
+       (select count(*)::int from pg_policy p where p.polrelid = c.oid) as policies,
+       (select count(*)::int from pg_constraint k where k.conrelid = c.oid and k.contype = 'c') as checks
+     from pg_class c where c.oid = $1::regclass`,
+    [first],
+  );
+  expect(left).toEqual([
+    { file, secured: true, granted: "{plat_owner=arwdDxtm/plat_owner}", policies: 0, checks: 0 },
+  ]);
+}
 
 interface Content {
   rows: number;

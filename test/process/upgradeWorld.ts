@@ -11,7 +11,7 @@ export const contents = (connectionString: string) =>
   onConnection(connectionString, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
       `select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-       where c.relkind = 'r' and n.nspname !~ '^(pg_|information_schema)' order by 1`,
+       where c.relkind in ('r', 'p') and not c.relispartition and n.nspname !~ '^(pg_|information_schema)' order by 1`,
     );
     const { rows } = await client.query<{ name: string; rows: number; hash: string }>(
       tables

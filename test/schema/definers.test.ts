@@ -94,7 +94,7 @@ beforeAll(async () => {
   ];
   for (const [, ids] of world.theirs) for (const id of ids) nobodys.set(id, randomUUID());
   const { rows } = await client.query<{ name: string }>(
-    `select c.oid::regclass::text as name from pg_class c where c.relkind = 'r' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
+    `select c.oid::regclass::text as name from pg_class c where c.relkind in ('r', 'p') and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')
        and c.relname not like '%\\_values'`,
   );
   for (const { name } of rows)
@@ -473,7 +473,7 @@ test("a token that only reads writes no row, of no table", async () => {
         and has_column_privilege('plat_user', c.oid, a.attnum, 'update') order by a.attnum limit 1) as column,
       (select string_agg(quote_ident(a.attname), ', ') from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
         and has_column_privilege('plat_user', c.oid, a.attnum, 'insert')) as insert
-    from pg_class c where c.relkind = 'r' and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')`);
+    from pg_class c where c.relkind in ('r', 'p') and c.relnamespace::regnamespace::text in ('app_public', 'app_hidden', 'app_private')`);
   const { rows: permissions } = await client.query<{ permission: string }>(
     "select distinct permission from app_private.role_permissions where permission like '%.read' order by 1",
   );

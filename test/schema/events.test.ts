@@ -242,6 +242,145 @@ describe("an event", () => {
   });
 });
 
+describe("partitions", () => {
+  const step = async (client: Client | Pool = people.owner): Promise<string | null> =>
+    (await client.query("select app_private.make_event_partitions() as step")).rows[0].step;
+  const partitions = async () =>
+    (
+      await people.owner.query<{ relation: string; starts_at: Date | null; ends_at: Date | null }>(
+        "select relation::text, starts_at, ends_at from app_private.event_partitions()",
+      )
+    ).rows;
+
+  test("follow each other from the first event on, without an end; nobody reaches one but through the whole", async () => {
+    const all = await partitions();
+    expect(await step()).toBeNull();
+    expect([all[0]!.starts_at, all.at(-1)!.ends_at]).toEqual([null, null]);
+    expect(all.slice(1).map((one) => one.starts_at)).toEqual(all.slice(0, -1).map((one) => one.ends_at));
+    const { rows: now } = await people.owner.query("select now() as at");
+    // This quarter and the next have their own.
+    expect(all.filter(({ ends_at }) => ends_at && ends_at > now[0].at).length).toBeGreaterThanOrEqual(2);
+    const indexes = async (relation: string) =>
+      (
+        await people.owner.query<{ text: string }>(
+          "select regexp_replace(pg_get_indexdef(indexrelid), 'INDEX \\S+ ON \\S+', 'INDEX') as text from pg_index where indrelid = $1::regclass order by 1",
+          [relation],
+        )
+      ).rows.map(({ text }) => text);
+    for (const { relation } of all) {
+      expect(await indexes(relation)).toEqual(await indexes(all[0]!.relation));
+      await expect(people.as(ada, `select from ${relation}`)).rejects.toMatchObject({ code: "42501" });
+      await expect(people.owner.query(`truncate ${relation}`)).rejects.toMatchObject({ code: "23001" });
+    }
+  });
+
+  test("the last one gets its end while others write and read; a lock that is not had at once is given up", async () => {
+    // All in one, as where the task has not run for years.
+    await people.owner.query(`do $$
+      declare p record;
+      begin
+        for p in select * from app_private.event_partitions() loop
+          execute format('alter table app_public.events detach partition %s', p.relation);
+          if p.starts_at is not null then execute format('drop table %s', p.relation); end if;
+        end loop;
+        execute format('alter table app_public.events attach partition app_partitions.events_first for values from (%L) to (maxvalue)',
+          app_private.first_id('2020-01-01 00:00Z'));
+      end $$`);
+    // Of a run that was given up: the end is near, and would refuse events.
+    await people.owner.query(`do $$ begin
+      execute format('alter table app_partitions.events_first add constraint partition_end check (id < %L) not valid',
+        app_private.first_id(now() + interval '1 hour'));
+    end $$`);
+    expect(await step()).toBe("app_partitions.events_first has no end yet");
+    const { organization, project } = homes[1]!;
+    const before = (await sequences(organization)).length;
+    const reader = await connect();
+    await reader.query("begin; select from app_public.events limit 1");
+    await expect(step()).rejects.toMatchObject({ code: "55P03" });
+    await reader.end();
+
+    const work = { isDone: false, written: 0 };
+    const write = async () => {
+      const client = await connect();
+      try {
+        for (; !work.isDone; work.written += 2) await client.query(insertLeads, [project, 2]);
+      } finally {
+        await client.end();
+      }
+    };
+    const writers = [write(), write()];
+    const steps: string[] = [];
+    const stepper = await connect();
+    const notices: string[] = [];
+    stepper.on("notice", ({ message }) => notices.push(message ?? ""));
+    await stepper.query("set client_min_messages = debug1");
+    /** As the task does: a lock that was not had is tried for again. */
+    const next = () =>
+      step(stepper).catch((error: { code: string }) => {
+        if (error.code !== "55P03") throw error;
+        return "waited";
+      });
+    try {
+      for (let done = await next(); done !== null; done = await next()) steps.push(done);
+    } finally {
+      work.isDone = true;
+    }
+    await Promise.all([...writers, stepper.end()]);
+    // Its rows are not read again under the lock of the whole.
+    expect(notices).toContain(
+      'partition constraint for table "events_first" is implied by existing constraints',
+    );
+    expect(steps.map((text) => text.replace(/events_\w+/, "…").replace(/ at .*/, ""))).toEqual(
+      expect.arrayContaining([
+        "app_partitions.… ends",
+        "app_partitions.… was read",
+        "app_partitions.… ended",
+      ]),
+    );
+    expect(await sequences(organization)).toEqual(upTo(before + work.written));
+    expect((await partitions()).length).toBeGreaterThanOrEqual(2);
+  });
+
+  test("hold one sequence together: a page is read from their indexes in order, and a number exists once", async () => {
+    const { organization } = homes[1]!;
+    const later = (await partitions()).slice(1);
+    const before = await sequences(organization);
+    // As many events are of each later quarter.
+    const client = await connect();
+    await client.query("set session_replication_role = 'replica'");
+    for (const [rest, { starts_at }] of later.entries())
+      await client.query(
+        `update app_public.events set id = uuidv7($1::timestamptz + interval '1 day' - clock_timestamp())
+         where organization_id = $2 and sequence % $3 = $4`,
+        [starts_at, organization, later.length + 1, rest],
+      );
+    await client.end();
+    const { rows: places } = await people.owner.query(
+      "select count(distinct tableoid)::int as n from app_public.events where organization_id = $1",
+      [organization],
+    );
+    expect(places).toEqual([{ n: later.length + 1 }]);
+    expect(await sequences(organization)).toEqual(before);
+    const { rows: plan } = await people.owner.query(
+      `explain select * from app_public.events where organization_id = '${organization}' order by organization_id, sequence limit 10`,
+    );
+    const text = plan.map((row) => row["QUERY PLAN"]).join("\n");
+    expect(text).toContain("Merge Append");
+    expect(text).not.toMatch(/Sort {2}\(|Seq Scan/);
+    // The next number follows the last one, wherever that is; the same one again is refused.
+    await people.owner.query(insertLeads, [homes[1]!.project, 1]);
+    expect(await sequences(organization)).toEqual(upTo(before.length + 1));
+    await expect(
+      people.owner.query(
+        `insert into app_public.events (stream_id, organization_id, sequence, name, subject_type, subject_id, actor_type, channel, data)
+         select stream_id, organization_id, sequence, name, subject_type, subject_id, actor_type, channel, data from app_public.events
+         where organization_id = $1 order by sequence desc limit 1`,
+        [organization],
+      ),
+    ).rejects.toMatchObject({ code: "23505" });
+  });
+});
+
 test("the triggers of every record write what its columns, comments and event names say now", async () => {
   const sources = () =>
     people.owner.query(

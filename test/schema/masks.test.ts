@@ -61,7 +61,7 @@ const maskedQuery = `
 /** Whatever is served of a row: columns that are not masked, and computed fields that are no records. */
 const servedQuery = `
   select c.oid::regclass::text as table, app_hidden.source_of(c.oid) || ' t cross join lateral (select '
-    || case when c.relkind = 'r' then format('row(%s)::%s', app_hidden.row_columns(c.oid, 't'), c.oid::regclass) else 't' end || ' as t offset 0) f' as source, 'jsonb_build_array(' || string_agg(x.expression, ', ') || ')' as expression from pg_class c
+    || case when c.relkind in ('r', 'p') then format('row(%s)::%s', app_hidden.row_columns(c.oid, 't'), c.oid::regclass) else 't' end || ' as t offset 0) f' as source, 'jsonb_build_array(' || string_agg(x.expression, ', ') || ')' as expression from pg_class c
   cross join lateral (
     select format('(select jsonb_build_array(%s))', string_agg(f, ', ')) as expression from (
       select f, (row_number() over ()) / 90 as portion from (
@@ -74,7 +74,7 @@ const servedQuery = `
           where p.pronamespace = 'app_public'::regnamespace and p.pronargs = 1 and p.proargtypes[0] = c.reltype and p.provolatile <> 'v'
             and not p.proretset and (r.typtype <> 'c' or exists (select from pg_class k where k.oid = r.typrelid and k.relkind = 'c'))
             and has_function_privilege('plat_user', p.oid, 'execute')) all_fields) portions group by portion) x
-  where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'v') and c.relname not like '%\\_values'
+  where c.relnamespace = 'app_public'::regnamespace and c.relkind in ('r', 'p', 'v') and c.relname not like '%\\_values'
     and has_any_column_privilege('plat_user', c.oid, 'select')
   group by c.oid order by 1`;
 

@@ -31,7 +31,7 @@ const readableQuery = `
       -- What is masked of a row differs from viewer to viewer.
       filter (where c.relname not like 'masked\\_%' or a.attname = 'id'), c.oid::regclass) as query
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum between 1 and 90 and not a.attisdropped
-  where c.relkind in ('r', 'v') and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
+  where c.relkind in ('r', 'p', 'v') and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
     and has_column_privilege('plat_user', c.oid, a.attnum, 'select')
   group by c.oid
   union all
@@ -137,12 +137,12 @@ test("a token with all permissions to read changes nothing", async () => {
   const { rows: writable } = await client.query<{ name: string; statement: string }>(
     `select c.oid::regclass::text as name, format('update %s set %I = %I', c.oid::regclass, min(a.attname), min(a.attname)) as statement
      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-     where c.relkind = 'r' and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
+     where c.relkind in ('r', 'p') and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
        and has_column_privilege('plat_user', c.oid, a.attnum, 'update') and has_column_privilege('plat_user', c.oid, a.attnum, 'select')
      group by c.oid
      union all
      select c.oid::regclass::text, format('delete from %s', c.oid::regclass) from pg_class c
-     where c.relkind = 'r' and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
+     where c.relkind in ('r', 'p') and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace)
        and has_table_privilege('plat_user', c.oid, 'delete')
      order by 1, 2`,
   );

@@ -392,3 +392,28 @@ test("expires holds in batches, so that nobody waits long under a backlog", asyn
     (behind) => behind === 0,
   );
 });
+
+test("the partitions of events are made ahead, once, and their whole is analyzed", async () => {
+  const partitions = () => query("select relation::text, ends_at from app_private.event_partitions()");
+  const before = await partitions();
+  // As if the quarter of the last one but one had come.
+  const [then, last] = before.slice(-2);
+  await query(
+    `do $$ begin
+       alter table app_public.events detach partition ${last.relation};
+       drop table ${last.relation};
+       alter table app_public.events detach partition ${then.relation};
+       execute format('alter table app_public.events attach partition ${then.relation} for values from (%L) to (maxvalue)',
+         app_private.first_id(app_private.quarter_after('${then.ends_at.toISOString()}'::timestamptz - interval '6 months')));
+     end $$`,
+  );
+  await run("events__partition");
+  expect(await partitions()).toEqual(before);
+  // Autovacuum looks at partitions only.
+  const statistics = await query(
+    "select distinct tablename as name from pg_stats where inherited and schemaname like 'app\\_%' order by 1",
+  );
+  expect(statistics).toEqual([{ name: "events" }, { name: "search_texts" }]);
+  await run("events__partition");
+  expect(await partitions()).toEqual(before);
+});

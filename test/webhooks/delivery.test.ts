@@ -370,6 +370,27 @@ test("during the grace both secrets sign, after it the new one only", async () =
   expect(() => new Webhook(made.secret).verify(after.text, after.headers)).toThrow("No matching signature");
 });
 
+test("a delivery outlives its event: it is not sent any more, and tells of no event", async () => {
+  const made = await create();
+  receiver.answers(status(500));
+  await lead("Olive");
+  await receiver.next();
+  const { deliveries } = await reaches(made, settled);
+  expect(deliveries).toMatchObject([{ status: "RETRYING", event: { name: "lead.created" } }]);
+  // As where the partition of the event is gone.
+  await world.owner.query(
+    `begin; set local session_replication_role = 'replica';
+     delete from app_public.events where id = (select event_id from app_public.webhook_deliveries where webhook_id = '${made.id}');
+     commit`,
+  );
+  await nextAttempt(made);
+  await dispatchers[0]!.stop();
+  dispatchers = [await dispatch()];
+  const after = await reaches(made, (webhook) => webhook.deliveries[0].status === "DISCARDED");
+  expect(after.deliveries).toMatchObject([{ event: null, nextAttemptAt: null }]);
+  expect(receiver.messages).toHaveLength(1);
+});
+
 test("a range is sent again under the same ids", async () => {
   const made = await create();
   for (const name of ["Una", "Due", "Tre"]) await lead(name);

@@ -120,6 +120,9 @@ declare
   locked int := 0;
   due_before timestamptz;
 begin
+  if app_private.is_moving(organization_id) then
+    return -1;
+  end if;
   -- Serialized for each organization: a second transaction finds it expired.
   if own then
     begin
@@ -194,7 +197,7 @@ end $$;
 comment on function app_private.expire_deadlines(uuid, boolean, int, interval) is
   'Expires what is due in an organization, the oldest first, for no longer than that: 300 ms, or 20 where it is '
   'not the viewer''s own. Returns how many; what is locked is put off. Negative if it should not be waited for, '
-  'because others have locked the due rows.';
+  'because others have locked the due rows, or the organization is being moved.';
 
 create function app_private.expire_due(batch int default 200) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

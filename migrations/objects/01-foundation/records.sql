@@ -101,26 +101,32 @@ $$;
 
 create function app_hidden.record_id(table_name text, id text, field text default 'id') returns uuid
 language plpgsql stable as $$
+declare
+  result uuid;
 begin
   if id is null then
     return null;
   end if;
   if id ~* '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' then
-    return id::uuid;
-  end if;
-  if not app_hidden.has_slug(table_name) then
+    result := id::uuid;
+  elsif not app_hidden.has_slug(table_name) then
     perform app_hidden.fail('BAD_USER_INPUT', 'Not a valid id; use the id that the API returned, a UUID.',
       jsonb_build_object('field', field));
-  end if;
-  if length(id) > 100 then
+  elsif length(id) > 100 then
     perform app_hidden.fail('BAD_USER_INPUT', 'This is neither an id nor a slug; a slug has 100 characters at most.',
       jsonb_build_object('field', field));
+  else
+    -- The nil UUID is no record: an unknown slug ends like an unknown id.
+    result := coalesce(app_private.slug_owner(table_name, id), '00000000-0000-0000-0000-000000000000');
   end if;
-  -- The nil UUID is no record: an unknown slug ends like an unknown id.
-  return coalesce(app_private.slug_owner(table_name, id), '00000000-0000-0000-0000-000000000000');
+  if table_name = 'organizations' then
+    perform app_private.refuse_moved(result);
+  end if;
+  return result;
 end $$;
 comment on function app_hidden.record_id(text, text, text) is
-  'The id behind an id or, where the table has slugs, a present or former slug.';
+  'The id behind an id or, where the table has slugs, a present or former slug. Refuses an organization that has moved '
+  'to another installation.';
 
 -- Version, time stamps, soft deletion.
 create function app_private.tg__touch() returns trigger
@@ -649,7 +655,7 @@ begin
       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and a.attidentity = ''
         and has_column_privilege('plat_user', c.oid, a.attnum, 'insert')
     ) i on true
-    where c.relkind = 'r' and (c.oid = 'app_private.contact_messages'::regclass
+    where c.relkind in ('r', 'p') and not c.relispartition and (c.oid = 'app_private.contact_messages'::regclass
       or c.relnamespace = 'app_public'::regnamespace and (has_any_column_privilege('plat_user', c.oid, 'insert, update')
         or has_table_privilege('plat_user', c.oid, 'delete')
         or exists (select from app_hidden.record_types r where r.table_name = c.relname)))
@@ -703,7 +709,7 @@ end ', (select string_agg(format('select r.id, %L from %s r where r.id = any (id
     from pg_class c join pg_index i on i.indrelid = c.oid and i.indisprimary
     join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0] and a.attname = 'id'
       and a.atttypid = 'uuid'::regtype
-    where c.relkind = 'r' and c.relnamespace = 'app_public'::regnamespace
+    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'app_public'::regnamespace
       and has_any_column_privilege('plat_user', c.oid, 'select'))));
   comment on function app_hidden.node_tables(uuid[]) is
     E'@withoutViewer It gives the name of a table; seen_nodes gives it to those who see the record.\n\nOf which tables '

@@ -35,7 +35,8 @@ language sql stable as $$
       join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
       where c.contype = 'f' and c.confrelid = 'app_public.leads'::regclass
     -- Of records that may outlive the lead.
-    union select a.attrelid, a.attname from pg_attribute a join pg_class r on r.oid = a.attrelid and r.relkind = 'r'
+    union select a.attrelid, a.attname from pg_attribute a join pg_class r on r.oid = a.attrelid
+        and r.relkind in ('r', 'p') and not r.relispartition
       where a.attname = 'lead_id' and a.atttypid = 'uuid'::regtype and not a.attisdropped
         and r.relnamespace::regnamespace::text in ('app_public', 'app_private', 'app_hidden')
     -- Which lead was merged is what the merge itself writes.

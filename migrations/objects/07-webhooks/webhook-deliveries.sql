@@ -19,7 +19,11 @@ grant select on app_public.webhook_deliveries to plat_user, plat_anonymous;
 
 comment on table app_public.webhook_deliveries is
   E'@behavior -operation\n'
-  '@defaultOrder id desc\n\n'
+  '@defaultOrder id desc\n'
+  -- No constraint: a delivery may outlive the row of its event.
+  '@foreignKey (event_id) references events (id)|@fieldName event|@forwardDescription The delivered event; null for '
+  'a test.'
+  '|@backwardBehavior -*\n\n'
   'The delivery of one event to a webhook, with the latest response of the receiver.';
 comment on column app_public.webhook_deliveries.webhook_id is E'@behavior -*\n\nThe webhook.';
 comment on column app_public.webhook_deliveries.organization_id is E'@behavior -*\n\nThe organization.';
@@ -37,8 +41,6 @@ comment on constraint webhook_deliveries_organization_id_fkey on app_public.webh
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe organization.';
 comment on constraint webhook_deliveries_webhook_id_fkey on app_public.webhook_deliveries is
   E'@forwardBehavior -*\n@backwardBehavior -*\n\nThe webhook.';
-comment on constraint webhook_deliveries_event_id_fkey on app_public.webhook_deliveries is
-  E'@fieldName event\n@backwardBehavior -*\n\nThe delivered event; null for a test.';
 
 -- The stream calls the workers.
 create function app_private.call_dispatchers(organization_id uuid) returns void

@@ -39,7 +39,12 @@ comment on index app_public.workflow_executions_live is 'The workflow is already
 -- Before the events are made, which leave out what only serves the engine.
 comment on column app_public.workflow_executions.reentry is
   E'@secret\n@behavior -*\n\nWhether the workflow could be started again for the subject when this began.';
-comment on table app_public.workflow_executions is E'@defaultOrder id desc\n\nOne run of a workflow, for one record.';
+-- No constraint: an execution may outlive the row of its event.
+comment on table app_public.workflow_executions is
+  E'@defaultOrder id desc\n'
+  '@foreignKey (trigger_event_id) references events (id)|@fieldName triggerEvent|@forwardDescription The event that '
+  'started it; null if something else did.|@backwardBehavior -*\n\n'
+  'One run of a workflow, for one record.';
 comment on column app_public.workflow_executions.depth is
   E'@secret\n@behavior -*\n\nHow many executions led to this one, each through what the one before did.';
 comment on column app_public.workflow_executions.current_step is
@@ -100,8 +105,6 @@ comment on constraint workflow_executions_buyer_id_fkey on app_public.workflow_e
   E'@fieldName buyer\n@foreignFieldName workflowExecutions\n@backwardDescription Workflow executions about the '
   'purchase, latest first.\n\n'
   'Id of the purchase that the execution runs for, or that its subject belongs to.';
-comment on constraint workflow_executions_trigger_event_id_fkey on app_public.workflow_executions is
-  E'@fieldName triggerEvent\n@backwardBehavior -*\n\nThe event that started it; null if something else did.';
 comment on constraint workflow_executions_started_by_id_fkey on app_public.workflow_executions is
   E'@fieldName startedBy\n@backwardBehavior -*\n\nUser who started it; null if its trigger did.';
 comment on constraint workflow_executions_paused_by_id_fkey on app_public.workflow_executions is
@@ -191,7 +194,7 @@ declare
       and s.type <> 'WAIT_FOR_EVENT');
 begin
   -- PERF: thousands of events are numbered as they are written.
-  if cardinality(subject_ids) > 1000 then
+  if cardinality(subject_ids) > 1000 and not app_private.is_dry_run() then
     perform set_config('plat.numbers_at_once', 'on', true);
   end if;
   return query

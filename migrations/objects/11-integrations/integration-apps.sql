@@ -142,13 +142,13 @@ begin
       continue;
     end if;
     readable := app_private.readable_subjects(work.organization_id);
-    if readable is not null then
-      with unreadable as (
-        update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null from app_public.events e
-          where d.id = any (work.ids) and e.id = d.event_id and e.subject_type <> all (readable) returning d.id
-      )
-      delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
-    end if;
+    -- What the principal may not read, and what is not there any more.
+    with unreadable as (
+      update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null
+        where d.id = any (work.ids) and d.event_id is not null and not exists (select from app_public.events e
+          where e.id = d.event_id and (readable is null or e.subject_type = any (readable))) returning d.id
+    )
+    delete from app_private.webhook_queue q using unreadable u where q.delivery_id = u.id;
     return query
       with chosen as materialized (
         select d.id, d.webhook_id, d.event_id, d.attempt, d.inserted_at from app_public.webhook_deliveries d

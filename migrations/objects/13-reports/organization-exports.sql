@@ -36,7 +36,8 @@ language sql stable as $$
         -- What it shares with others.
         then format(' or t.owner_id = %s', o.id) else '' end
     else parent.condition end as condition) w
-  where c.relkind = 'r' and c.relnamespace = 'app_public'::regnamespace and w.condition is not null
+  where c.relkind in ('r', 'p') and not c.relispartition
+    and c.relnamespace = 'app_public'::regnamespace and w.condition is not null
     and has_any_column_privilege('plat_user', s.source::regclass, 'select')
 $$;
 comment on function app_private.exported_tables(uuid) is

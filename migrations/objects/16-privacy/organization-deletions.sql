@@ -112,7 +112,8 @@ language plpgsql stable as $$
 declare
   left_over regclass[] := array(select c.oid::regclass from pg_class c
     join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' and not a.attisdropped
-    where c.relkind = 'r' and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace,
+    where c.relkind in ('r', 'p') and not c.relispartition
+      and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace,
         'app_private'::regnamespace)
       -- What says that it was deleted, what is kept, and contents of files, which others may have as well.
       and c.oid <> all (array['app_public.organization_deletions', 'app_private.retained_records',
@@ -442,6 +443,25 @@ end $$;
 comment on function app_private.postpone_deletion(uuid, text) is
   'Puts a deletion off by a day as the payment processor does not close the account, and opens a ticket.';
 
+create function app_private.end_organization_access(organization_id uuid) returns void
+language plpgsql volatile as $$
+begin
+  perform app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
+    where t.organization_id = end_organization_access.organization_id and t.revoked_at is null));
+  update app_public.projects p set deleted_at = now(), visibility = 'PRIVATE'
+    where p.organization_id = end_organization_access.organization_id and p.deleted_at is null;
+  delete from app_public.project_organizations a where a.organization_id = end_organization_access.organization_id
+    or a.owner_id = end_organization_access.organization_id;
+  delete from app_public.organization_user_connections m
+    where m.organization_id = end_organization_access.organization_id;
+  delete from app_public.webhooks w where w.organization_id = end_organization_access.organization_id;
+  delete from app_private.workflow_triggers t where t.organization_id = end_organization_access.organization_id;
+  update app_public.organizations o set deleted_at = now(), has_public_project = false
+    where o.id = end_organization_access.organization_id;
+end $$;
+comment on function app_private.end_organization_access(uuid) is
+  'From now on nobody gets into an organization, nothing of it is found, and nothing goes out.';
+
 create function app_private.begin_deletion(deletion_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -460,18 +480,7 @@ begin
   perform app_private.set_removing();
   update app_public.organization_deletions d set status = 'RUNNING', started_at = now(), kept = '[]', removed = '[]'
     where d.id = deletion_id;
-  -- From now on nobody gets in, nothing is found, and nothing goes out.
-  perform app_private.revoke_access_tokens(array(select t.id from app_public.access_tokens t
-    where t.organization_id = deletion.organization_id and t.revoked_at is null));
-  update app_public.projects p set deleted_at = now(), visibility = 'PRIVATE'
-    where p.organization_id = deletion.organization_id and p.deleted_at is null;
-  delete from app_public.project_organizations a where a.organization_id = deletion.organization_id
-    or a.owner_id = deletion.organization_id;
-  delete from app_public.organization_user_connections m where m.organization_id = deletion.organization_id;
-  delete from app_public.webhooks w where w.organization_id = deletion.organization_id;
-  delete from app_private.workflow_triggers t where t.organization_id = deletion.organization_id;
-  update app_public.organizations o set deleted_at = now(), has_public_project = false
-    where o.id = deletion.organization_id;
+  perform app_private.end_organization_access(deletion.organization_id);
   return true;
 end $$;
 comment on function app_private.begin_deletion(uuid) is
@@ -555,6 +564,8 @@ declare
     and a.atttypid = 'uuid'::regtype);
   addressed name;
   organization uuid;
+  -- The table itself, or its partition: a ctid tells a row from the others of one of these.
+  place regclass;
   rows tid[];
   ids uuid[];
   emails text[];
@@ -566,15 +577,17 @@ begin
     return 0;
   end if;
   perform app_private.set_removing();
-  -- The latest first where rows refer to earlier ones of the same table.
-  execute format('select array_agg(t.ctid) from (select t.ctid from %s t where t.organization_id = $1 %s limit $2) t',
-    target, case when exists (select from pg_constraint k where k.conrelid = target and k.confrelid = target
-      and k.confdeltype in ('a', 'r')) then 'order by t.id desc' else '' end) into rows using organization, batch;
-  if rows is null then
+  execute format('select t.tableoid::regclass from %s t where t.organization_id = $1 limit 1', target) into place
+    using organization;
+  if place is null then
     return 0;
   end if;
+  -- The latest first where rows refer to earlier ones of the same table.
+  execute format('select array_agg(t.ctid) from (select t.ctid from %s t where t.organization_id = $1 %s limit $2) t',
+    place, case when exists (select from pg_constraint k where k.conrelid = target and k.confrelid = target
+      and k.confdeltype in ('a', 'r')) then 'order by t.id desc' else '' end) into rows using organization, batch;
   if has_id then
-    execute format('select array_agg(t.id) from %s t where t.ctid = any ($1)', target) into ids using rows;
+    execute format('select array_agg(t.id) from %s t where t.ctid = any ($1)', place) into ids using rows;
     perform app_private.release_references(target, ids);
     if exists (select from pg_attribute a where a.attrelid = target and a.attname = 'slug') then
       delete from app_private.slugs s where s.record_id = any (ids) and s.table_name = (select c.relname
@@ -588,11 +601,11 @@ begin
       and a.atttypid = 'app_public.email_address'::regtype and not a.attisdropped
     loop
       execute format('select array_agg(distinct t.%1$I::text) from %2$s t where t.ctid = any ($1) and t.%1$I is not '
-        'null', addressed, target) into emails using rows;
+        'null', addressed, place) into emails using rows;
       delete from app_private.mail_deliveries m where m.recipient = any (emails);
     end loop;
   end if;
-  execute format('delete from %s t where t.ctid = any ($1)', target) using rows;
+  execute format('delete from %s t where t.ctid = any ($1)', place) using rows;
   get diagnostics amount = row_count;
   if target::text like 'app_public.%' then
     perform app_private.note_removed(deletion_id, app_hidden.camel(split_part(target::text, '.', 2)), amount);

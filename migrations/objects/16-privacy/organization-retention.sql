@@ -1,6 +1,6 @@
 -- Retention settings of organizations: for workflow executions with their step runs, text messages, and the content of
--- events. The event itself remains, with its number, its time and its subject. A task processes the organizations once
--- a day, in batches.
+-- events. The event itself remains, with its number, its time and its subject; nothing is erased that a
+-- webhook, workflow or notification has yet to read. A task processes the organizations once a day, in batches.
 
 comment on column app_public.organizations.execution_retention_days is
   E'@behavior -*\n\nNumber of days after which ended workflow executions are deleted.';
@@ -96,24 +96,61 @@ end $$;
 comment on function app_private.sweep_text_messages(uuid, int, int) is
   'Deletes text messages older than the given number of days; returns their number.';
 
+create function app_private.events_read(organization_id uuid) returns bigint
+language sql stable as $$
+  select least(
+    (select c.last_sequence from app_private.event_counters c where c.stream_id = $1),
+    (select p.last_sequence from app_private.notification_progress p where p.organization_id = $1),
+    (select s.last_sequence from app_private.workflow_streams s where s.organization_id = $1),
+    -- A disabled webhook goes on from the present when it is enabled; for a paused one, events wait.
+    (select min(p.last_sequence) from app_private.webhook_progress p join app_public.webhooks w on w.id = p.webhook_id
+      where p.organization_id = $1 and w.status <> 'DISABLED' and w.deleted_at is null),
+    (select min(r.next_sequence) - 1 from app_private.webhook_redeliveries r
+      join app_public.webhooks w on w.id = r.webhook_id where w.organization_id = $1),
+    (select min(e.sequence) - 1 from (
+        select d.event_id from app_private.webhook_progress p
+          join app_private.webhook_queue q on q.webhook_id = p.webhook_id
+          join app_public.webhook_deliveries d on d.id = q.delivery_id where p.organization_id = $1
+        union all
+        select w.event_id from app_private.workflow_wakeups w
+          join app_public.workflow_executions x on x.id = w.execution_id where x.organization_id = $1
+        union all
+        select i.event_id from app_public.organization_user_connections c
+          join app_private.notification_mails m on m.member_id = c.id and m.closed_at is null
+          join app_private.notification_items i on i.mail_id = m.id where c.organization_id = $1) w
+      join app_public.events e on e.id = w.event_id))
+$$;
+comment on function app_private.events_read(uuid) is
+  'The number up to which everything that reads the events of an organization has done so: webhooks with their '
+  'deliveries, workflows, notifications.';
+
 create function app_private.sweep_events(organization_id uuid, days int, batch int) returns int
 language plpgsql volatile as $$
 declare
+  before constant timestamptz := now() - make_interval(days => days);
   reached app_private.event_retention;
-  amount int;
+  upto bigint;
 begin
   insert into app_private.event_retention as r (organization_id) values (sweep_events.organization_id)
     on conflict on constraint event_retention_pkey do update set sequence = r.sequence returning * into reached;
+  -- Up to the first that is kept: an event may have begun before one with a smaller number.
+  select coalesce(min(e.sequence) filter (where e.occurred_at >= before) - 1, max(e.sequence)) into upto
+    from app_public.events e where e.organization_id = reached.organization_id and e.sequence > reached.sequence
+      and e.sequence <= reached.sequence + batch;
+  if upto > reached.sequence then
+    upto := least(upto, app_private.events_read(reached.organization_id));
+  end if;
+  if upto is null or upto <= reached.sequence then
+    return 0;
+  end if;
   update app_public.events e set data = '{}', changes = null, erased_at = now()
-    where e.organization_id = reached.organization_id and e.sequence > reached.sequence
-      and e.sequence <= reached.sequence + batch and e.occurred_at < now() - make_interval(days => days);
-  get diagnostics amount = row_count;
-  update app_private.event_retention r set sequence = r.sequence + amount
-    where r.organization_id = reached.organization_id and amount > 0;
-  return amount;
+    where e.organization_id = reached.organization_id and e.sequence > reached.sequence and e.sequence <= upto;
+  update app_private.event_retention r set sequence = upto where r.organization_id = reached.organization_id;
+  return upto - reached.sequence;
 end $$;
 comment on function app_private.sweep_events(uuid, int, int) is
-  'Erases the content of events older than the given number of days, in order of sequence; returns their number.';
+  'Erases the content of events older than the given number of days that all readers have read, in order of '
+  'sequence; returns their number.';
 
 create function app_private.sweep_organizations(after_id uuid, batch int) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

@@ -16,7 +16,8 @@ language sql stable as $$
   join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
   join pg_description d on d.classoid = 'pg_class'::regclass and d.objoid = c.oid and d.objsubid = a.attnum
   cross join lateral regexp_match(d.description, '(?:^|\n)@personal(?:[ \t]+(\w+))?(?=\n|$)') tag
-  where c.relkind = 'r' and tag is not null and (personal_columns.relation is null or c.oid = personal_columns.relation)
+  where c.relkind in ('r', 'p') and not c.relispartition
+    and tag is not null and (personal_columns.relation is null or c.oid = personal_columns.relation)
   order by c.oid::regclass::text, a.attnum
 $$;
 comment on function app_private.personal_columns(regclass) is

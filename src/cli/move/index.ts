@@ -1,0 +1,115 @@
+/** `npm run organizations -- move`: opens both installations, and says what is done. */
+import { readFile } from "node:fs/promises";
+import { parseEnv } from "node:util";
+import type { Client } from "pg";
+import { loadSeal } from "../../auth/keys.ts";
+import { loadConfig, type Config } from "../../base/config.ts";
+import { migrateOn } from "../../database/onConnection.ts";
+import { apiUrlOf } from "../../database/pooler.ts";
+import { withDatabase } from "../../database/running.ts";
+import { createFileStore } from "../../providers/files/index.ts";
+import { progress } from "../progress.ts";
+import { Move, removeMoved, type Installation, type MoveFacts } from "./move.ts";
+
+interface Asked {
+  config: Config;
+  loginUrl: string;
+  slug: string;
+  /** The settings of the other installation, a line each. */
+  settingsFile: string;
+  yes: boolean;
+}
+
+export async function move({ config, loginUrl, slug, settingsFile, yes }: Asked): Promise<void> {
+  const other = loadConfig(parseEnv(await readFile(settingsFile, "utf8")), ["--migrate-only"]);
+  const url = other.baseUrl;
+  if (!url) throw new Error(`${settingsFile} lacks BASE_URL, by which the other installation is reached.`);
+  await withDatabase(other, async (otherUrl) => {
+    const [here, there] = await Promise.all([opened(config, loginUrl), opened(other, otherUrl)]);
+    try {
+      await migrateOn(loginUrl, (control) =>
+        migrateOn(loginUrl, (client) =>
+          migrateOn(otherUrl, async (target) => {
+            const organizationId = await idOf(control, slug);
+            const { tell, end } = progress();
+            const it = new Move(
+              { ...here, control, client },
+              { ...there, client: target, url },
+              organizationId,
+              tell,
+            );
+            if (await it.prepare()) {
+              console.log(`${slug} is at ${url}: an earlier move of it was finished.`);
+              return;
+            }
+            if (!yes) {
+              console.log(`What goes with ${slug} to ${url}:\n${told(await it.facts())}`);
+              console.log("Nothing is changed: add --yes to have it moved.");
+              return;
+            }
+            const report = await it.run().finally(end);
+            console.log(`${slug} is at ${url}:\n${told(report)}`);
+            console.log(
+              `Changes were refused for ${(report.pausedMs / 1_000).toFixed(1)} s, in which ${report.changed} rows were copied again. ` +
+                `Its rows are still here: \`npm run organizations -- move ${slug} --remove\` removes them.`,
+            );
+            if (report.missing.length > 0)
+              console.error(`The store lacks the contents of these files: ${report.missing.join(", ")}.`);
+          }),
+        ),
+      );
+    } finally {
+      await Promise.all([here.store.close(), there.store.close()]);
+    }
+  });
+}
+
+export async function removeWhatMoved(loginUrl: string, slug: string, yes: boolean): Promise<void> {
+  await migrateOn(loginUrl, async (client) => {
+    const { rows } = await client.query<{ id: string; url: string }>(
+      `select m.organization_id as id, m.url from app_private.organization_moves m
+       where m.status = 'MOVED' and $1 in (m.slug, m.organization_id::text)`,
+      [slug],
+    );
+    const [moved] = rows;
+    if (!moved) throw new Error(`No organization with the slug or id ${slug} has moved from here.`);
+    if (!yes) {
+      console.log(`${slug} is at ${moved.url}. Nothing is changed: add --yes to have its rows removed here.`);
+      return;
+    }
+    const count = await removeMoved(client, moved.id);
+    console.log(
+      `${count} rows of ${slug} are removed. Requests for it are still told that it is at ${moved.url}.`,
+    );
+  });
+}
+
+async function opened(config: Config, loginUrl: string): Promise<Installation> {
+  const log = { error: (_facts: object, message: string) => console.error(message) };
+  return {
+    store: createFileStore({ s3: config.s3, dataDir: config.dataDir }),
+    seal: await loadSeal(config, apiUrlOf(config, loginUrl), log),
+  };
+}
+
+async function idOf(client: Client, slug: string): Promise<string> {
+  const { rows } = await client.query<{ id: string; url: string | null }>(
+    `select o.id, (select m.url from app_private.organization_moves m
+       where m.organization_id = o.id and m.status = 'MOVED') as url
+     from app_public.organizations o where $1 in (o.slug::text, o.id::text)`,
+    [slug],
+  );
+  const [found] = rows;
+  if (!found) throw new Error(`There is no organization with the slug or id ${slug}.`);
+  if (found.url) throw new Error(`${slug} has moved to ${found.url} already.`);
+  return found.id;
+}
+
+function told({ rows, tables, accounts, known, contents, jobs }: MoveFacts): string {
+  return [
+    `  ${rows} rows of ${tables} tables`,
+    `  ${accounts} accounts of users, besides ${known} who have one there under another id`,
+    `  ${contents} contents of files`,
+    `  ${jobs} jobs`,
+  ].join("\n");
+}

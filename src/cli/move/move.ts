@@ -1,0 +1,577 @@
+/**
+ * Moves an organization to another installation, in one transaction there:
+ *
+ * 1. All rows are copied while the organization works, and the contents of its files.
+ * 2. What processes work on for it is finished and not begun anew; then it is paused: changes are refused as UNAVAILABLE.
+ * 3. What has changed since is copied, until both sides are the same.
+ * 4. The other installation commits, this one puts the organization aside and knows where it is.
+ *
+ * Until the commit nothing is visible there, and whatever ends the command has the organization go on here. What dies between both commits is
+ * told by the status SWITCHING: the next run looks whether the other installation has the organization.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Client, ClientBase } from "pg";
+import type { FileStore } from "../../providers/files/index.ts";
+import type { Seal } from "../../secrets/seal.ts";
+import { contentsOf, copyContents, registerContents } from "./files.ts";
+import { differingTables, TableCopy, textSettings, type Changes } from "./rows.ts";
+import {
+  crossingReferences,
+  danglingReferences,
+  quoted,
+  readMovedTables,
+  type Moved,
+  type MovedTable,
+  type MovedTables,
+} from "./tables.ts";
+import { matchUsers, noChanges } from "./users.ts";
+
+/** One of the two installations. */
+export interface Installation {
+  store: FileStore;
+  seal: Seal;
+}
+
+export interface Source extends Installation {
+  /** Holds the lock by which others know that the command lives. */
+  control: Client;
+  /** Reads, and holds rows. */
+  client: Client;
+}
+
+export interface Target extends Installation {
+  client: Client;
+  /** Its BASE_URL. */
+  url: string;
+}
+
+const LOCK = 7_528_006;
+/** Seconds that work for the organization may take to finish. */
+const DRAIN_S = 60;
+const POLL_MS = 100;
+/** Rounds of copying what differs, of which the last one finds nothing. */
+const ROUNDS = 10;
+/** So many are copied in a moment. */
+const FEW_ROWS = 200;
+
+export interface MoveFacts {
+  rows: number;
+  tables: number;
+  /** Accounts that were copied, and those that are there already. */
+  accounts: number;
+  known: number;
+  contents: number;
+  /** Contents that the store lacks. */
+  missing: string[];
+  jobs: number;
+}
+
+export interface MoveReport extends MoveFacts {
+  /** Rows that were copied again in the pause. */
+  changed: number;
+  /** Milliseconds in which changes were refused. */
+  pausedMs: number;
+}
+
+type Tell = (step: string) => void;
+
+export class Move {
+  readonly #source: Source;
+  readonly #target: Target;
+  readonly #tell: Tell;
+  readonly #organizationId: string;
+  #tables!: MovedTables;
+  #changes: Changes;
+  #isPaused = false;
+
+  constructor(source: Source, target: Target, organizationId: string, tell: Tell) {
+    this.#source = source;
+    this.#target = target;
+    this.#organizationId = organizationId;
+    this.#tell = tell;
+    this.#changes = noChanges(organizationId);
+  }
+
+  /**
+   * Finds what prevents a move, and finishes one that was interrupted between the two commits.
+   * @returns true if that is all that was left to do
+   * @throws Error with a sentence for the operator
+   */
+  async prepare(): Promise<boolean> {
+    const { control, client } = this.#source;
+    const target = this.#target.client;
+    for (const each of [control, client, target]) await each.query(textSettings);
+    await target.query("set session_replication_role = replica").catch(() => {
+      throw new Error(
+        "The login of the other installation has to be a superuser, or to be granted `set on parameter session_replication_role`.",
+      );
+    });
+    const { rows } = await control.query<{ locked: boolean }>(
+      `select pg_try_advisory_lock(${LOCK}, app_private.move_lock($1)) as locked`,
+      [this.#organizationId],
+    );
+    if (!rows[0]!.locked) throw new Error("Another command is moving this organization.");
+    await this.#requireTwo();
+    const isThere = await this.#has(target);
+    if (await this.#isSwitching()) {
+      if (isThere) {
+        await this.#putAside();
+        return true;
+      }
+    } else if (isThere) throw new Error("The other installation has this organization already.");
+    await control.query("select app_private.give_up_move($1)", [this.#organizationId]);
+    this.#tables = await readMovedTables(client);
+    if ((await readMovedTables(target)).shape !== this.#tables.shape)
+      throw new Error(
+        "The tables of both installations differ: run the same version of the service on both.",
+      );
+    await this.#refuseShared();
+    return false;
+  }
+
+  async #requireTwo(): Promise<void> {
+    const of = async (client: ClientBase) =>
+      (
+        await client.query<{ name: string }>(
+          // Not its system identifier, which a copy of a folder has, too.
+          "select concat_ws(' ', pg_catalog.pg_postmaster_start_time(), current_setting('port'), current_database()) as name",
+        )
+      ).rows[0]!.name;
+    if ((await of(this.#source.client)) === (await of(this.#target.client)))
+      throw new Error("Both settings name the same database.");
+  }
+
+  async #has(client: ClientBase): Promise<boolean> {
+    const { rowCount } = await client.query("select from app_public.organizations where id = $1", [
+      this.#organizationId,
+    ]);
+    return rowCount === 1;
+  }
+
+  async #isSwitching(): Promise<boolean> {
+    const { rowCount } = await this.#source.control.query(
+      "select from app_private.organization_moves where organization_id = $1 and status = 'SWITCHING'",
+      [this.#organizationId],
+    );
+    return rowCount === 1;
+  }
+
+  async #refuseShared(): Promise<void> {
+    const { client } = this.#source;
+    const crossing = await crossingReferences(client, this.#tables, this.#moved);
+    if (crossing.length > 0)
+      throw new Error(
+        `Rows of this organization and of others refer to each other; who sells together is on one installation:\n  ${crossing.join("\n  ")}`,
+      );
+    const { rows: slugs } = await client.query<{ table_name: string; slug: string; record_id: string }>(
+      `select t.table_name, t.slug::text, t.record_id from app_private.slugs t where t.table_name <> 'users'
+         and ${this.#table("app_private.slugs").condition("t", this.#moved)}`,
+    );
+    const { rows: taken } = await this.#target.client.query<{ slug: string }>(
+      `select s.table_name || ' ' || s.slug as slug from app_private.slugs s
+       join unnest($1::text[], $2::text[], $3::uuid[]) o (table_name, slug, id)
+         on o.table_name = s.table_name and o.slug = s.slug::text and o.id <> s.record_id`,
+      [slugs.map((one) => one.table_name), slugs.map(({ slug }) => slug), slugs.map((one) => one.record_id)],
+    );
+    if (taken.length > 0)
+      throw new Error(
+        `The other installation has these slugs already: ${taken.map(({ slug }) => slug).join(", ")}. Give them others first.`,
+      );
+  }
+
+  get #moved(): Moved {
+    return this.#changes;
+  }
+
+  #table(name: string): MovedTable {
+    return this.#tables.tables.find((table) => table.name === name)!;
+  }
+
+  /** What would be moved. */
+  async facts(): Promise<MoveFacts> {
+    const { client } = this.#source;
+    this.#changes = await matchUsers(client, this.#target.client, this.#tables, this.#changes);
+    let rows = 0;
+    let tables = 0;
+    for (const table of this.#tables.tables) {
+      const found = await client.query<{ count: number }>(
+        `select count(*)::int as count from ${quoted(table.name)} t where ${table.condition("t", this.#moved)}`,
+      );
+      rows += found.rows[0]!.count;
+      tables += found.rows[0]!.count > 0 ? 1 : 0;
+    }
+    const contents = await contentsOf(client, this.#tables, this.#moved);
+    const jobs = await client.query(
+      "select from graphile_worker._private_jobs j where j.payload #>> '{context,organizationId}' = $1",
+      [this.#organizationId],
+    );
+    return {
+      rows,
+      tables,
+      accounts: this.#changes.userIds.length,
+      known: this.#changes.users.size,
+      contents: contents.length,
+      missing: [],
+      jobs: jobs.rowCount!,
+    };
+  }
+
+  async run(): Promise<MoveReport> {
+    const { control, client } = this.#source;
+    const target = this.#target.client;
+    const facts = await this.facts();
+    await target.query("begin");
+    // Where it was before, its slugs are kept by the directory.
+    await target.query("delete from app_private.slugs where record_id = $1", [this.#organizationId]);
+    try {
+      await this.#copyAll(facts.rows);
+      await this.#copyContents();
+      await this.#follow();
+      await this.#requireReferences(this.#tables.tables);
+      await client.query("begin");
+      const jobs = await this.#pause();
+      const pausedAt = performance.now();
+      this.#isPaused = true;
+      const changed = await this.#catchUp();
+      const missing = await this.#copyContents();
+      await this.#finishTarget(jobs);
+      await control.query(
+        "update app_private.organization_moves set status = 'SWITCHING' where organization_id = $1",
+        [this.#organizationId],
+      );
+      await client.query("select app_private.put_aside_organization($1)", [this.#organizationId]);
+      await client.query("set constraints all immediate");
+      await target.query("commit");
+      await client.query("commit");
+      const pausedMs = performance.now() - pausedAt;
+      await this.#end();
+      return { ...facts, missing, jobs: jobs.length, changed, pausedMs };
+    } catch (error) {
+      await this.#giveUp();
+      throw error;
+    }
+  }
+
+  /** Unless the other installation may have it. */
+  async #giveUp(): Promise<void> {
+    const { control, client } = this.#source;
+    const back = async (one: Client) => one.query("rollback").then(Boolean, () => false);
+    const isUndone = await back(this.#target.client);
+    await back(client);
+    if (!isUndone || (await this.#has(this.#target.client)))
+      throw new Error(
+        "It is not known whether the other installation has the organization. Changes are refused until you run the command again.",
+      );
+    await control.query("select app_private.give_up_move($1)", [this.#organizationId]);
+  }
+
+  async #copyAll(rows: number): Promise<void> {
+    const { client } = this.#source;
+    await client.query("begin isolation level repeatable read read only");
+    let copied = 0;
+    for (const table of this.#tables.tables)
+      for await (const count of this.#copyOf(table).all()) {
+        copied += count;
+        this.#tell(`Copied ${Math.min(10, Math.floor((10 * copied) / rows)) * 10} % of ${rows} rows`);
+      }
+    await client.query("commit");
+  }
+
+  /** Copies what has changed while it was copied, so that little is left for the pause. */
+  async #follow(): Promise<void> {
+    const { client } = this.#source;
+    for (let round = 1, before = Infinity; round <= ROUNDS; round += 1) {
+      this.#tell(`Following changes, round ${round}`);
+      await client.query("begin");
+      const changed = await this.#copyDifferences();
+      await client.query("commit");
+      // It gets no better.
+      if (changed < FEW_ROWS || changed > before / 2) return;
+      before = changed;
+    }
+  }
+
+  /** Others of the other installation's rows are found under ids of its own. */
+  async #requireReferences(tables: readonly MovedTable[]): Promise<void> {
+    await this.#copyCities();
+    const target = this.#target.client;
+    const dangling = await danglingReferences(target, tables, this.#tables, this.#moved);
+    if (dangling.length > 0)
+      throw new Error(`Rows refer to what the other installation lacks:\n  ${dangling.join("\n  ")}`);
+  }
+
+  #copyOf(table: MovedTable): TableCopy {
+    return new TableCopy(this.#source.client, this.#target.client, table, this.#changes);
+  }
+
+  async #copyContents(): Promise<string[]> {
+    const { client, store } = this.#source;
+    this.#tell("Copying files");
+    const contents = await contentsOf(client, this.#tables, this.#moved);
+    const { missing } = await copyContents(contents, store, this.#target.store);
+    await registerContents(client, this.#target.client, contents, this.#organizationId);
+    return missing;
+  }
+
+  /** @returns jobs that wait for the organization, which this installation no longer has */
+  async #pause(): Promise<Job[]> {
+    const { control } = this.#source;
+    this.#tell("Waiting for work that is under way");
+    const waiting = this.#tables.tables.filter(({ isAccount }) => !isAccount);
+    const jobs: Job[] = [];
+    const until = performance.now() + DRAIN_S * 1_000;
+    for (;;) {
+      await this.#drain(
+        waiting.filter(({ isHeld }) => isHeld),
+        jobs,
+        until,
+      );
+      await control.query("select app_private.pause_for_move($1, $2)", [
+        this.#organizationId,
+        this.#target.url,
+      ]);
+      await this.#hold(waiting.filter(({ isHeld, isCounted }) => isHeld || !isCounted));
+      if ((await this.#takeJobs(jobs)) + (await this.#held(waiting)) === 0) return jobs;
+      // Something was begun in between, and could not be finished.
+      await control.query("select app_private.give_up_move($1)", [this.#organizationId]);
+    }
+  }
+
+  /** Takes what waits, until nothing is worked on. */
+  async #drain(tables: readonly MovedTable[], jobs: Job[], until: number): Promise<void> {
+    for (;;) {
+      await this.#hold(tables);
+      if ((await this.#takeJobs(jobs)) + (await this.#held(tables)) === 0) return;
+      if (performance.now() > until)
+        throw new Error(`Work for the organization has not ended within ${DRAIN_S} s; try again later.`);
+      await pause(POLL_MS);
+    }
+  }
+
+  /** Locks rows that nobody works on, so that nobody begins to. References to them are not blocked. */
+  async #hold(tables: readonly MovedTable[]): Promise<void> {
+    const locks = tables.map(
+      (table) =>
+        `select from ${quoted(table.name)} t where ${table.condition("t", this.#moved)}
+           ${table.isHeld ? `and ${isFree}` : ""} for no key update of t`,
+    );
+    await this.#source.client.query(locks.join(";\n"));
+  }
+
+  async #held(tables: readonly MovedTable[]): Promise<number> {
+    let count = 0;
+    for (const table of tables.filter(({ isHeld }) => isHeld)) {
+      const { rows } = await this.#source.client.query<{ count: number }>(
+        `select count(*)::int as count from ${quoted(table.name)} t
+           where ${table.condition("t", this.#moved)} and not ${isFree}`,
+      );
+      count += rows[0]!.count;
+    }
+    return count;
+  }
+
+  /** @returns how many are running */
+  async #takeJobs(jobs: Job[]): Promise<number> {
+    const { client } = this.#source;
+    const { rows } = await client.query<Job>(
+      `with taken as (delete from graphile_worker._private_jobs j
+         where j.locked_at is null and j.payload #>> '{context,organizationId}' = $1 returning j.*)
+       select k.identifier, t.payload, q.queue_name, t.run_at::text, t.max_attempts, t.key, t.priority,
+         array(select jsonb_object_keys(t.flags)) as flags
+       from taken t join graphile_worker._private_tasks k on k.id = t.task_id
+       left join graphile_worker._private_job_queues q on q.id = t.job_queue_id`,
+      [this.#organizationId],
+    );
+    jobs.push(...rows);
+    const running = await client.query(
+      "select from graphile_worker._private_jobs j where j.locked_at is not null and j.payload #>> '{context,organizationId}' = $1",
+      [this.#organizationId],
+    );
+    return running.rowCount!;
+  }
+
+  /** Copies what differs until nothing does. @returns how many rows were written */
+  async #catchUp(): Promise<number> {
+    let changed = 0;
+    for (let round = 1; round <= ROUNDS; round += 1) {
+      this.#tell(`Comparing, round ${round}`);
+      const differing = await this.#copyDifferences();
+      if (differing === 0) return changed;
+      changed += differing;
+    }
+    throw new Error("Both sides still differ.");
+  }
+
+  async #copyDifferences(): Promise<number> {
+    const { client } = this.#source;
+    const target = this.#target.client;
+    const { tables } = this.#tables;
+    this.#changes = await matchUsers(client, target, this.#tables, this.#changes);
+    const differing = await differingTables(client, target, tables, this.#changes);
+    let changed = 0;
+    for (const table of differing) changed += await this.#copyOf(table).differences();
+    if (this.#isPaused) await this.#requireReferences(differing);
+    return changed;
+  }
+
+  /** Waits for transactions that began before the switch. */
+  async #end(): Promise<void> {
+    this.#tell("Waiting for transactions that are under way");
+    const isOver = async () => {
+      const { rows } = await this.#source.control.query<{ over: boolean }>(
+        "select app_private.end_move($1) as over",
+        [this.#organizationId],
+      );
+      return rows[0]!.over;
+    };
+    for (const until = performance.now() + DRAIN_S * 1_000; !(await isOver()) && performance.now() < until;)
+      await pause(POLL_MS);
+  }
+
+  async #finishTarget(jobs: readonly Job[]): Promise<void> {
+    const target = this.#target.client;
+    await this.#reseal();
+    await target.query(
+      `select app_private.learn_words(array(select t.names from app_private.search_texts t where t.organization_id = $1))`,
+      [this.#organizationId],
+    );
+    // Whatever a process there keeps of its users' access is looked up anew.
+    await target.query(
+      `insert into app_private.access_versions as v (party_id)
+         select unnest(array[$1, '00000000-0000-0000-0000-000000000000']::uuid[] || $2::uuid[])
+         on conflict (party_id) do update set version = v.version + 1`,
+      [this.#organizationId, [...this.#changes.users.values(), ...this.#changes.userIds]],
+    );
+    for (const job of jobs)
+      await target.query(
+        `select graphile_worker.add_job($1, payload => $2, queue_name => $3, run_at => $4, max_attempts => $5,
+           job_key => $6, priority => $7, flags => $8)`,
+        [
+          job.identifier,
+          JSON.stringify(job.payload),
+          job.queue_name,
+          job.run_at,
+          job.max_attempts,
+          job.key,
+          job.priority,
+          job.flags,
+        ],
+      );
+    // A former stay.
+    await target.query("delete from app_private.organization_moves where organization_id = $1", [
+      this.#organizationId,
+    ]);
+  }
+
+  /** Places become known to an installation with its first project there. */
+  async #copyCities(): Promise<void> {
+    const places = this.#table("app_private.project_cities");
+    const { rows } = await this.#source.client.query<{ city: object }>(
+      `select to_json(c) as city from app_private.cities c where c.id in (select t.city_id from app_private.project_cities t
+         where ${places.condition("t", this.#moved)})`,
+    );
+    const cities = JSON.stringify(rows.map(({ city }) => city));
+    await this.#target.client.query(
+      `insert into app_private.cities select c.* from json_populate_recordset(null::app_private.cities, $1) c
+         on conflict do nothing`,
+      [cities],
+    );
+    const { rows: known } = await this.#target.client.query<{ ours: string; theirs: string }>(
+      `select o.id as ours, c.id as theirs from json_populate_recordset(null::app_private.cities, $1) o
+       join app_private.cities c on c.country = o.country and app_hidden.fold(c.name) = app_hidden.fold(o.name)
+         and app_hidden.fold(c.administrative_area) = app_hidden.fold(o.administrative_area)
+       where c.id <> o.id`,
+      [cities],
+    );
+    this.#changes = {
+      ...this.#changes,
+      cities: new Map(known.map(({ ours, theirs }) => [ours, theirs])),
+    };
+    if (known.length > 0) await this.#copyOf(places).differences();
+  }
+
+  /** Seals secrets with the keys of the other installation. */
+  async #reseal(): Promise<void> {
+    for (const table of this.#tables.tables)
+      for (const name of table.sealed) {
+        const [key] = table.key;
+        const { rows } = await this.#source.client.query<{ row: string; sealed: string }>(
+          `select t.${key!.name}::text as row, t.${name} as sealed from ${quoted(table.name)} t
+           where t.${name} is not null and ${table.condition("t", this.#moved)}`,
+        );
+        for (const { row, sealed } of rows) {
+          const place = { column: `${table.name}.${name}`, row };
+          await this.#target.client.query(
+            `update ${quoted(table.name)} set ${name} = $2 where ${key!.name} = $1`,
+            [row, this.#target.seal.seal(this.#source.seal.open(sealed, place), place)],
+          );
+        }
+      }
+  }
+
+  async #putAside(): Promise<void> {
+    await this.#source.client.query("select app_private.put_aside_organization($1)", [this.#organizationId]);
+    await this.#end();
+  }
+}
+
+/** A row that no living process works on. */
+const isFree = "(t.holder is null or t.holder <> all (array(select app_private.living_connections())))";
+
+interface Job {
+  identifier: string;
+  payload: unknown;
+  queue_name: string | null;
+  run_at: string;
+  max_attempts: number;
+  key: string | null;
+  priority: number;
+  flags: string[];
+}
+
+/** Removes the rows of an organization that has moved. @returns how many */
+export async function removeMoved(client: Client, organizationId: string): Promise<number> {
+  const { tables } = await readMovedTables(client);
+  const moved: Moved = { organizationId, userIds: [] };
+  await client.query("begin");
+  try {
+    await client.query("set local session_replication_role = replica");
+    await client.query(
+      `update app_private.stored_files set organization_id = null, check_at = now() where organization_id = $1`,
+      [organizationId],
+    );
+    // Rows are found by way of others: all are found before any goes. The organization's slugs stay with the directory.
+    const found = [];
+    for (const { name, isAccount, condition } of tables)
+      if (!isAccount)
+        found.push({
+          name,
+          rows: await rowsAt(
+            client,
+            name,
+            `${condition("t", moved)}${name === "app_private.slugs" ? " and t.table_name <> 'organizations'" : ""}`,
+          ),
+        });
+    let count = 0;
+    for (const { name, rows } of found) {
+      const { rowCount } = await client.query(
+        `delete from ${quoted(name)} t using unnest($1::oid[], $2::tid[]) r (relation, place)
+           where t.tableoid = r.relation and t.ctid = r.place`,
+        [rows.map(({ relation }) => relation), rows.map(({ place }) => place)],
+      );
+      count += rowCount!;
+    }
+    await client.query("commit");
+    return count;
+  } catch (error) {
+    await client.query("rollback");
+    throw error;
+  }
+}
+
+async function rowsAt(client: Client, table: string, condition: string) {
+  const { rows } = await client.query<{ relation: string; place: string }>(
+    `select t.tableoid::text as relation, t.ctid::text as place from ${quoted(table)} t where ${condition}`,
+  );
+  return rows;
+}
