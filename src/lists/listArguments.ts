@@ -84,12 +84,12 @@ function pageArguments({ build }: ListField) {
     },
     last: { description: `Maximum number of records from the end, up to ${MAX_FIRST}.`, type: size },
     after: {
-      description: "Only the records after this cursor.",
+      description: "Only records after this cursor of a previous page.",
       type: cursor,
       applyPlan: (_: unknown, $field: AnyStep, arg: FieldArgs) => $field.setAfter(arg.getRaw()),
     },
     before: {
-      description: "Only the records before this cursor.",
+      description: "Only records before this cursor of a previous page.",
       type: cursor,
       applyPlan: (_: unknown, $field: AnyStep, arg: FieldArgs) => $field.setBefore(arg.getRaw()),
     },

@@ -1,5 +1,5 @@
 /**
- * The delay of the event loop, under the names of prom-client's own metrics. Theirs are sampled for ever, which takes more CPU time than
+ * The delay of the event loop, under the names of prom-client's own metrics. Theirs are sampled forever, which takes more CPU time than
  * anything else in an idle process; these only while the event loop is busy.
  */
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";

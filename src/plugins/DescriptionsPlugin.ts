@@ -57,8 +57,10 @@ const stackArguments: Record<string, string> = {
 
 /** Sentences of PostGraphile and graphql-js, with ours. */
 const stackSentences: Record<string, string> = {
-  "Read all values in the set after (below) this cursor.": "Only the records after this cursor.",
-  "Read all values in the set before (above) this cursor.": "Only the records before this cursor.",
+  "Read all values in the set after (below) this cursor.":
+    "Only records after this cursor of a previous page.",
+  "Read all values in the set before (above) this cursor.":
+    "Only records before this cursor of a previous page.",
   "When paginating forwards, are there more items?": "Whether there are records after this page.",
   "When paginating backwards, are there more items?": "Whether there are records before this page.",
   "When paginating forwards, the cursor to continue.":

@@ -49,7 +49,7 @@ interface Side {
 async function start(hasShortPath: boolean, more: Partial<AppDeps["config"]>): Promise<Side> {
   const metrics = createMetrics();
   const side = { metrics, short: 0 } as Side;
-  const parts: Partial<AppDeps> = {
+  const parts: { -readonly [Name in keyof AppDeps]?: AppDeps[Name] } = {
     metrics,
     positions,
     documents: createTrustedDocuments({ find: async (id) => registered.get(id), only: false }),

@@ -20,7 +20,7 @@ comment on table app_public.custom_exports is
   'A saved definition of an export; `runCustomExport` writes a file from it.';
 comment on column app_public.custom_exports.organization_id is
   'Id of the organization that owns the definition and the exported records.';
-comment on column app_public.custom_exports.project_id is 'Id of a project, to export only its records.';
+comment on column app_public.custom_exports.project_id is 'Id of the only project to include; null for all projects.';
 comment on column app_public.custom_exports.name is 'Display title; the exported files are named after it.';
 comment on column app_public.custom_exports.description is 'Free-text description.';
 comment on column app_public.custom_exports.subject is 'Record type of the rows.';

@@ -29,7 +29,7 @@ grant insert (organization_id, project_id, name, description, kind, subject, col
 
 comment on table app_public.custom_reports is 'A saved report of an organization, over its own records.';
 comment on column app_public.custom_reports.organization_id is 'Id of the organization that the report is about.';
-comment on column app_public.custom_reports.project_id is 'Id of a project, to report only on its records.';
+comment on column app_public.custom_reports.project_id is 'Id of the only project to include; null for all projects.';
 comment on column app_public.custom_reports.name is 'Display title.';
 comment on column app_public.custom_reports.description is 'Free-text description.';
 comment on column app_public.custom_reports.kind is 'Purpose of the report, such as SALES.';

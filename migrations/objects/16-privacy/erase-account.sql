@@ -2,7 +2,7 @@
 -- them: they erase it with erasePerson.
 
 comment on type app_public.account_erasure is 'Data that erasing an account removes and retains.';
-comment on column app_public.account_erasure.erased_at is E'@notNull\n\nTime of the erasure.';
+comment on column app_public.account_erasure.erased_at is E'@notNull\n\nWhen the data was deleted.';
 comment on column app_public.account_erasure.removed is
   E'@notNull\n\nData that were erased: a list of {record, count, fields} by kind of record.';
 comment on column app_public.account_erasure.kept is
