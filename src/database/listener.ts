@@ -91,12 +91,13 @@ export class ListenConnection {
   }
 
   #pingAfter(ms: number): void {
-    this.#ping = setTimeout(() => {
+    const pingAgain = async () => {
       // A failed statement breaks the connection, which is reported there.
-      const others = this.#hasOthers().catch(() => true);
-      void others.then((found) => {
-        if (!this.#ending.signal.aborted) this.#pingAfter(found ? LOOK_FOR_OTHERS_MS : LOOK_ALONE_MS);
-      });
+      const hasOthers = await this.#hasOthers().catch(() => true);
+      if (!this.#ending.signal.aborted) this.#pingAfter(hasOthers ? LOOK_FOR_OTHERS_MS : LOOK_ALONE_MS);
+    };
+    this.#ping = setTimeout(() => {
+      pingAgain().catch(() => {});
     }, ms);
   }
 

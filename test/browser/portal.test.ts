@@ -8,11 +8,13 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { buildSchema, parse, validate } from "postgraphile/graphql";
 import type { Page } from "playwright-core";
+import { filledVariables, valueAt } from "../../src/http/portal/assets/entries.js";
 import { examples } from "../../src/http/portal/examples.ts";
 import { openBrowser } from "../harness/browser.ts";
 import { demoFolder } from "../harness/demoFolder.ts";
 import { startService, type Service } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
+import { recordOperations } from "./operationExamples.ts";
 
 const repository = join(import.meta.dirname, "../..");
 let folder: Awaited<ReturnType<typeof demoFolder>>;
@@ -61,10 +63,13 @@ async function openPage(options: { width?: number; dark?: boolean } = {}): Promi
 beforeAll(async () => {
   axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   folder = await demoFolder();
-  service = await startService({ env: { DATA_DIR: folder.path, DEMO: "1" } });
+  service = await startService({
+    env: { DATA_DIR: folder.path, DEMO: "1", LOOPBACK_WEBHOOKS: "1" },
+    withinMs: 200_000,
+  });
   opened = await openBrowser();
   page = await openPage();
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await opened?.[Symbol.asyncDispose]();
   await service?.[Symbol.asyncDispose]();
@@ -116,21 +121,25 @@ const as = async (shown: Page, name: string) => {
   await shown.locator("#account .who").getByText(name).waitFor();
 };
 
+const send = async (body: object, token?: string) => {
+  const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
+  const response = await page.request.post(`${service.baseUrl}/graphql`, { headers, data: body });
+  return { answer: await response.json(), requestId: response.headers()["x-request-id"] };
+};
+const post = async (body: object, token?: string) => (await send(body, token)).answer;
+async function signIn(): Promise<string> {
+  const { data } = await post({
+    query: `mutation { login(input: { username: "demo@plat.example", password: "demo-password" }) { token } }`,
+  });
+  return data.login.token;
+}
+
 test("the examples are operations of the schema, and their recorded answers are those of the service", async () => {
   const schema = buildSchema(await readFile(join(repository, "schema.graphql"), "utf8"));
   for (const { name, document, needs } of examples)
     for (const text of [document, ...(needs ? [needs.query] : [])])
       expect([name, validate(schema, parse(text))]).toEqual([name, []]);
-  const send = async (body: object, token?: string) => {
-    const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
-    const response = await page.request.post(`${service.baseUrl}/graphql`, { headers, data: body });
-    return { answer: await response.json(), requestId: response.headers()["x-request-id"] };
-  };
-  const post = async (body: object, token?: string) => (await send(body, token)).answer;
-  const { data } = await post({
-    query: `mutation { login(input: { username: "demo@plat.example", password: "demo-password" }) { token } }`,
-  });
-  const { token } = data.login;
+  const token = await signIn();
   const names = new Map<string, string>();
   const steady = (value: unknown) => JSON.parse(steadyText(JSON.stringify(value), names));
   /** The latest events of the organization, or those after a sequence number. */
@@ -148,15 +157,10 @@ test("the examples are operations of the schema, and their recorded answers are 
   };
   const recorded: Record<string, unknown> = {};
   for (const { name, document, needs, variables } of examples) {
-    const values = structuredClone(variables ?? {}) as Record<string, any>;
     const found = needs && (await post({ query: needs.query }, token)).data;
-    for (const [to, from] of Object.entries(needs?.variables ?? {})) {
-      const parts = to.split(".");
-      const last = parts.pop()!;
-      const value = from.split(".").reduce((part: any, key) => part?.[key], found);
-      expect([name, typeof value]).toEqual([name, "string"]);
-      parts.reduce((part, key) => part[key], values)[last] = value;
-    }
+    for (const path of Object.values(needs?.variables ?? {}))
+      expect([name, typeof valueAt(found, path)]).toEqual([name, "string"]);
+    const values = filledVariables({ variables, needs }, found);
     const [latest] = await latestEvents(1);
     const { answer, requestId } = await send({ query: document, variables: values }, token);
     delete answer.extensions;
@@ -258,6 +262,7 @@ test("the reference is searched, and has what an operation takes, its errors, st
   for (const [key, text] of [
     ["type.Unit", "allowedTransitions"],
     ["errors", "VERSION_MISMATCH"],
+    ["mutation.createContact", "contact.created"],
     ["deprecated", "publicProject"],
   ] as const) {
     await page.evaluate(`location.hash = ${JSON.stringify(key)}`);
@@ -340,6 +345,36 @@ test("a unit that is held in one window turns in the other", async () => {
 });
 
 /** Ids, times and the like, which are others each time, as such that stay: the same for the same. */
+test("each operation has an example, and its recorded answer is that of the service", async () => {
+  const schema = buildSchema(await readFile(join(repository, "schema.graphql"), "utf8"));
+  const file = join(repository, "docs/operation-examples.json");
+  const isWritten = process.env.WRITE_EXAMPLES !== undefined;
+  const token = await signIn();
+  const recorded = await recordOperations({
+    schema,
+    known: isWritten ? undefined : JSON.parse(await readFile(file, "utf8")),
+    // PERF: each is a document to plan; the long form compares all.
+    isChosen: (index) => isWritten || process.env.TEST_LONG === "1" || index % 8 === 0,
+    ask: (body) => post(body, token),
+    steady: (value) =>
+      JSON.parse(
+        steadyText(JSON.stringify(value), new Map()).replaceAll(/"\d{4}-\d\d-\d\d"/g, '"2026-06-01"'),
+      ),
+  });
+  if (isWritten) await writeFile(file, `${JSON.stringify(recorded, null, 2)}\n`);
+  const all: typeof recorded = JSON.parse(await readFile(file, "utf8"));
+  const roots = [schema.getQueryType()!, schema.getMutationType()!];
+  const shown = new Set<string>([...examples, ...all].flatMap(({ about }) => about));
+  expect(roots.flatMap((root) => Object.keys(root.getFields())).filter((name) => !shown.has(name))).toEqual(
+    [],
+  );
+  for (const { name, document, needs } of recorded)
+    for (const text of [document, ...(needs ? [needs.query] : [])])
+      expect([name, validate(schema, parse(text))]).toEqual([name, []]);
+  const names = new Set(recorded.map(({ name }) => name));
+  expect(recorded).toEqual(all.filter(({ name }) => names.has(name)));
+}, 600_000);
+
 function steadyText(text: string, names: Map<string, string>): string {
   const stand = (value: string, made: (number: number) => string) => {
     if (!names.has(value)) names.set(value, made(names.size + 1));

@@ -30,7 +30,7 @@ async function runDry({ player: { person }, operation, variables }: Working): Pr
       input: { ...(variables.input as object), dryRun: true },
     });
   const before = asked();
-  if (description.startsWith("Refused")) {
+  if (description.includes("has no dry run")) {
     const reason = (await ask()).errors?.[0]!.extensions.reason;
     if (reason !== "NO_DRY_RUN") faults.push(`${field.name} is refused with ${reason}`);
   } else if (description.includes("extensions.effects")) {

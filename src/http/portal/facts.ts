@@ -10,7 +10,8 @@ export interface Facts {
   /** By what has the state: the steps by hand and by the service. */
   states: Record<string, { from: string; byHand: string[]; byService: string[] }[]>;
   errors: { code: string; status: string; when: string }[];
-  examples: (Example & Partial<Recorded>)[];
+  /** Those of the explorer's list have a domain. */
+  examples: ((Example | OperationExample) & Partial<Recorded>)[];
 }
 
 /** What the tests have recorded of an example. */
@@ -19,6 +20,9 @@ export interface Recorded {
   /** What happened in the organization by it. */
   events: string[];
 }
+
+/** An example of an operation that examples.ts does not show, found by the tests; all of docs/operation-examples.json. */
+export type OperationExample = Omit<Example, "domain"> & { domain?: undefined };
 
 /** The rows of the first table of a text. */
 function rowsOf(text: string): string[][] {
@@ -37,10 +41,14 @@ const bare = (text: string) => text.replaceAll("`", "");
 const listed = (text = "") => (text === "–" || text === "" ? [] : text.split(", "));
 
 export async function readFacts(): Promise<Facts> {
-  const [mutations, states, errors, recorded] = await Promise.all(
-    ["docs/mutations.md", "docs/states.md", "docs/errors.md", "docs/examples.json"].map((file) =>
-      readFile(join(repository, file), "utf8"),
-    ),
+  const [mutations, states, errors, recorded, found] = await Promise.all(
+    [
+      "docs/mutations.md",
+      "docs/states.md",
+      "docs/errors.md",
+      "docs/examples.json",
+      "docs/operation-examples.json",
+    ].map((file) => readFile(join(repository, file), "utf8")),
   );
   const permissions: Facts["permissions"] = {};
   for (const [name = "", takes = ""] of rowsOf(mutations!)) (permissions[bare(name)] ??= []).push(takes);
@@ -61,6 +69,9 @@ export async function readFacts(): Promise<Facts> {
     errors: rowsOf(errors!.slice(errors!.indexOf("<!-- errors -->"))).map(
       ([code = "", status = "", when = ""]) => ({ code: bare(code), status, when }),
     ),
-    examples: examples.map((example) => ({ ...example, ...known[example.name] })),
+    examples: [
+      ...examples.map((example) => ({ ...example, ...known[example.name] })),
+      ...(JSON.parse(found!) as (OperationExample & Recorded)[]),
+    ],
   };
 }

@@ -18,3 +18,9 @@ export function stateNameOf(
   about: { type: GraphQLOutputType } | GraphQLNamedType,
   states: Facts["states"],
 ): string | undefined;
+
+export function valueAt(data: unknown, path: string): unknown;
+export function filledVariables(
+  example: { variables?: unknown; needs?: { variables: Readonly<Record<string, string>> } | undefined },
+  found: unknown,
+): Record<string, unknown>;

@@ -86,3 +86,24 @@ export function stateNameOf(about, states) {
   );
   return Object.hasOwn(states, words) ? words : undefined;
 }
+
+/** The first value at a path of an answer; `*` stands for each element of a list. @param {any} data @param {string} path */
+export function valueAt(data, path) {
+  let values = [data];
+  for (const part of path.split("."))
+    values = values
+      .flatMap((value) => (part === "*" ? (value ?? []) : [value?.[part]]))
+      .filter((value) => value !== null && value !== undefined);
+  return values[0];
+}
+
+/** The variables of an example, with what was found first in their places. @param {any} example @param {any} found */
+export function filledVariables({ variables, needs }, found) {
+  const values = structuredClone(variables ?? {});
+  for (const [variable, path] of Object.entries(needs?.variables ?? {})) {
+    const names = variable.split(".");
+    const last = /** @type {string} */ (names.pop());
+    names.reduce((part, name) => (part[name] ??= {}), values)[last] = valueAt(found, String(path)) ?? "";
+  }
+  return values;
+}

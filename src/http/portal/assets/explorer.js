@@ -2,7 +2,7 @@
 /** The explorer: an operation, its variables and headers, its answer and what it cost, and the events that happen meanwhile. */
 import { known } from "./portal.js";
 import { createEditor, operationsOf } from "./editor.js";
-import { domainNames } from "./entries.js";
+import { domainNames, filledVariables, valueAt } from "./entries.js";
 import { followSession, showEvent } from "./feed.js";
 import { readFacts, readSchema } from "./schema.js";
 import { act, ask, element, Refused, session, tell } from "./session.js";
@@ -101,15 +101,10 @@ async function openExample(example) {
   if (!session.viewer) return tell("Sign in: this example is about records of the demo.");
   const { data, errors } = await ask({ query: example.needs.query });
   if (errors) throw new Refused(errors);
-  for (const [variable, path] of Object.entries(example.needs.variables)) {
-    const value = String(path)
-      .split(".")
-      .reduce((/** @type {any} */ part, name) => part?.[name], data);
-    const names = variable.split(".");
-    const last = /** @type {string} */ (names.pop());
-    names.reduce((part, name) => (part[name] ??= {}), values)[last] = value;
-  }
-  variables.text = JSON.stringify(values, null, 2);
+  const filled = filledVariables(example, data);
+  variables.text = JSON.stringify(filled, null, 2);
+  if (Object.values(example.needs.variables).some((path) => valueAt(data, String(path)) === undefined))
+    tell("There is no such record yet: create one first, or put an id into the variables.");
 }
 
 const facts = await readFacts();

@@ -1,0 +1,220 @@
+/** What the schema does not tell about how an operation is called, for test/browser/operationExamples.ts. */
+import type { Hint } from "./operationExamples.ts";
+
+type Lookup = { query: string; path: string };
+
+/** Records of the demo that most operations accept, by type, and records in a certain state, by names of their own. */
+export const records: Readonly<Record<string, Lookup>> = {
+  // Of the oldest leads: the workflow of the demo writes to new ones.
+  Lead: inProject("leads(first: 3, filter: { status: [NEW] }, orderBy: [REGISTERED_AT_ASC])", "leads.0.id"),
+  OtherLead: inProject(
+    "leads(first: 3, filter: { status: [NEW] }, orderBy: [REGISTERED_AT_ASC])",
+    "leads.1.id",
+  ),
+  FreeUnit: inProject("units(first: 1, filter: { status: [AVAILABLE] })", "units.*.id"),
+  NewUnit: inProject("units(first: 1, orderBy: [ID_DESC])", "units.*.id"),
+  NewFalloutReason: inProject("falloutReasons(first: 1, orderBy: [ID_DESC])", "falloutReasons.*.id"),
+  NewFloorPlan: inProject("floorPlans(first: 1, orderBy: [ID_DESC])", "floorPlans.*.id"),
+  NewLeadSource: inProject("leadSources(first: 1, orderBy: [ID_DESC])", "leadSources.*.id"),
+  NewAgreement: {
+    query:
+      '{ project(id: "larkfield-gardens") { leads(first: 3, filter: { status: [NEW] }, orderBy: [REGISTERED_AT_ASC]) { agreements(first: 1, orderBy: [ID_DESC]) { id } } } }',
+    path: "project.leads.*.agreements.*.id",
+  },
+  Buyer: {
+    query: "{ buyers(first: 20, filter: { status: [IN_REVIEW, CONDITIONAL, FIRM] }) { id } }",
+    path: "buyers.*.id",
+  },
+  OtherBuyer: {
+    query: "{ buyers(first: 20, filter: { status: [IN_REVIEW, CONDITIONAL, FIRM] }) { id } }",
+    path: "buyers.1.id",
+  },
+  PendingOffer: {
+    query: "{ offers(first: 1, filter: { status: [PENDING] }) { id side } }",
+    path: "offers.*.id",
+  },
+  OpenNegotiation: {
+    query: "{ projects(first: 20) { negotiations(first: 20, filter: { status: [OPEN] }) { id } } }",
+    path: "projects.*.negotiations.*.id",
+  },
+  Member: {
+    query: `{ organization(id: "larkfield-homes") { members(first: 20, orderBy: [ID_ASC]) { user { id } } } }`,
+    path: "organization.members.2.user.id",
+  },
+  ProjectOfUnits: { query: '{ project(id: "larkfield-gardens") { id } }', path: "project.id" },
+  User: { query: "{ viewer { id } }", path: "viewer.id" },
+  Event: { query: "{ events(first: 1, orderBy: [ID_ASC]) { id } }", path: "events.*.id" },
+  Webhook: {
+    query: `{ organization(id: "larkfield-homes") { webhooks(first: 1) { id } } }`,
+    path: "organization.webhooks.*.id",
+  },
+  EnabledWorkflow: {
+    query: `{ organization(id: "larkfield-homes") { workflows(first: 1, filter: { status: [ENABLED] }) { id } } }`,
+    path: "organization.workflows.*.id",
+  },
+  DraftWorkflow: {
+    query: `{ organization(id: "larkfield-homes") { workflows(first: 1, filter: { status: [DRAFT, DISABLED] }) { id } } }`,
+    path: "organization.workflows.*.id",
+  },
+  LeadWorkflow: {
+    query: `{ organization(id: "larkfield-homes") { workflows(first: 1, filter: { status: [ENABLED], subjectType: [LEAD] }) { id } } }`,
+    path: "organization.workflows.*.id",
+  },
+  CustomExport: {
+    query: `{ organization(id: "larkfield-homes") { customExports(first: 1) { id } } }`,
+    path: "organization.customExports.*.id",
+  },
+  CustomReport: {
+    query: `{ organization(id: "larkfield-homes") { customReports(first: 1) { id } } }`,
+    path: "organization.customReports.*.id",
+  },
+  EscalationTicket: {
+    query: `{ organization(id: "larkfield-homes") { escalationTickets(first: 1) { id } } }`,
+    path: "organization.escalationTickets.*.id",
+  },
+  OrganizationIntegration: {
+    query: `{ organization(id: "larkfield-homes") { integrations(first: 1) { id } } }`,
+    path: "organization.integrations.*.id",
+  },
+  OrganizationInvite: {
+    query: `{ organization(id: "larkfield-homes") { invites(first: 1) { id } } }`,
+    path: "organization.invites.*.id",
+  },
+  UserIntegration: {
+    query: "{ viewer { integrations(first: 1) { id } } }",
+    path: "viewer.integrations.*.id",
+  },
+  AccessToken: { query: "{ viewer { accessTokens(first: 1) { id } } }", path: "viewer.accessTokens.*.id" },
+  ProcessorCharge: {
+    query: "{ processorCharges(first: 1, orderBy: [ID_DESC]) { id } }",
+    path: "processorCharges.*.id",
+  },
+};
+
+/** A record of the project of which most of the demo is. */
+function inProject(list: string, path: string): Lookup {
+  return { query: `{ project(id: "larkfield-gardens") { ${list} { id } } }`, path: `project.${path}` };
+}
+
+const csv = (text: string) => `data:text/csv;base64,${Buffer.from(text).toString("base64")}`;
+const lead = { leadId: "$Lead" };
+const unknownToken = { token: "0000000000000000" };
+const password = "demo-password";
+const refused = (title: string, input?: Record<string, unknown>): Hint => ({
+  title: `Refused: ${title}`,
+  input,
+});
+
+export const hints: Readonly<Record<string, Hint>> = {
+  acceptBuyerInvite: refused("a code that is in no mail", unknownToken),
+  acceptOrganizationInvite: refused("a code that is in no mail", unknownToken),
+  resetPassword: refused("a code that is in no mail", { ...unknownToken, password: "a new password" }),
+  verifyEmail: refused("a code that is in no mail", unknownToken),
+  confirmEmailChange: refused("a code that is in no mail", unknownToken),
+  updatePassword: refused("the current password is another one", {
+    currentPassword: "not the password",
+    newPassword: "a new password",
+  }),
+  refreshSession: refused("a token that is unknown", { refreshToken: "0000000000000000" }),
+  removeOrganizationMember: { input: { userId: "$Member" } },
+  updateOrganizationMemberRole: { input: { userId: "$Member", role: "ADMIN" } },
+  batchWorkflow: { input: { id: "$LeadWorkflow", subjectIds: ["$Lead", "$OtherLead"] } },
+  convertLead: { input: { unitId: "$FreeUnit" } },
+  createAccount: {
+    input: { email: "robin.vale@example.com", password: "a long password", fullName: "Robin Vale" },
+  },
+  createAgreement: { input: { ...lead, type: "PURCHASE" } },
+  createAppointment: { input: { ...lead, type: "IN_PERSON_TOUR" } },
+  createContact: { input: lead },
+  createDeposit: { input: { buyerId: "$Buyer", amount: "5000.00", dueAt: "2031-05-04" } },
+  createDepositScheduleMilestone: { input: { percent: "5", dueOffsetDays: 30 } },
+  createLeadNote: { input: lead },
+  createNegotiation: { input: { unitId: "$FreeUnit", ...lead } },
+  createOffer: { input: { negotiationId: "$OpenNegotiation", price: "690000.00", side: "SELLER" } },
+  createOfferResponse: { input: { offerId: "$PendingOffer", action: "REJECT" } },
+  withdrawOffer: { input: { id: "$PendingOffer" } },
+  createPhoneCall: { input: { ...lead, direction: "OUTBOUND" } },
+  createPromotion: { input: { kind: "PRICE_REDUCTION", amount: "5000.00" } },
+  createReservation: { input: { unitId: "$FreeUnit", ...lead } },
+  createUnitHold: { input: { unitId: "$FreeUnit", ...lead } },
+  createTask: { input: { ...lead, title: "Call back" } },
+  createWebhook: { input: { url: "https://localhost:8443/hooks", events: ["lead.created"] } },
+  createWorkflow: {
+    input: {
+      name: "Welcome",
+      subjectType: "LEAD",
+      trigger: { type: "EVENT", event: "lead.created" },
+      steps: [{ type: "CREATE_TASK", config: { title: "Call {{ lead.name }}", type: "CALL" } }],
+    },
+  },
+  createWorkflowExecution: { input: { workflowId: "$LeadWorkflow", subjectId: "$Lead" } },
+  enableWorkflow: { input: { id: "$DraftWorkflow" } },
+  disableWorkflow: { input: { id: "$EnabledWorkflow" } },
+  archiveWorkflow: { input: { id: "$DraftWorkflow" } },
+  deleteLead: { input: { id: "$OtherLead" } },
+  inviteBuyer: { input: { buyerId: "$OtherBuyer" } },
+  deleteUnit: { input: { id: "$NewUnit" } },
+  deleteFalloutReason: { input: { id: "$NewFalloutReason" } },
+  deleteFloorPlan: { input: { id: "$NewFloorPlan" } },
+  deleteLeadSource: { input: { id: "$NewLeadSource" } },
+  deleteAgreement: { input: { id: "$NewAgreement" } },
+  createAgreementSigner: { input: { agreementId: "$NewAgreement" } },
+  uploadAgreementFile: { input: { agreementId: "$NewAgreement" } },
+  runCustomExport: { input: { id: "$CustomExport" } },
+  exportCustomReport: { input: { id: "$CustomReport" } },
+  sendTestWebhook: { input: { id: "$Webhook" } },
+  cancelBuyer: { input: { id: "$Buyer", falloutReasonId: "$FalloutReason" } },
+  unitAsOf: { variables: { id: "$FreeUnit", at: "2026-01-01T00:00:00Z" } },
+  reservationAsOf: { variables: { id: "$Reservation", at: "2026-01-01T00:00:00Z" } },
+  explainAccess: {
+    variables: { userId: "$Member", organizationId: "larkfield-homes", type: "lead", id: "$Lead" },
+  },
+  node: { variables: { id: "$Lead" } },
+  nodes: { variables: { ids: ["$Lead", "$FreeUnit"] } },
+  userOrganizationConnection: {
+    variables: { id: "$UserOrganizationConnection" },
+  },
+  publicProject: { variables: { id: "larkfield-gardens" } },
+  search: { variables: { query: "Larkfield" } },
+  unitsAsOf: { variables: { at: "2026-01-01T00:00:00Z", projectId: "$ProjectOfUnits" } },
+  updateUnits: { input: { ids: ["$FreeUnit"], priceDeltaPercent: "1.5" } },
+  updateLeads: { input: { ids: ["$Lead", "$OtherLead"], addTags: ["open house"] } },
+  mergeLeads: { input: { ids: ["$OtherLead"], intoId: "$Lead" } },
+  upsertLeads: {
+    input: {
+      system: "crm",
+      leads: [{ externalId: "1", name: "Robin Vale", email: "robin.vale@example.com" }],
+    },
+  },
+  erasePerson: { input: { ...lead } },
+  importUnits: { input: { file: csv("Unit #,Price,Beds\n901,650000,2\n902,abc,1\n") } },
+  importBuyers: { input: { file: csv("Name,Email,Price\nRobin Vale,robin.vale@example.com,650000\n") } },
+  importLeads: { input: { file: csv("Name,Email\nRobin Vale,robin.vale@example.com\n") } },
+  createProjectOrganization: { input: { email: "sales@agency.example.com", role: "AGENCY" } },
+  createUserIntegration: { input: { appKey: "calendar_feed" } },
+  createProcessorCard: { input: { token: "tok_visa" } },
+  createPaymentIntent: { input: { amount: "150.00", organizationId: "larkfield-homes" } },
+  createProcessorCharge: { input: { amount: "150.00", organizationId: "larkfield-homes" } },
+  refundProcessorCharge: { input: { amount: "50.00" } },
+  redeliverEvents: { input: { fromSequence: "1" } },
+  requestOrganizationDeletion: { input: { password } },
+  eraseAccount: refused("the last owner of an organization", { password }),
+};
+
+/** What is made before the examples are run, where the demo has no record of a kind. */
+export const preparations: readonly string[] = [
+  "createCustomExport",
+  "createCustomReport",
+  "createAccessToken",
+  "createOrganizationInvite",
+  "createWebhook",
+  "createPersonalizationDiscount",
+  "createFalloutReason",
+  "createFloorPlan",
+  "createLeadSource",
+  "createUnit",
+  "createAgreement",
+  "createWorkflow",
+  "createUnitHold",
+  "createProjectOrganization",
+];
