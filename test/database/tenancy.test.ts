@@ -42,7 +42,11 @@ test("each table has its place, and none is without one", async () => {
          where column_name = 'organization_id' and is_nullable = 'NO' and table_type = 'BASE TABLE'
            and table_schema || '.' || table_name = any ($1)`,
         // The directory of those that have moved stays.
-        [found.tables.map(({ table }) => table).filter((table) => table !== "app_private.organization_moves")],
+        [
+          found.tables
+            .map(({ table }) => table)
+            .filter((table) => table !== "app_private.organization_moves"),
+        ],
       )),
     ].toSorted(),
   );
