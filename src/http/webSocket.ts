@@ -8,7 +8,8 @@
 import { createServer, type IncomingMessage, request as post, type RequestListener } from "node:http";
 import { type Duplex, duplexPair } from "node:stream";
 import { text } from "node:stream/consumers";
-import { useServer } from "graphql-ws/use/ws";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { makeServer, type Server } from "graphql-ws";
 import {
   type ExecutionArgs,
   type FormattedExecutionResult,
@@ -16,14 +17,25 @@ import {
   GraphQLSchema,
   parse,
 } from "postgraphile/graphql";
-import { WebSocketServer } from "ws";
+import { type WebSocket, WebSocketServer } from "ws";
 import { internalMessage } from "../base/errors.ts";
 import { markOfWebSocket } from "./webSocketRequests.ts";
 
 const PROTOCOL = "graphql-transport-ws";
 const PATH = "/graphql";
-/** Bytes of a message: as many as a body may have with its document and variables. */
-const MESSAGE_BYTES = 1_000_000;
+/**
+ * Bytes of a message. A message is in memory before anything is known of its sender, on thousands of connections:
+ * longer documents are registered, or sent by POST.
+ */
+const MESSAGE_BYTES = 64_000;
+/** The same before connection_init, which has a token. */
+const FIRST_BYTES = 8_000;
+/**
+ * Bytes written that the client has not read, from which on nothing of it is read, as a message can have an answer of
+ * its length; and milliseconds that it has to read them.
+ */
+const MOST_UNREAD = 256_000;
+const READ_MS = 10_000;
 /** Milliseconds that a client has to send connection_init, and that a connection may be without a subscription. */
 const INIT_MS = 10_000;
 const IDLE_MS = 65_000;
@@ -77,11 +89,8 @@ const tooMany = new Refused([
   },
 ]);
 
-/**
- * Results of a subscription: the data of `next` events.
- * @throws Refused
- */
-async function* resultsOf(answer: IncomingMessage | Refused): AsyncGenerator<never> {
+/** The data of `next` events. */
+async function* readResults(answer: IncomingMessage | Refused, isOver: () => boolean): AsyncGenerator<never> {
   if (answer instanceof Refused) throw answer;
   try {
     if (!answer.headers["content-type"]?.startsWith("text/event-stream")) {
@@ -97,9 +106,28 @@ async function* resultsOf(answer: IncomingMessage | Refused): AsyncGenerator<nev
         if (name === "event: next") yield JSON.parse(data!.slice("data: ".length)) as never;
       }
     }
+  } catch (error) {
+    if (!isOver()) throw error;
   } finally {
     answer.destroy();
   }
+}
+
+/**
+ * Results of a subscription. A generator that has not begun, or waits for the next event, does not end when it is asked
+ * to, and would keep the place of a stream.
+ * @throws Refused
+ */
+function resultsOf(answer: IncomingMessage | Refused): AsyncGenerator<never> {
+  let isOver = false;
+  const results = readResults(answer, () => isOver);
+  const end = results.return.bind(results);
+  results.return = (value) => {
+    isOver = true;
+    if (!(answer instanceof Refused)) answer.destroy();
+    return end(value);
+  };
+  return results;
 }
 
 /** The body of the request. A registered document has its id as `documentId`, with an empty `query`: the protocol requires one. */
@@ -117,28 +145,103 @@ const asked = (contextValue: IncomingMessage | Refused): ExecutionArgs => ({
   contextValue,
 });
 
+/** Resolves to true once a client has read most of what was written, and to false if it does not. */
+async function isRead(client: WebSocket, { socket }: IncomingMessage, within: number): Promise<boolean> {
+  if (client.bufferedAmount <= MOST_UNREAD) return true;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const [drained, ended] = [() => resolve(true), () => resolve(false)];
+  const late = setTimeout(ended, within);
+  socket.once("drain", drained).once("close", ended);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(late);
+    socket.off("drain", drained).off("close", ended);
+  }
+}
+
+/**
+ * Reads the messages of a client one by one, each in an iteration of the event loop of its own, and only as fast as
+ * the client reads the answers.
+ * @param handle begins to answer a message
+ * @param isGreeted whether connection_init has come
+ */
+function readMessages(
+  client: WebSocket,
+  request: IncomingMessage,
+  {
+    handle,
+    isGreeted,
+    readWithinMs,
+  }: { handle(message: string): void; isGreeted(): boolean; readWithinMs: number },
+): void {
+  /** Those that had arrived together with others. */
+  const arrived: string[] = [];
+  let isReading = false;
+  const take = (data: Buffer): void => {
+    if (client.readyState !== client.OPEN) return;
+    arrived.push(data.toString());
+    if (!isReading) read().catch(() => client.terminate());
+  };
+  const read = async () => {
+    isReading = true;
+    client.pause();
+    for (let message = arrived.shift(); message !== undefined; message = arrived.shift()) {
+      if (client.readyState !== client.OPEN) break;
+      if (!isGreeted() && message.length > FIRST_BYTES) {
+        client.close(1009, "Send a short connection_init first");
+        break;
+      }
+      handle(message);
+      await nextTurn();
+      if (!(await isRead(client, request, readWithinMs))) return client.terminate();
+    }
+    isReading = false;
+    // Also if it is closing: the last message says that the other side closes, too.
+    client.resume();
+  };
+  client.on("message", take);
+  client.on("ping", (data: Buffer) => {
+    if (client.bufferedAmount <= MOST_UNREAD) client.pong(data);
+  });
+}
+
+/** Disconnects a client that is gone. */
+function keepAlive(client: WebSocket): void {
+  let isAlive = true;
+  client.on("pong", () => (isAlive = true));
+  const beat = setInterval(() => {
+    if (!isAlive) return client.terminate();
+    isAlive = false;
+    client.ping();
+  }, PING_MS);
+  client.once("close", () => clearInterval(beat));
+}
+
+/** A connection and its handshake. */
+interface Connected {
+  readonly socket: WebSocket;
+  readonly request: IncomingMessage;
+}
+
 export interface WebSockets {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Closes all connections, with 1001. */
   close(): Promise<void>;
 }
 
-/** @param app answers the subscriptions */
-export function webSockets(app: RequestListener): WebSockets {
+/** Sends operations as requests of the clients of handshakes. */
+function requestsTo(app: RequestListener) {
   const server = createServer(app);
-  const sockets = new WebSocketServer({
-    noServer: true,
-    maxPayload: MESSAGE_BYTES,
-    perMessageDeflate: false,
-    // Without it the client is disconnected by the library, with 4406.
-    handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
-  });
-  /** Requests of connections that run, by connection. */
-  const running = new WeakMap<object, { count: number; idle: NodeJS.Timeout | undefined }>();
-
-  /** Sends an operation as a request of the client of the handshake. */
-  async function send(handshake: IncomingMessage, payload: unknown, body: string): Promise<IncomingMessage> {
+  return async function send(
+    { socket: client, request: handshake }: Connected,
+    authorization: string | undefined,
+    body: string,
+  ): Promise<IncomingMessage> {
     const [near, far] = duplexPair();
+    const gone = () => near.destroy();
+    client.once("close", gone);
+    near.once("close", () => client.off("close", gone));
     const { remoteAddress, encrypted } = handshake.socket as IncomingMessage["socket"] & { encrypted?: true };
     Object.assign(far, { remoteAddress, encrypted });
     // The other way round it ends by itself, when everything was read.
@@ -156,7 +259,6 @@ export function webSockets(app: RequestListener): WebSockets {
       const value = handshake.headers[name];
       if (value !== undefined) headers[name] = String(value);
     }
-    const authorization = authorizationOf(payload, handshake);
     if (authorization !== undefined) headers["authorization"] = authorization;
     return await new Promise((resolve, reject) => {
       const outgoing = post({
@@ -172,51 +274,117 @@ export function webSockets(app: RequestListener): WebSockets {
       outgoing.once("error", reject);
       outgoing.end(body);
     });
-  }
+  };
+}
 
-  const disposable = useServer(
+/** Speaks the protocol on a connection. */
+function converse(
+  { socket, request }: Connected,
+  protocol: Server<Connected>,
+  options: { isGreeted(): boolean; readWithinMs: number },
+): void {
+  // A message that is too long, or no message; the library has closed the connection.
+  socket.on("error", () => {});
+  // Each subscription waits for the end.
+  socket.setMaxListeners(MOST_SUBSCRIPTIONS + 10);
+  keepAlive(socket);
+  let handle: (message: string) => Promise<void> = async () => {};
+  const closed = protocol.opened(
     {
-      connectionInitWaitTimeout: INIT_MS,
-      onConnect: ({ extra: { socket } }) => {
-        running.set(socket, { count: 0, idle: setTimeout(() => socket.close(1000, "Idle"), IDLE_MS) });
-        socket.once("close", () => clearTimeout(running.get(socket)?.idle));
-      },
-      async onSubscribe({ connectionParams, extra: { request, socket } }, _id, payload) {
-        const own = running.get(socket)!;
-        if (own.count >= MOST_SUBSCRIPTIONS) return asked(tooMany);
-        own.count += 1;
-        clearTimeout(own.idle);
-        const over = () => {
-          own.count -= 1;
-          if (own.count === 0) own.idle = setTimeout(() => socket.close(1000, "Idle"), IDLE_MS);
-        };
-        try {
-          const answer = await send(request, connectionParams, bodyOf(payload));
-          answer.once("close", over);
-          const gone = () => answer.destroy();
-          socket.once("close", gone);
-          answer.once("close", () => socket.off("close", gone));
-          return asked(answer);
-        } catch {
-          over();
-          return asked(internal);
-        }
-      },
-      subscribe: ({ contextValue }) => resultsOf(contextValue as IncomingMessage | Refused),
-      // As they came: errors have been written already.
-      onNext: (_context, _id, _payload, _args, result) => result as FormattedExecutionResult,
-      onError: (_context, _id, _payload, errors) =>
-        errors.flatMap(
-          ({ originalError }) => (originalError instanceof Refused ? originalError : internal).errors,
-        ),
-      isProd: true,
+      protocol: socket.protocol,
+      send: (data) =>
+        new Promise((resolve, reject) => {
+          if (socket.readyState !== socket.OPEN) return resolve();
+          socket.send(data, (error) => (error ? reject(error) : resolve()));
+        }),
+      close: (code, reason) => socket.close(code, reason),
+      onMessage: (answer) => void (handle = answer),
     },
-    sockets,
-    PING_MS,
+    { socket, request },
+  );
+  readMessages(socket, request, {
+    ...options,
+    handle: (message) => void handle(message).catch(() => socket.close(1011, "Internal error")),
+  });
+  socket.once("close", (code: number, reason: Buffer) => {
+    closed(code, reason.toString()).catch(() => {});
+  });
+}
+
+/**
+ * @param app answers the subscriptions
+ * @param readWithinMs milliseconds that a client has to read its answers
+ */
+export function webSockets(app: RequestListener, readWithinMs = READ_MS): WebSockets {
+  const send = requestsTo(app);
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MESSAGE_BYTES,
+    perMessageDeflate: false,
+    // See readMessages.
+    autoPong: false,
+    // Without it the client is disconnected by the library, with 4406.
+    handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
+  });
+  /** Requests of connections that run, by connection, and their token. */
+  const running = new WeakMap<
+    object,
+    { count: number; idle: NodeJS.Timeout | undefined; authorization: string | undefined }
+  >();
+
+  const protocol = makeServer<Record<string, unknown>, Connected>({
+    connectionInitWaitTimeout: INIT_MS,
+    onConnect(context) {
+      const { socket, request } = context.extra;
+      running.set(socket, {
+        count: 0,
+        idle: setTimeout(() => socket.close(1000, "Idle"), IDLE_MS),
+        authorization: authorizationOf(context.connectionParams, request),
+      });
+      socket.once("close", () => clearTimeout(running.get(socket)?.idle));
+      // The rest is not kept for as long as the connection.
+      Reflect.deleteProperty(context, "connectionParams");
+    },
+    async onSubscribe({ extra }, _id, payload) {
+      const { socket } = extra;
+      const own = running.get(socket)!;
+      const body = bodyOf(payload);
+      // It is kept for as long as the subscription.
+      Object.assign(payload, { query: "", variables: undefined, extensions: undefined });
+      if (own.count >= MOST_SUBSCRIPTIONS) return asked(tooMany);
+      own.count += 1;
+      clearTimeout(own.idle);
+      const over = () => {
+        own.count -= 1;
+        if (own.count === 0 && socket.readyState === socket.OPEN)
+          own.idle = setTimeout(() => socket.close(1000, "Idle"), IDLE_MS);
+      };
+      try {
+        const answer = await send(extra, own.authorization, body);
+        answer.once("close", over);
+        return asked(answer);
+      } catch {
+        over();
+        return asked(internal);
+      }
+    },
+    subscribe: ({ contextValue }) => resultsOf(contextValue as IncomingMessage | Refused),
+    // As they came: errors have been written already.
+    onNext: (_context, _id, _payload, _args, result) => result as FormattedExecutionResult,
+    onError: (_context, _id, _payload, errors) =>
+      errors.flatMap(
+        ({ originalError }) => (originalError instanceof Refused ? originalError : internal).errors,
+      ),
+  });
+  sockets.on("connection", (socket: WebSocket, request: IncomingMessage) =>
+    converse({ socket, request }, protocol, { isGreeted: () => running.has(socket), readWithinMs }),
   );
   return {
     upgrade: (request, socket, head) =>
       sockets.handleUpgrade(request, socket, head, (client) => sockets.emit("connection", client, request)),
-    close: async () => disposable.dispose(),
+    async close() {
+      for (const client of sockets.clients) client.close(1001, "Going away");
+      await new Promise<void>((resolve) => sockets.close(() => resolve()));
+    },
   };
 }

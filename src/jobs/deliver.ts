@@ -16,14 +16,15 @@ export async function isSettled({ query }: JobHelpers, key: string): Promise<boo
   return rows[0]!.done;
 }
 
-/** Whether a mail may be sent: those about a sandbox organization go to its members only. */
+/** Whether a mail may be sent: those about a sandbox organization go to its members only, and invitations to become one. */
 async function mayMail(helpers: JobHelpers, { organizationId, to }: MailMessage): Promise<boolean> {
   const { context } = helpers.job.payload as { context?: { organizationId?: string } };
   const organization = organizationId ?? context?.organizationId;
   if (!organization) return true;
-  const { rows } = await helpers.query<{ may: boolean }>("select app_private.may_mail($1, $2) as may", [
+  const { rows } = await helpers.query<{ may: boolean }>("select app_private.may_mail($1, $2, $3) as may", [
     organization,
     to,
+    helpers.job.task_identifier === "organization_invite__created",
   ]);
   return rows[0]!.may;
 }

@@ -34,7 +34,7 @@ export const NamingPlugin: GraphileConfig.Plugin = {
         // These read tags, and the first reader has them parsed for all.
         before: [
           "PgFakeConstraintsPlugin",
-          "PgEnumTablesPlugin",
+          "EnumTablesPlugin",
           "PgRemoveExtensionResourcesPlugin",
           "PgAggregatesSmartTagsPlugin",
         ],

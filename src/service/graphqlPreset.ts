@@ -35,6 +35,7 @@ import { BehaviorCachePlugin } from "../plugins/BehaviorCachePlugin.ts";
 import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "../plugins/DescriptionsPlugin.ts";
 import { DryRunPlugin } from "../plugins/DryRunPlugin.ts";
+import { EnumTablesPlugin } from "../plugins/EnumTablesPlugin.ts";
 import { EventSubjectPlugin } from "../plugins/EventSubjectPlugin.ts";
 import { FilesPlugin } from "../plugins/FilesPlugin.ts";
 import { GroupingPlugin } from "../plugins/GroupingPlugin.ts";
@@ -155,6 +156,7 @@ export function settingsOf(request: IncomingMessage): Record<string, string> {
 /** In the order in which they are applied. */
 const plugins: GraphileConfig.Plugin[] = [
   IntrospectionPlugin,
+  EnumTablesPlugin,
   BehaviorCachePlugin,
   NamingPlugin,
   BehaviorsPlugin,
@@ -188,6 +190,8 @@ const plugins: GraphileConfig.Plugin[] = [
 const disablePlugins: (keyof GraphileConfig.Plugins)[] = [
   // Replaced by IntrospectionPlugin.
   "PgIntrospectionPlugin",
+  // Replaced by EnumTablesPlugin.
+  "PgEnumTablesPlugin",
   // Ids are not encoded: replaced by RecordNodesPlugin.
   "NodePlugin",
   "QueryQueryPlugin",

@@ -238,3 +238,39 @@ test("a commit is refused when what it was based on has changed", async () => {
   const outside = { mutation: "suggestLeadEmail", input: { leadId: id } };
   expect(await call(client, "propose", outside)).toMatchObject({ errors: [{ reason: "NO_DRY_RUN" }] });
 });
+
+test("messages of one body are answered in turn, up to the size of one answer", async () => {
+  const { park, harbour } = world;
+  await world.owen.get(mutationOf("updateOrganization"), {
+    input: { id: harbour.id, description: "x".repeat(19_000) },
+  });
+  const fields = Array.from({ length: 30 }, (_, n) => `a${n}: organization(id: $id) { description }`);
+  const query = { document: `query ($id: ID!) { ${fields.join(" ")} }`, variables: { id: harbour.id } };
+  const propose = { mutation: "createLead", input: { projectId: park.id, name: "After the large ones" } };
+  const messages = [...Array.from({ length: 8 }, () => ["query", query]), ["propose", propose]];
+  const answer = await fetch(`${proxy.url}/mcp`, {
+    method: "POST",
+    headers: {
+      accept: "application/json, text/event-stream",
+      "content-type": "application/json",
+      "mcp-protocol-version": "2025-03-26",
+      authorization: `Bearer ${await tokenOf(world.owen)}`,
+    },
+    body: JSON.stringify(
+      messages.map(([name, args], id) => ({
+        jsonrpc: "2.0",
+        id,
+        method: "tools/call",
+        params: { name, arguments: args },
+      })),
+    ),
+  });
+  const answers = [...(await answer.text()).matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(data!));
+  const told = answers.toSorted((a, b) => a.id - b.id).map(({ result }) => result);
+  expect(told.map(({ isError }) => isError ?? false)).toEqual([
+    ...Array.from({ length: 6 }, () => false),
+    ...Array.from({ length: 3 }, () => true),
+  ]);
+  expect(told[0].structuredContent.data.a29.description).toHaveLength(19_000);
+  expect(told.at(-1).structuredContent.errors[0]).toMatchObject({ code: "LIMIT_EXCEEDED", limit: 3_000_000 });
+});

@@ -273,6 +273,28 @@ test("a time in the future is refused, and one since which changes are no longer
   expect(await unitAsOf(id, at, world.olga)).toBeNull();
 });
 
+test("a history that is too long to be undone at once is refused, one of another record does not count", async () => {
+  const [id, other] = [await home(), await home()];
+  const at = await now();
+  await change("updateUnit", { id, title: "Short" });
+  const { rows } = await world.owner.query<{ id: string }>(
+    `insert into app_public.events (stream_id, organization_id, project_id, sequence, name, subject_type, subject_id, actor_type, channel, changes, data)
+     select e.stream_id, e.organization_id, e.project_id, 1000000 + n, e.name, e.subject_type, $2, e.actor_type, e.channel, e.changes, e.data
+     from (select * from app_public.events where subject_id = $1 and name = 'unit.updated' limit 1) e, generate_series(1, 20001) n
+     returning id`,
+    [id, other],
+  );
+  expect(rows.length).toBe(20_001);
+  const tooLong = { code: "LIMIT_EXCEEDED", field: "at", limit: 20_000 };
+  expect(await world.owen.refused(UNIT_AS_OF, { id: other, at })).toMatchObject(tooLong);
+  expect(await world.owen.refused(UNITS_AS_OF, { projectId: world.project.id, at })).toMatchObject(tooLong);
+  expect(await unitAsOf(other, at, world.olga)).toBeNull();
+  expect(await unitAsOf(id, at)).toMatchObject({ unitId: id });
+  // What was changed before is not read.
+  expect(await unitAsOf(other, await now())).toMatchObject({ unitId: other });
+  expect(await unitAsOf(id, "0001-01-01T00:00:00Z")).toBeNull();
+});
+
 test("a former record has all columns of a record that are not left out on purpose", async () => {
   const { rows } = await world.owner.query(
     `select t.relname as "table", array_agg(c.attname::text order by c.attname) as columns

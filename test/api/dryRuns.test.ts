@@ -187,6 +187,37 @@ test("what has a dry run of its own keeps it, and an operation that acts outside
   }
 });
 
+test("nobody waits for the events of a dry run, and it waits for nobody's", async () => {
+  const document = `mutation ($lead: CreateLeadInput!, $invite: CreateProjectOrganizationInput!, $note: CreateLeadNoteInput!) {
+    createProjectOrganization(input: $invite) { __typename }
+    createLead(input: $lead) { events { name sequence } }
+    createLeadNote(input: $note) { id }
+  }`;
+  const input = { projectId: world.project.id, dryRun: true };
+  const { project, leads, harbour, summit } = world;
+  const counters = async () =>
+    (await world.owner.query("select * from app_private.event_counters order by stream_id")).rows;
+  const before = await counters();
+  expect(before.map(({ stream_id }) => stream_id)).toEqual(expect.arrayContaining([harbour.id, summit.id]));
+  const locking = await world.owner.connect();
+  try {
+    // Commits number their events in these rows: those of others, too, such as of an organization that is invited.
+    await locking.query("begin; select from app_private.event_counters for update");
+    const { errors, data, extensions } = await world.owen.ask(document, {
+      lead: { ...input, name: "Unlocked" },
+      invite: { projectId: project.id, organizationId: summit.slug, role: "SELLER", dryRun: true },
+      note: { leadId: leads.open.id, text: "Unlocked", dryRun: true },
+    });
+    expect(errors).toBeUndefined();
+    expect(data.createLead.events).toEqual([{ name: "lead.created", sequence: expect.any(String) }]);
+    expect(names(extensions.effects)).toEqual(expect.arrayContaining(["lead.created", "lead_note.created"]));
+  } finally {
+    await locking.query("rollback");
+    locking.release();
+  }
+  expect(await counters()).toEqual(before);
+});
+
 test("tasks that write mails or text messages are known as such", async () => {
   const folder = new URL("../../src/tasks/", import.meta.url);
   const writing: string[] = [];

@@ -64,6 +64,33 @@ test("roles, assignments and affiliations decide, and the answer is what the per
   }
 });
 
+test("what a person lacks in other organizations is not told", async () => {
+  const { bob, leads, summit, owner } = world;
+  const isOverdue = (organizationId: string) =>
+    owner
+      .query(
+        `insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, 'MEMBER')
+       on conflict do nothing`,
+        [organizationId, bob.id],
+      )
+      .then(() =>
+        owner.query(
+          `update app_public.organization_user_connections set second_factor_due_at = now() - interval '1 day'
+         where organization_id = $1 and user_id = $2`,
+          [organizationId, bob.id],
+        ),
+      );
+  const before = await explain(bob, leads.open.id);
+  await isOverdue(summit.id);
+  expect(await explain(bob, leads.open.id)).toEqual(before);
+  const { rows } = await owner.query<{ id: string }>(
+    "select organization_id as id from app_public.organization_user_connections where user_id = $1 and organization_id <> $2",
+    [bob.id, summit.id],
+  );
+  await isOverdue(rows[0]!.id);
+  expect((await explain(bob, leads.open.id)).reason).toBe("SECOND_FACTOR_MISSING");
+});
+
 test("a field that is masked for the person is said to be, and a public record is", async () => {
   const { park, mia, sam, owen } = world;
   const metadata = { type: "Project", field: "metadata" };

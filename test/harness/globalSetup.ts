@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { Client, escapeIdentifier } from "pg";
 import { migratedDataDir } from "../../src/cli/migratedDataDir.ts";
 import { removeLeftoverFolders, scratchFolder } from "../../src/database/scratchFolder.ts";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "../../src/database/embeddedServer.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
 import { authenticatorUrl } from "../../src/database/roles.ts";
+import { readingFile } from "./catalogFiles.ts";
 import globalTeardown from "./globalTeardown.ts";
 
 declare global {
@@ -33,7 +33,7 @@ export default async function globalSetup({ nonFlagArgs }: { nonFlagArgs: string
     const postgres = await startEmbeddedPostgres({ dataDir: folder, fast: true, logger });
     globalThis.platTestCluster = { postgres, folder };
     process.env.PLAT_TEST_CLUSTER = postgres.connectionString;
-    if (!existsSync(join(migrated, "catalog.state")))
+    if (!existsSync(readingFile(migrated)))
       await (await host()).keepReading(migrated, authenticatorUrl(postgres.connectionString));
     await makeTemplate(postgres.connectionString);
   } catch (error) {

@@ -3,11 +3,11 @@
  * the schema takes two seconds; it holds nothing of the database or the API it was built for.
  */
 import { readFile, rename, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { signs, type GraphqlInstance } from "../../src/service/startGraphql.ts";
 import { buildSchema, serving } from "../../src/service/schemaAlone.ts";
 import { baseUrl, jwtKeys } from "./api.ts";
+import { readingFile, stateFile } from "./catalogFiles.ts";
 import { catalogState } from "./catalogState.ts";
 
 type Schema = ReturnType<typeof buildSchema>;
@@ -79,9 +79,6 @@ interface Reading {
   /** By settings and question. */
   answers: Record<string, { rows: unknown[] }>;
 }
-
-const stateFile = (migrated: string) => join(migrated, "catalog.state");
-const readingFile = (migrated: string) => join(migrated, "catalog.json");
 
 async function keptReading(migrated: string): Promise<Reading | undefined> {
   const text = await readFile(readingFile(migrated), "utf8").catch(() => undefined);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Workflows } from "../../src/workflows/runner.ts";
 import { createIn, mutationOf, type Create } from "../harness/records.ts";
-import { createProject, join, startWorld, type World } from "../harness/world.ts";
+import { affiliate, createProject, join, startWorld, type World } from "../harness/world.ts";
 import { until } from "../harness/until.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 import { createWorkflow, reaches, read, runWorkflows, start } from "./world.ts";
@@ -103,6 +103,12 @@ test("what was due in the time that passes happens, once and with its events; ot
 });
 
 test("workflows go on after their wait, and mail leaves for members only", async () => {
+  // An invitation opens the address to itself only.
+  await create("createOrganizationInvite", {
+    organizationId: sandbox.id,
+    email: "lea@example.com",
+    role: "MEMBER",
+  });
   const leadId = await create("createLead", {
     projectId: project.id,
     name: "Lea Lead",
@@ -135,8 +141,10 @@ test("workflows go on after their wait, and mail leaves for members only", async
     ["SEND_SMS", "SKIPPED", "A sandbox organization sends no text messages to leads and buyers."],
     ["ADD_TAG", "SUCCEEDED", null],
   ]);
-  const recipients = (await outbox.take()).flatMap(({ to }) => to?.map(({ address }) => address) ?? []);
-  expect(recipients).not.toContain("lea@example.com");
+  const subjects = (await outbox.take()).flatMap(({ to, subject }) =>
+    to?.some(({ address }) => address === "lea@example.com") ? [subject] : [],
+  );
+  expect(subjects).toEqual([expect.stringMatching(/invite/i)]);
 });
 
 test("its projects are never public", async () => {
@@ -159,9 +167,32 @@ test("its owner alone turns the clock, forward and not too far", async () => {
   expect(await refusal(world.olga)).toBe("NOT_FOUND");
   expect(await refusal(world.anonymous)).toBe("UNAUTHENTICATED");
   expect(await refusal(world.owen, { organizationId: world.harbour.id })).toBe("CONFLICT");
+  // A turn rewrites all events of a sandbox: one at a time for each user, whatever sandboxes they have.
+  const turning = await world.owner.connect();
+  await turning.query("select pg_advisory_lock(hashtextextended($1, 0))", [`plat.clock ${world.owen.id}`]);
+  expect(await refusal()).toBe("RATE_LIMITED");
+  expect(await refusal(world.owen, { dryRun: true })).toBe("RATE_LIMITED");
+  await turning.query("select pg_advisory_unlock_all()");
+  turning.release();
   for (const seconds of [0, -60, 366 * day + 1])
     expect(await refusal(world.owen, { seconds })).toBe("BAD_USER_INPUT");
   const ahead = (await advance(1)).clockAheadSeconds;
   expect((await advance(60, { dryRun: true })).clockAheadSeconds).toBe(ahead + 60);
   expect((await advance(1)).clockAheadSeconds).toBe(ahead + 1);
+});
+
+test("an affiliation lives by the clock of the project's organization, not by that of the affiliated one", async () => {
+  const foreign = await createProject(world.olga, { organizationId: world.summit.id, title: "Foreign" });
+  await affiliate(world, foreign, sandbox, "SELLER");
+  await affiliate(world, project, world.summit, "SELLER");
+  const since = async (projectId: string): Promise<number> => {
+    const { rows } = await world.owner.query(
+      "select inserted_at from app_public.project_organizations where project_id = $1 and role = 'SELLER'",
+      [projectId],
+    );
+    return rows[0].inserted_at.getTime();
+  };
+  const before = [await since(foreign.id), await since(project.id)];
+  await advance(60);
+  expect([await since(foreign.id), await since(project.id)]).toEqual([before[0], before[1]! - 60_000]);
 });

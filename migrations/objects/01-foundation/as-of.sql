@@ -10,11 +10,17 @@ returns table (record_id uuid, former jsonb)
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
+  most_changes constant int := 20000;
   -- PERF: no partition of before that time is looked at. The clock of a sandbox moves the times of events, not their ids.
   first_id constant uuid := app_hidden.first_id_of(least(greatest(undone_changes.at, '1970-01-02'), clock_timestamp()));
 begin
   if undone_changes.at > clock_timestamp() then
     perform app_hidden.fail('BAD_USER_INPUT', 'The time must not be in the future.', '{"field": "at"}');
+  elsif (select count(*) from (
+      select from unnest(undone_changes.ids) i (id) join app_public.events e on e.subject_id = i.id and e.id >= first_id
+        and e.occurred_at > undone_changes.at limit most_changes + 1) e) > most_changes then
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'Too much has changed since that time to undo it at once; give a later '
+      'time, or ask for single records.', jsonb_build_object('field', 'at', 'limit', most_changes));
   elsif exists (select from unnest(undone_changes.ids) i (id) join app_public.events e on e.subject_id = i.id
       and e.occurred_at > undone_changes.at and e.id >= first_id and e.data = '{}') then
     perform app_hidden.fail('BAD_USER_INPUT',
@@ -25,35 +31,40 @@ begin
     with names as materialized (
       select a.attname, app_hidden.camel(a.attname) as key from pg_attribute a
       where a.attrelid = undone_changes.relation and a.attnum > 0 and not a.attisdropped),
+    -- Of the values of a member, the last one counts: that of its first change.
     first_changes as (
-      select distinct on (e.subject_id, n.attname) e.subject_id, n.attname, c.value -> 0 as before
+      select e.subject_id, jsonb_object_agg(c.key, c.value -> 0 order by e.id desc) as before
       from unnest(undone_changes.ids) i (id)
       join app_public.events e on e.subject_id = i.id and e.occurred_at > undone_changes.at and e.id >= first_id
       cross join lateral jsonb_each(e.changes) c
-      join names n on n.key = c.key
-      order by e.subject_id, n.attname, e.id)
+      group by e.subject_id)
     select i.id, coalesce(f.former, '{}') from unnest(undone_changes.ids) i (id)
-    left join (select c.subject_id, jsonb_object_agg(c.attname, c.before) as former from first_changes c
-      group by c.subject_id) f on f.subject_id = i.id;
+    left join (select c.subject_id, jsonb_object_agg(n.attname, c.before -> n.key) as former
+      from first_changes c join names n on c.before ? n.key group by c.subject_id) f on f.subject_id = i.id;
 end $$;
 comment on function app_private.undone_changes(regclass, uuid[], timestamptz) is
   'The columns of rows of a table that have changed after a time, with the values that they had then. Fails if the '
-  'time is in the future, or if a later event has been emptied.';
+  'time is in the future, if it is followed by more events than are read at once, or if one of these has been emptied.';
 
-create function app_private.shown_as_of(present anyelement, former jsonb) returns jsonb
+create function app_private.shown_as_of(present anyelement, former jsonb, masked text[]) returns jsonb
 language plpgsql stable as $$
 declare
-  masked constant text[] := app_hidden.masked_columns(pg_typeof(present)::text::regclass);
-  was constant jsonb := to_jsonb(jsonb_populate_record(present, former));
-  shown jsonb;
+  was jsonb := to_jsonb(present);
+  told present%type := present;
 begin
-  shown := to_jsonb(app_hidden.masked(jsonb_populate_record(present,
-    (select jsonb_object_agg(m, was -> m) from unnest(masked) m))));
-  return was || (select jsonb_object_agg(m, shown -> m) from unnest(masked) m);
+  -- PERF: to fill a row checks the domains of all its columns.
+  if former <> '{}' then
+    was := to_jsonb(jsonb_populate_record(present, former));
+    if former ?| masked then
+      told := jsonb_populate_record(present, (select jsonb_object_agg(m, was -> m) from unnest(masked) m));
+    end if;
+  end if;
+  return was || (select jsonb_object_agg(m, shown.value -> m)
+    from (select to_jsonb(app_hidden.masked(told)) as value offset 0) shown cross join unnest(masked) m);
 end $$;
-comment on function app_private.shown_as_of(anyelement, jsonb) is
+comment on function app_private.shown_as_of(anyelement, jsonb, text[]) is
   'A row of a table with masked columns as it was, by its present state and former values, with what the viewer may '
-  'know of the masked columns.';
+  'know of the masked columns, which are given by name.';
 
 create function app_private.describe_as_of(type_name text, table_name text) returns void
 language plpgsql volatile as $$

@@ -32,6 +32,7 @@ insert into app_private.limits (name, most, within, description) values
   ('invite.affiliates', 100, '1 hour', 'Invitations of an organization to have a part in its projects.'),
   ('invite.affiliate', 50, '24 hours', 'Invitations of one organization or address to projects of another one.'),
   ('organization.user', 10, '24 hours', 'Organizations that one user founds.'),
+  ('sandbox.clock', 600, '1 hour', 'Turns of the clocks of the sandboxes of one user.'),
   ('verification.login', 1, '24 hours',
     'Codes sent because somebody signed in without having confirmed the address of the account.'),
   ('sign_up.network', 120, '1 hour', 'New accounts from one network.'),

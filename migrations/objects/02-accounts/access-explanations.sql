@@ -76,7 +76,11 @@ begin
   result.missing_permissions := array(select p from unnest(permissions) p where p <> all (granted));
   if not result.is_visible then
     result.reason := case when granted <> '{}' then 'NOT_ASSIGNED' when roles = '{}' then 'NO_PART'
+      -- Here, or in an organization that is affiliated with the project: others are none of the viewer's business.
       when exists (select from app_public.organization_user_connections m where m.user_id = viewer
+        and (m.organization_id = explain_viewer.organization_id
+          or exists (select from app_public.project_organizations p
+            where p.project_id = explain_viewer.project_id and p.organization_id = m.organization_id))
         and not app_private.is_open(m.second_factor_due_at)) then 'SECOND_FACTOR_MISSING'
       else 'PERMISSION_MISSING' end;
     return result;

@@ -23,7 +23,11 @@ create function app_private.clock_relations()
 returns table (relation regclass, condition text, times name[], days name[])
 language sql stable as $$
   with recursive owned as (
-    select o.relation, 't.organization_id = $1' collate "C" as condition from app_private.organization_relations() o
+    -- What stands between two organizations lives by the clock of the one whose project it is.
+    select o.relation, format('t.%I = $1', coalesce(r.other_party, 'organization_id')) collate "C" as condition
+      from app_private.organization_relations() o
+      left join pg_class c on c.oid = o.relation and c.relnamespace = 'app_public'::regnamespace
+      left join app_hidden.record_types r on r.table_name = c.relname
     union
     -- Tables without a column organization_id refer to one that has it.
     select k.conrelid::regclass, format('t.%I in (select t.%I from %s t where %s)', a.attname, f.attname, o.relation,
@@ -102,6 +106,12 @@ declare
   days int;
 begin
   perform app_hidden.require_organization(organization_id, 'org.owner');
+  -- It may rewrite all events of the sandbox: one at a time, whatever sandboxes somebody has.
+  if not pg_try_advisory_xact_lock(hashtextextended('plat.clock ' || app_public.current_user_id(), 0)) then
+    perform app_hidden.fail('RATE_LIMITED', 'You are turning a clock at the moment; try again when that is done.',
+      '{"retryAfterSeconds": 5}');
+  end if;
+  perform app_private.rate_limit('sandbox.clock', app_public.current_user_id()::text);
   select o.* into result from app_public.organizations o where o.id = organization_id for no key update;
   if not result.is_sandbox then
     perform app_hidden.fail('CONFLICT', 'Only the clock of a sandbox organization can be advanced; create one with '
@@ -150,16 +160,17 @@ end $$;
 create trigger _210_sandbox before insert or update of visibility on app_public.projects
   for each row when (new.visibility = 'PUBLIC') execute function app_private.tg_projects__sandbox();
 
-create function app_private.may_mail(organization_id uuid, recipient text) returns boolean
+create function app_private.may_mail(organization_id uuid, recipient text, is_invitation boolean default false)
+returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select not exists (select from app_public.organizations o where o.id = $1 and o.is_sandbox)
     or exists (select from app_hidden.user_identities i
       join app_public.organization_user_connections m on m.user_id = i.user_id and m.organization_id = $1
       where i.email = lower($2))
-    or exists (select from app_public.organization_invites i where i.organization_id = $1 and i.email = lower($2)
-      and i.status = 'PENDING')
+    or is_invitation and exists (select from app_public.organization_invites i
+      where i.organization_id = $1 and i.email = lower($2) and i.status = 'PENDING')
 $$;
 grant execute on function app_private.may_mail to plat_worker;
-comment on function app_private.may_mail(uuid, text) is
-  'Whether mails of an organization are sent to an address: those of a sandbox only to its members and to people it '
-  'invited to become one.';
+comment on function app_private.may_mail(uuid, text, boolean) is
+  'Whether mails of an organization are sent to an address: those of a sandbox only to its members, and invitations to '
+  'become one.';

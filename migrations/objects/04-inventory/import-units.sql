@@ -541,7 +541,8 @@ begin
     -- Complete, so that rows do not have to be completed one by one. PERF: the last change of all numbers its
     -- events as it writes them, once; one that is undone numbers none. Who writes to the organization waits for the
     -- last of it alone.
-    perform set_config('plat.numbers_at_once', case when dry_run then '' else 'on' end, true);
+    perform set_config('plat.numbers_at_once', case when dry_run or app_private.is_dry_run() then '' else 'on' end,
+      true);
     insert into app_public.units (id, project_id, organization_id, currency, number, title, subtitle, description,
       floor_plan_id, lot_id, building, level,
         phase, status, price, hoa_fee, bedrooms, baths, half_baths, garage, sqft, orientation, view, address, model,

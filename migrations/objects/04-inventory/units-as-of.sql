@@ -4,7 +4,8 @@ create function app_private.units_at(ids uuid[], at timestamptz) returns setof a
 language sql stable as $$
   select s.* from app_public.units u
   join app_private.undone_changes('app_public.units', units_at.ids, units_at.at) c on c.record_id = u.id
-  cross join lateral (select app_private.shown_as_of(u, c.former) as value offset 0) was
+  cross join lateral (select app_private.shown_as_of(u, c.former,
+    (select app_hidden.masked_columns('app_public.units'))) as value offset 0) was
   -- The plan that it was built to then, as that was then.
   left join (
     app_public.floor_plans p join app_private.undone_changes('app_public.floor_plans', array(

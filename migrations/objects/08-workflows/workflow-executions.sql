@@ -194,7 +194,7 @@ declare
       and s.type <> 'WAIT_FOR_EVENT');
 begin
   -- PERF: thousands of events are numbered as they are written.
-  if cardinality(subject_ids) > 1000 then
+  if cardinality(subject_ids) > 1000 and not app_private.is_dry_run() then
     perform set_config('plat.numbers_at_once', 'on', true);
   end if;
   return query

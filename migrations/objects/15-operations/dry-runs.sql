@@ -12,7 +12,7 @@ comment on function app_private.dry_run_events() is 'The events that this transa
 create function app_hidden.first_id_of(at timestamptz) returns uuid
 language sql stable as $$
   -- A clock that was set back a little must not hide anything.
-  select (lpad(to_hex((extract(epoch from at) * 1000)::bigint - 1000), 12, '0') || repeat('0', 20))::uuid
+  select (lpad(to_hex(greatest((extract(epoch from at) * 1000)::bigint - 1000, 0)), 12, '0') || repeat('0', 20))::uuid
 $$;
 comment on function app_hidden.first_id_of(timestamptz) is 'An id that is smaller than all that are made from then on.';
 grant execute on function app_hidden.first_id_of to plat_user;

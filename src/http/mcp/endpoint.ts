@@ -9,6 +9,7 @@ import { CodedError } from "../../base/errors.ts";
 import { agentProtocol, isInstalled } from "../../base/optionalPackages.ts";
 import type { Claims } from "../../database/claims.ts";
 import { eventLoop } from "../../admission/eventLoop.ts";
+import { queryLimits } from "../../admission/queryLimits.ts";
 import { partyOf } from "../../admission/party.ts";
 import { parseGraphQLRequest } from "../graphqlRequest.ts";
 import { parseJson } from "../jsonText.ts";
@@ -115,6 +116,35 @@ function insideRequest(request: Request, asked: InsideRequest): Request {
   return inside;
 }
 
+/**
+ * Requests of one message after the other: earlier revisions of the protocol send up to a hundred in one body, whose
+ * answers are all in memory until the last one is there.
+ * @param ask returns an answer with its characters
+ * @throws CodedError LIMIT_EXCEEDED when the earlier ones have as many as one answer may have
+ */
+export function oneByOne<Asked, Answer>(
+  ask: (asked: Asked) => Promise<[Answer, number]>,
+): (asked: Asked) => Promise<Answer> {
+  const most = queryLimits.bytes;
+  let characters = 0;
+  let last: Promise<unknown> = Promise.resolve();
+  return (asked) => {
+    const answer = last.then(async () => {
+      if (characters >= most)
+        throw new CodedError(
+          "LIMIT_EXCEEDED",
+          "The answers to the earlier messages of this request are too large; nothing was done. Send it in a request of its own.",
+          { limit: most },
+        );
+      const [result, length] = await ask(asked);
+      characters += length;
+      return result;
+    });
+    last = answer.catch(() => {});
+    return answer;
+  };
+}
+
 /** Writes what the protocol answers. */
 async function write(answer: globalThis.Response, response: Response): Promise<void> {
   response.status(answer.status);
@@ -137,11 +167,11 @@ export function mcp(deps: McpDeps, answerInside: AnswerInside): RequestHandler {
       parseJson(bytes, "The body"),
     );
     const schema = await deps.schema();
-    const ask = async (asked: InsideRequest): Promise<InsideAnswer> => {
+    const ask = oneByOne(async (asked: InsideRequest): Promise<[InsideAnswer, number]> => {
       const text = await answerInside(insideRequest(request, asked), response);
       if (text === undefined) throw new Error("The caller has gone.");
-      return JSON.parse(text) as InsideAnswer;
-    };
+      return [JSON.parse(text) as InsideAnswer, text.length];
+    });
     const handler = createMcpHandler(
       () => {
         const server = new McpServer({ name: "plat", version: "1.0.0" }, { instructions });

@@ -1,0 +1,68 @@
+/**
+ * PERF: the stock plugin reads each of some hundred tables of enumerations with a statement of its own, one after the
+ * other. This replacement reads them all with one.
+ */
+import { withPgClientFromPgService } from "postgraphile/@dataplan/pg";
+import { PgEnumTablesPlugin } from "postgraphile/graphile-build-pg";
+import { escapeIdentifier, escapeLiteral } from "pg";
+import type { AnyType } from "../schema/stackTypes.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      EnumTablesPlugin: true;
+    }
+  }
+}
+
+type Gather = NonNullable<typeof PgEnumTablesPlugin.gather>;
+type Rows = Record<string, unknown>[];
+interface Info {
+  resolvedPreset: GraphileConfig.ResolvedPreset;
+  helpers: Pick<GraphileConfig.GatherHelpers, "pgIntrospection">;
+  /** New for each schema. */
+  state: { rowsOfTables?: Promise<Map<string, Rows>> };
+}
+
+const stock = PgEnumTablesPlugin.gather as Required<Gather>;
+
+/** The rows of all tables tagged `@enum`, by the id of the table. */
+async function readTables(
+  { resolvedPreset, helpers }: Info,
+  serviceName: string,
+): Promise<Map<string, Rows>> {
+  const classes = await helpers.pgIntrospection.getClasses(serviceName);
+  const reads = classes
+    .filter((pgClass) => pgClass.getTags().enum !== undefined)
+    .map((pgClass) => {
+      const { _id: id } = pgClass;
+      const table = [pgClass.getNamespace()!.nspname, pgClass.relname].map(escapeIdentifier).join(".");
+      return `select ${escapeLiteral(id)} as id, (select json_agg(r) from (select * from ${table}) r) as rows`;
+    });
+  const pgService = resolvedPreset.pgServices!.find(({ name }) => name === serviceName)!;
+  const { rows } = await withPgClientFromPgService(
+    pgService,
+    pgService.pgSettingsForIntrospection ?? null,
+    (client) => client.query<{ id: string; rows: Rows | null }>({ text: reads.join("\nunion all\n") }),
+  );
+  return new Map(rows.map(({ id, rows: found }) => [id, found ?? []]));
+}
+
+export const EnumTablesPlugin: GraphileConfig.Plugin = {
+  ...PgEnumTablesPlugin,
+  name: "EnumTablesPlugin",
+  provides: ["PgEnumTablesPlugin"],
+  gather: {
+    ...stock,
+    helpers: {
+      ...stock.helpers,
+      async getIntrospectionData(info: Info, serviceName: string, pgClass: AnyType) {
+        const { _id: id } = pgClass;
+        const tables = await (info.state.rowsOfTables ??= readTables(info, serviceName));
+        const rows = tables.get(id);
+        if (!rows) throw new Error(`The table ${pgClass.relname} has an enumeration, but no tag @enum.`);
+        return rows;
+      },
+    },
+  } as unknown as Gather,
+};
