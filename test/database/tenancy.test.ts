@@ -41,7 +41,12 @@ test("each table has its place, and none is without one", async () => {
          join information_schema.tables using (table_schema, table_name)
          where column_name = 'organization_id' and is_nullable = 'NO' and table_type = 'BASE TABLE'
            and table_schema || '.' || table_name = any ($1)`,
-        [found.tables.map(({ table }) => table)],
+        // The directory of those that have moved stays.
+        [
+          found.tables
+            .map(({ table }) => table)
+            .filter((table) => table !== "app_private.organization_moves"),
+        ],
       )),
     ].toSorted(),
   );

@@ -275,6 +275,9 @@ export class Move {
         this.#tell(`Copied ${Math.min(10, Math.floor((10 * copied) / rows)) * 10} % of ${rows} rows`);
       }
     await client.query("commit");
+    // Comparisons join these tables, of which the planner knows nothing yet.
+    const names = this.#tables.tables.map(({ name }) => quoted(name));
+    await this.#target.client.query(`analyze ${[...new Set(names)].join(", ")}`);
   }
 
   /** Copies what has changed while it was copied, so that little is left for the pause. */
