@@ -197,7 +197,7 @@ begin
       'Other signers sign first; you will receive a mail when it is your turn.', '{"field": '
       '"signerId"}');
   elsif exists (select from app_public.projects p where p.id = agreement.project_id and p.archived_at is not null) then
-    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; ask whoever sent the '
+    perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; ask the sender of the '
       'agreement.');
   end if;
   result.agreement := agreement;

@@ -172,7 +172,7 @@ begin
       name, E'@behavior -*\n\nThe application.',
       E'@impersonal\n\nSettings, without secrets. Values that are shown only once, such as `authorizationUrl`, '
       '`secret` or `feedUrl`, are only in the response of the mutation that created them.',
-      E'@secret\n\nWhen the application last accepted the credentials.', 
+      E'@secret\n\nWhen the application last accepted the credentials.',
       E'@secret\n\nWhen data were last exchanged with the application; null if never.',
       E'@impersonal\n@secret\n\nLast error of the application; null once it works again.',
         E'@impersonal\n@secret\n@behavior -*\n\nThe request that made it.',
