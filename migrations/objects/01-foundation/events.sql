@@ -523,8 +523,8 @@ begin
   return result;
 end $$;
 comment on function app_private.take_numbers(uuid, bigint) is
-  'Takes so many numbers of a stream for its next events, and returns the last one. In a dry run they are provisional, '
-  'and the stream is not locked.';
+  'Takes the given amount of numbers of a stream for its next events, and returns the last one. In a dry run they '
+  'are provisional, and the stream is not locked.';
 
 create function app_private.number_events() returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$

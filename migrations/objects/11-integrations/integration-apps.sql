@@ -142,7 +142,7 @@ begin
       continue;
     end if;
     readable := app_private.readable_subjects(work.organization_id);
-    -- What the principal may not read, and what is no longer there.
+    -- Records that the principal may not read, or that no longer exist.
     with unreadable as (
       update app_public.webhook_deliveries d set status = 'DISCARDED', next_attempt_at = null
         where d.id = any (work.ids) and d.event_id is not null and not exists (select from app_public.events e

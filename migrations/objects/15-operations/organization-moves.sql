@@ -37,7 +37,7 @@ comment on function app_private.is_moving(uuid) is
 create function app_private.tg_event_counters__closed() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- Whoever waited for the counter until the organization was somewhere else must not write here.
+  -- Transactions that waited for the counter until the organization had moved must not write here.
   if new.is_closed and not app_private.is_removing() then
     perform app_private.refuse_moved(new.stream_id);
     if app_private.is_moving(new.stream_id) then
@@ -74,7 +74,7 @@ begin
   delete from app_private.organization_moves m where m.organization_id = organization_id and m.status <> 'MOVED';
   update app_private.event_counters c set is_closed = false where c.stream_id = organization_id and c.is_closed;
 end $$;
-comment on function app_private.give_up_move(uuid) is 'Lets an organization go on where it is.';
+comment on function app_private.give_up_move(uuid) is 'Ends the move of an organization, which stays where it is.';
 
 create function app_private.put_aside_organization(organization_id uuid) returns void
 language plpgsql volatile as $$
@@ -84,7 +84,7 @@ begin
     where m.organization_id = organization_id and m.status = 'SWITCHING';
   perform app_private.set_removing();
   perform app_private.end_organization_access(organization_id);
-  -- Nothing expires and nothing goes out here any more: the other installation has it all.
+  -- Nothing expires and nothing is sent here any longer: the other installation does it.
   delete from app_hidden.deadlines d where d.organization_id = organization_id;
   delete from app_private.notification_progress p where p.organization_id = organization_id;
   delete from app_private.workflow_streams s where s.organization_id = organization_id;

@@ -2,11 +2,11 @@
  * Moves an organization to another installation, in one transaction there:
  *
  * 1. All rows are copied while the organization works, and the contents of its files.
- * 2. What processes work on for it is finished and not begun anew; then it is paused: changes are refused as UNAVAILABLE.
+ * 2. What processes work on for it is finished and not started again; then it is paused: changes are refused as UNAVAILABLE.
  * 3. What has changed since is copied, until both sides are the same.
  * 4. The other installation commits, this one puts the organization aside and knows where it is.
  *
- * Until the commit nothing is visible there, and whatever ends the command has the organization go on here. What dies between both commits is
+ * Until the commit nothing is visible there, and whatever ends the command leaves the organization here. What dies between both commits is
  * told by the status SWITCHING: the next run looks whether the other installation has the organization.
  */
 import { setTimeout as pause } from "node:timers/promises";
@@ -51,7 +51,7 @@ const DRAIN_S = 60;
 const POLL_MS = 100;
 /** Rounds of copying what differs, of which the last one finds nothing. */
 const ROUNDS = 10;
-/** So many are copied in a moment. */
+/** Small enough to be copied in a moment. */
 const FEW_ROWS = 200;
 
 export interface MoveFacts {
@@ -438,7 +438,7 @@ export class Move {
       `select app_private.learn_words(array(select t.names from app_private.search_texts t where t.organization_id = $1))`,
       [this.#organizationId],
     );
-    // Whatever a process there keeps of its users' access is looked up anew.
+    // Whatever a process there keeps of its users' access is looked up again.
     await target.query(
       `insert into app_private.access_versions as v (party_id)
          select unnest(array[$1, '00000000-0000-0000-0000-000000000000']::uuid[] || $2::uuid[])

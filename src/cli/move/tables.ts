@@ -18,7 +18,7 @@ const ofAccounts = new Set([
   "app_public.processor_cards",
 ]);
 
-/** Sign-ins, confirmations that are under way, and what people do for the installation. */
+/** Sign-ins, confirmations in progress, and what people do for the installation. */
 const notOfAccounts = new Set([
   "app_hidden.duplicate_accounts",
   ...["access_endings", "account_erasures", "email_change_stops", "email_changes", "email_verifications"].map(
