@@ -86,6 +86,12 @@ async function knowPetra() {
     `mutation ($input: ContactProjectInput!) { contactProject(input: $input) { lead { id } } }`,
     { input: { projectId: park.id, name, email, text: `I am ${name}.` } },
   );
+  // A check wants its texts and facts while it is COMPLETED.
+  const { suggestLeadEmail: draft } = await owen.get(
+    `mutation ($input: SuggestLeadEmailInput!) { suggestLeadEmail(input: $input) { status subject body } }`,
+    { input: { ...about, purpose: `To greet ${name}` } },
+  );
+  expect(draft).toMatchObject({ status: "COMPLETED", body: expect.stringContaining("Petra") });
   await owner.query(
     "insert into app_private.mail_deliveries (key, recipient, outcome) values ('petra', $1, 'SENT')",
     [email],
@@ -136,6 +142,7 @@ describe("a lead", () => {
       "leads",
       "phoneCalls",
       "projectContactMessages",
+      "serviceIntelligenceGenerations",
       "tasks",
     ]);
     expect(told.kept).toEqual([]);
@@ -273,7 +280,7 @@ describe("a buyer", () => {
     await work();
     expect(await mentions(owner, [buyer, "+14165550188", "carrier pigeon"])).toEqual({});
     expect(Object.keys(await mentions(owner, ["Bruno Bought"])).sort()).toEqual([
-      "app_private.search_buyers",
+      "app_private.search_texts",
       "app_public.buyers",
       "app_public.events",
     ]);

@@ -27,21 +27,27 @@ comment on function app_private.personal_columns(regclass) is
 create function app_private.erased_value(relation regclass, name name) returns text
 language sql stable as $$
   select case
-    when b.base = 'jsonb'::regtype and a.attnotnull then '''{}''::jsonb'
-    when b.base = 'jsonb'::regtype then 'null'
-    when a.attnotnull and t.typname = 'email_address' then '''erased-'' || t.id || ''@erased.invalid'''
-    when a.attnotnull and format_type(b.base, -1) like '%[]' then '''{}'''
-    when a.attnotnull and t.typname = 'slug' then '''erased-'' || t.id'
-    when a.attnotnull then '''Erased'''
-    -- Where a state takes a reason, it keeps one.
-    when t.typname = 'long_text' then format('case when t.%I is not null then ''Erased'' end', a.attname)
-    else 'null' end
+    when not a.attnotnull and e.value <> 'null' then format('case when t.%I is not null then %s end', a.attname, e.value)
+    else e.value end
   from pg_attribute a join pg_type t on t.oid = a.atttypid
-    cross join lateral (select coalesce(nullif(t.typbasetype, 0), t.oid) as base) b
+    cross join lateral (select coalesce(nullif(t.typbasetype, 0), t.oid) as base, a.attnotnull or exists (
+      -- A check that wants a value, in some state of the record, also wants one after the erasure.
+      select from pg_constraint k where k.conrelid = relation and k.contype = 'c' and a.attnum = any (k.conkey)
+        and pg_get_constraintdef(k.oid) ~ format('\m%s IS NOT NULL|\mnum_nonnulls\(', a.attname)) as is_wanted) b
+    cross join lateral (select case
+      when b.base = 'jsonb'::regtype and b.is_wanted then '''{}''::jsonb'
+      when b.base = 'jsonb'::regtype then 'null'
+      when b.is_wanted and t.typname = 'email_address' then '''erased-'' || t.id || ''@erased.invalid'''
+      when b.is_wanted and format_type(b.base, -1) like '%[]' then format('''{}''::%s', format_type(b.base, -1))
+      when b.is_wanted and t.typname = 'slug' then '''erased-'' || t.id'
+      -- A reason stays one, whatever asks for it.
+      when b.is_wanted or t.typname = 'long_text' then '''Erased'''
+      else 'null' end as value) e
   where a.attrelid = relation and a.attname = erased_value.name
 $$;
 comment on function app_private.erased_value(regclass, name) is
-  'SQL expression for the value of a column of a row t after its person was erased.';
+  'SQL expression for the value of a column of a row t after its person was erased; it passes every check that the '
+  'former value passed.';
 
 create function app_private.erase_members(value jsonb, members text[]) returns jsonb
 language sql immutable as $$
