@@ -59,8 +59,6 @@ export const embeddedSettings = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   max_connections: 100,
-  // A statement that reads all events locks each of their partitions, and each index of these.
-  max_locks_per_transaction: 256,
   shared_buffers: "256MB",
   effective_cache_size: "1GB",
   work_mem: "8MB",
