@@ -199,12 +199,12 @@ test("structure that differs is told in a sentence each and left alone", async (
   await edit("units.sql", ["select true", "select id > 0"]);
   expect(lines).toEqual([
     "Schema, function: 0 created, 1 replaced, 0 dropped.",
-    "The database lacks column app_public.leads.unit, which the migrations make.",
+    "The database lacks column app_public.leads.unit, which the migrations create.",
     expect.stringMatching(
-      /^The database has column app_public\.units\.name otherwise than the migrations make it: /,
+      /^The database has another column app_public\.units\.name than the migrations create: /,
     ),
     expect.stringMatching(/^The database lacks constraint leads_unit_fkey on app_public\.leads/),
-    expect.stringMatching(/^The database has index .*by_hand.*, which the migrations do not make\.$/),
+    expect.stringMatching(/^The database has index .*by_hand.*, which the migrations do not create\.$/),
   ]);
   expect(await sql("select count(*)::int as count from pg_indexes where indexname = 'by_hand'")).toEqual([
     { count: 1 },
@@ -216,7 +216,7 @@ test("an object that cannot be made for want of a column is refused, after the s
   await expect(edit("units.sql", ["select true", "select id > 0"])).rejects.toThrow(
     /^The database could not be given view app_public\.names: column .*name.* does not exist/,
   );
-  expect(lines[0]).toBe("The database lacks column app_public.units.name, which the migrations make.");
+  expect(lines[0]).toBe("The database lacks column app_public.units.name, which the migrations create.");
 });
 
 test("a declared row that does not become what was declared is told, and keeps nobody from starting", async () => {
@@ -228,7 +228,7 @@ test("a declared row that does not become what was declared is told, and keeps n
   });
   await bring();
   expect(lines).toContain(
-    'The database has row app_hidden.kinds {"kind":"X"}, which the files of objects do not make.',
+    'The database has row app_hidden.kinds {"kind":"X"}, which the files of objects do not create.',
   );
 });
 

@@ -15,6 +15,7 @@ insert into app_private.error_codes (code, description) values
   ('UNSUPPORTED_FILE', 'The content of the file is not of an accepted type.'),
   ('RATE_LIMITED', 'Too many requests or attempts; retry after retryAfterSeconds.'),
   ('PROJECT_ARCHIVED', 'The project is archived, and therefore read-only.'),
+  ('ORGANIZATION_MOVED', 'The organization is on another server; send the request to `url`.'),
   ('UNAVAILABLE', 'The database is unreachable or overloaded; retry after retryAfterSeconds.'),
   ('PROVIDER_ERROR', 'An external provider failed, such as the payment processor or the mail server.'),
   ('INTERNAL', 'An internal error; it is logged with the request id.')
