@@ -13,7 +13,8 @@ const common = {
 export default {
   // A worker that has built the schema takes up to 1.5 GB.
   maxWorkers: Math.max(1, Math.min(availableParallelism(), Math.floor(totalmem() / 2 ** 31))),
-  testTimeout: 60_000,
+  // Two busy cores take three times as long as four quiet ones.
+  testTimeout: 180_000,
   testSequencer: "<rootDir>/test/harness/sequencer.js",
   projects: [
     { ...common, displayName: "unit", testMatch: unit, testEnvironment: "<rootDir>/test/harness/realm.ts" },

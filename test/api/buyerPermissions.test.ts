@@ -351,7 +351,7 @@ beforeAll(async () => {
     })),
     "acceptBuyerInvite with a guess": mutation("acceptBuyerInvite", () => ({ token: "plat_purchase_guess" })),
   };
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 // Reads come first: nothing that the mutations make may change what they count.
@@ -495,7 +495,7 @@ describe("who may do what with purchases", () => {
         // Who it is assigned to, and who hosts the appointment.
         users: [bea.id, world.ada.id, world.max.id].sort(),
       });
-    }, 120_000);
+    });
 
     test("every list of the query: none but their own, and what is public", async () => {
       const { __schema: schema } = await world.owen.get(

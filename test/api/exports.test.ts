@@ -72,7 +72,7 @@ beforeAll(async () => {
     file: `data:;base64,${(await picture("webp", 300, 200)).toString("base64")}`,
   });
   empty = await createProject(owen, { organizationId: world.harbour.id, title: "Empty End" });
-}, 60_000);
+});
 afterAll(async () => {
   await store.close();
   await outbox.remove();

@@ -309,7 +309,7 @@ describe.each<Visibility>(["PRIVATE", "PUBLIC"])("what is seen while the project
         seen.set(role, await everyField(schema, person, finder, type, id));
       seenOf.set(name, seen);
     }
-  }, 60_000);
+  });
 
   test("records by id", async () => {
     const found: Row[] = [];

@@ -27,7 +27,7 @@ beforeAll(async () => {
     },
   );
   viewers = poolOf(crowd.api.database.authenticatorUrl, 1);
-}, 60_000);
+});
 afterAll(async () => {
   await viewers?.end();
   await crowd.api.stop();

@@ -241,7 +241,7 @@ beforeAll(async () => {
     "withdrawOffer of SELLER, the buyer's": withdraw(beas, "SELLER"),
     "withdrawOffer of another, private": withdraw(mias, "BUYER"),
   };
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 describe("who may do what with negotiations and offers", () => {

@@ -410,7 +410,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
   await work();
   expect(Object.keys(await mentions(owner, ["Bruno Bought"]))).toEqual([]);
   expect(await has(content)).toBe(false);
-}, 60_000);
+});
 
 test("is possible whatever an organization has: each of the demo, and the others keep all of theirs", async () => {
   const database = await createTestDatabase("demo");
@@ -461,4 +461,4 @@ test("is possible whatever an organization has: each of the demo, and the others
     await owner.end();
     await database.drop();
   }
-}, 120_000);
+});

@@ -270,7 +270,7 @@ let schema: GraphQLSchema;
 beforeAll(async () => {
   world = await startOutsideWorld();
   schema = buildClientSchema(await world.owen.get(getIntrospectionQuery()));
-}, 60_000);
+});
 afterAll(() => world?.stop());
 
 /** A row per word of its name. */

@@ -29,7 +29,7 @@ beforeAll(async () => {
   await owner.query("update app_public.leads set registered_at = '2026-03-09T02:00:00Z' where id = $1", [
     world.leads.sams.id,
   ]);
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 const creation =

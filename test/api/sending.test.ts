@@ -22,7 +22,7 @@ beforeAll(async () => {
   [world, outbox] = await Promise.all([startWorld(), createOutbox()]);
   workflows = await runWorkflows(world);
   await sent();
-}, 60_000);
+});
 afterAll(async () => {
   await workflows.stop();
   await world.stop();

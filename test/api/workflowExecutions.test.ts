@@ -78,7 +78,7 @@ beforeAll(async () => {
     "insert into app_public.units (project_id, title, number, status, price) values ($1, 'Home', '1', 'AVAILABLE', 400000) returning id",
     [world.project.id],
   )) as [{ id: string }];
-}, 60_000);
+});
 afterAll(() => world?.stop());
 
 const short: Record<string, string> = { UNAUTHENTICATED: "UNAUTH" };
@@ -134,7 +134,7 @@ test("who may do what", async () => {
   for (const { operation } of rows)
     found.push({ operation, expected: await outcomes(people, attempts[operation]!, short) });
   expect(found).toEqual(rows);
-}, 60_000);
+});
 
 test("a step of state that there is not is refused", async () => {
   const { owen, leads } = world;

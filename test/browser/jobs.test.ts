@@ -54,7 +54,7 @@ beforeAll(async () => {
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) complaints.push(message.text());
   });
-}, 120_000);
+});
 afterAll(async () => {
   await shell?.[Symbol.asyncDispose]();
   await opened?.[Symbol.asyncDispose]();
@@ -126,7 +126,7 @@ test("an operator pauses a task, finds what failed, discards one and retries the
   await task.getByRole("button", { name: "Resume" }).click();
   await until(waiting, ({ rowCount }) => rowCount === 0);
   expect(complaints).toEqual([]);
-}, 60_000);
+});
 
 test("the page has neither script nor style of its own, and its policy allows none", async () => {
   const answer = await page.request.get(`${service.baseUrl}/jobs`);

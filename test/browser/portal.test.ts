@@ -179,7 +179,7 @@ test("the examples are operations of the schema, and their recorded answers are 
   const file = join(repository, "docs/examples.json");
   if (process.env.WRITE_EXAMPLES) await writeFile(file, `${JSON.stringify(recorded, null, 2)}\n`);
   expect(recorded).toEqual(JSON.parse(await readFile(file, "utf8")));
-}, 60_000);
+});
 
 test("the first page is small, contacts no other host, and shows visitors nothing private", async () => {
   received.clear();

@@ -44,7 +44,7 @@ beforeAll(async () => {
     end $$;
     create constraint trigger _000_hold after insert on app_private.event_batches
       deferrable initially deferred for each row execute function app_private.tg_event_batches__hold()`);
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 async function side(person: Person, organizationId: string, address: string): Promise<Side> {

@@ -100,7 +100,7 @@ testWithSeeds(
       [],
     );
   },
-  long || process.env.FUZZ_STEPS ? 6 * 3_600_000 : 120_000,
+  long || process.env.FUZZ_STEPS ? 6 * 3_600_000 : 300_000,
 );
 
 /** How far it has come, and what never succeeded so far, with the reasons. */

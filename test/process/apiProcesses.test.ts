@@ -26,7 +26,7 @@ beforeAll(async () => {
   service = await startService({
     env: { DATA_DIR: folder.path, API_PROCESSES: "2", MONITORING: `127.0.0.1:${port}` },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await service?.stop();
   await folder[Symbol.asyncDispose]();
@@ -101,7 +101,7 @@ test("a process that dies is replaced, while the others answer", async () => {
   await until(async () => (await fetch(`${monitoring}/readyz`)).status === 200, Boolean, {
     withinMs: 30_000,
   });
-}, 60_000);
+});
 
 test("what is under way is answered before they stop, and none outlives the first", async () => {
   const pids = await processes();
@@ -117,7 +117,7 @@ test("what is under way is answered before they stop, and none outlives the firs
   for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1\.1 200 /);
   expect(await ended).toMatchObject({ code: 0, signal: null });
   for (const pid of pids) await gone(pid);
-}, 60_000);
+});
 
 test("where they cannot start, the service does not start", async () => {
   await using other = await migratedFolder();
@@ -128,7 +128,7 @@ test("where they cannot start, the service does not start", async () => {
   });
   expect(code).toBe(1);
   expect(stderr).toContain("A process of the API ended before it was ready (3).");
-}, 60_000);
+});
 
 test("a port that is taken is refused before any of them starts", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
@@ -141,4 +141,4 @@ test("a port that is taken is refused before any of them starts", async () => {
   taken.close();
   expect(code).toBe(1);
   expect(stderr).toContain(`Port ${port} on 127.0.0.1 is taken by another program`);
-}, 60_000);
+});

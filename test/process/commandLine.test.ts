@@ -29,7 +29,7 @@ beforeAll(async () => {
   program = join(client, "dist/cli/plat.js");
   await symlink(join(repository, "node_modules/graphql"), join(folder, "node_modules/graphql"));
   service = await startService({ env: { DATA_DIR: data.path } });
-}, 120_000);
+});
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   await data[Symbol.asyncDispose]();
@@ -95,7 +95,7 @@ test("the commands of its guide do what it says", async () => {
   expect(of["Find out why"]).toMatch(/0 changed\.\n/);
   expect(of["Keep up with the schema"]!.trim()).toBe("");
   expect((await stat(join(folder, ".config/plat/profiles.json"))).mode & 0o777).toBe(0o600);
-}, 120_000);
+});
 
 test("a receiver gets events as webhooks would bring them, again after a failure, and from the past", async () => {
   await signIn();
@@ -216,7 +216,7 @@ test("it ends with a code, says what is wrong on standard error, and keeps no se
   expect(await plat(["changes"])).toMatchObject({ code: 0 });
   expect(await plat(["logout"])).toMatchObject({ code: 0 });
   expect(await plat(["whoami"], { env: { PLAT_URL: service.baseUrl } })).toMatchObject({ code: 3 });
-}, 120_000);
+});
 
 test("each command has help and completions", async () => {
   const { version } = JSON.parse(await readFile(join(repository, "packages/client/package.json"), "utf8"));

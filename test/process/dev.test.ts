@@ -32,7 +32,7 @@ beforeAll(async () => {
     entry: "src/cli/dev.ts",
     env: { DATA_DIR: dataDir.path, GRAPHILE_ENV: "production" },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await service?.stop();
   await clone[Symbol.asyncDispose]();
@@ -94,7 +94,7 @@ test("serves a function on save, applies later changes, and drops no request", a
   await held;
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "second" } });
   expect([...answers].filter((answer) => answer !== "first" && answer !== "second")).toEqual([]);
-}, 60_000);
+});
 
 test("reports an error with file, line and column, while the API continues", async () => {
   await save("objects/03-projects/probe.sql", probe("'third' || nothing"));
@@ -105,7 +105,7 @@ test("reports an error with file, line and column, while the API continues", asy
   await save("objects/03-projects/probe.sql", probe("'third'"));
   await said(/it holds/);
   expect(await ask("{ loopProbe }")).toMatchObject({ data: { loopProbe: "third" } });
-}, 60_000);
+});
 
 const served = async (name: string) =>
   (
@@ -152,7 +152,7 @@ test("a function with other arguments or another result takes the place of the f
   expect((await ask("{ loopGranted }")).errors).toHaveLength(1);
   expect(await served("loopGranted")).toMatchObject({ description: "A probe." });
   expect((await served("loopCommented"))?.description).not.toBe("A probe.");
-}, 60_000);
+});
 
 test("what a statement had done that is gone is undone by the whole, and what comes of that is served as well", async () => {
   const limit = (name: string) => `
@@ -183,7 +183,7 @@ insert into app_private.limits values ('${name}', 1, '1 hour', 'A limit of the l
   await save("objects/02-accounts/loop.sql", "");
   await said(/Schema, row: 0 created, 0 replaced, 1 dropped\./);
   expect(await limits()).toEqual([]);
-}, 120_000);
+});
 
 test("reports omissions after a save, with what to write", async () => {
   const file = "objects/03-projects/forgotten.sql";
@@ -276,4 +276,4 @@ comment on table app_public.loop_things is 'A thing.';
   });
   expect(await service.get("/readyz")).toMatchObject({ status: 200 });
   expect(await isServed("colour")).toBe(true);
-}, 120_000);
+});

@@ -15,7 +15,7 @@ import { until } from "../harness/until.ts";
 let stage: Stage;
 beforeAll(async () => {
   stage = await startStage();
-}, 120_000);
+});
 afterAll(async () => {
   await stage?.[Symbol.asyncDispose]();
 });

@@ -49,7 +49,7 @@ beforeAll(async () => {
     projectId,
     owner: () => owner,
   };
-}, 120_000);
+});
 afterAll(async () => {
   await owner?.end();
   await service?.stop();

@@ -51,7 +51,7 @@ beforeAll(async () => {
     }),
   );
   wishes = made.flat();
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 /** How much of each wish is in the database: 0 for nothing, 1 for all of it, else a fraction. */
@@ -127,4 +127,4 @@ test("each is whole or absent, and is there once after asking again", async () =
   expect(new Set(await effects())).toEqual(new Set([1]));
   expect(await broken(world.owner)).toEqual({});
   agent.destroy();
-}, 120_000);
+});

@@ -138,4 +138,4 @@ test("there is one file, whole and exact, and nothing else is left", async () =>
     [id],
   );
   expect(rowCount).toBe(1);
-}, 60_000);
+});

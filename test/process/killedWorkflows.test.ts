@@ -30,7 +30,7 @@ let receiver: Receiver;
 beforeAll(async () => {
   world = await startWorld(undefined, { loopbackWebhooks: true });
   receiver = await startReceiver();
-}, 60_000);
+});
 afterAll(async () => {
   await receiver?.close();
   await world?.stop();

@@ -44,7 +44,7 @@ test("starts on an empty folder of mode 0700, whoever starts it, keeps secrets f
   expect((await stat(folder.path)).mode & 0o777).toBe(0o700);
   expect(await second.stop("SIGINT")).toMatchObject({ code: 0, signal: null });
   expect(await isRunning(next)).toBe(false);
-}, 120_000);
+});
 
 describe("a service that runs", () => {
   let folder: Awaited<ReturnType<typeof migratedFolder>>;

@@ -119,7 +119,7 @@ test("the dashboard and the alerts name metrics and labels that a process tells,
     .filter((name) => !shown.has(name));
   expect(unshown).toEqual([]);
   await owner.query("select pg_drop_replication_slot('plat_test')");
-}, 90_000);
+});
 
 test("jobs, events and the rest of what waits are counted, by queries that do not grow with it", async () => {
   await owner.query(
@@ -143,7 +143,7 @@ test("jobs, events and the rest of what waits are counted, by queries that do no
     new Set(after.map((page) => page.valueOf("plat_work_query_timestamp_seconds"))).size,
   ).toBeLessThanOrEqual(2);
   expect(before).toBeGreaterThan(0);
-}, 60_000);
+});
 
 test("a name of an operation becomes a label where a signed-in viewer sent it; a stranger's does not", async () => {
   await ask("query OfAStranger { viewer { id } }");

@@ -46,7 +46,7 @@ beforeAll(async () => {
   token = (
     await signUp(owner, "Owen Harbour", (claims) => createLoginTokens(jwtKeys).sign(JSON.parse(claims)))
   ).token;
-}, 90_000);
+});
 afterAll(async () => {
   await owner?.end();
   await service?.stop();
@@ -148,7 +148,7 @@ test("a request of a stranger: its id and its trace are those of the statement, 
   );
   expect(JSON.stringify(spans)).not.toContain("vi@example.com");
   expect(collector.headers[0]).toContain("x-key");
-}, 60_000);
+});
 
 test("a request of a viewer: its id is that of the events of its jobs and of the deliveries of webhooks", async () => {
   ({ createOrganization: home } = await ask(
@@ -201,7 +201,7 @@ test("a request of a viewer: its id is that of the events of its jobs and of the
     "select count(*)::int as amount from app_public.events where channel = 'SYSTEM' and request_id = 'home-1' and subject_type = 'export'",
   );
   expect(unasked.rows[0].amount).toBe(0);
-}, 60_000);
+});
 
 test("a trace costs no statement its preparation: its id is a bound value", () => {
   const of = (id: string) =>
@@ -270,4 +270,4 @@ test("a busy process has at most 25 connections, one of them to listen", async (
   await Promise.all(made);
   await until(() => stream.events.filter(({ type }) => type === "lead.created").length === made.length);
   stream.close();
-}, 60_000);
+});

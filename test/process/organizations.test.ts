@@ -45,7 +45,7 @@ beforeAll(async () => {
     `select o.slug from app_public.organizations o where exists (select from app_public.projects p
        where p.organization_id = o.id) order by o.inserted_at limit 1`,
   )) as [{ slug: string }];
-}, 60_000);
+});
 
 afterAll(async () => {
   await database?.drop();

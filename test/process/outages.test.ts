@@ -174,7 +174,7 @@ describe("a service with a database of its own", () => {
     proxy.hush();
     expect(await service.stop()).toMatchObject({ code: expect.any(Number), signal: null });
     proxy.open();
-  }, 120_000);
+  });
 
   test("one of two that is started again loses no request: a balancer that asks whether it is ready sends them to the other", async () => {
     proxy.open();
@@ -188,7 +188,7 @@ describe("a service with a database of its own", () => {
       restarted: [0],
     });
     expect([...outcomes.keys()]).toEqual(["200"]);
-  }, 120_000);
+  });
 });
 
 test("a failing start ends even if nobody reads its output", async () => {
@@ -204,4 +204,4 @@ test("a failing start ends even if nobody reads its output", async () => {
     },
   });
   expect(await until(() => readFile(code, "utf8").catch(() => ""))).toBe("1\n");
-}, 60_000);
+});

@@ -12,7 +12,7 @@ import { until } from "../harness/until.ts";
 let servers: Replication;
 beforeAll(async () => {
   servers = await startReplication(2);
-}, 90_000);
+});
 afterAll(async () => {
   await servers?.[Symbol.asyncDispose]();
 });
@@ -107,4 +107,4 @@ test("the service finds the new primary, and loses no acknowledged change", asyn
     () => next.sql("select from pg_stat_activity where application_name = 'plat-worker-line'"),
     (found) => found.length === 1,
   );
-}, 120_000);
+});

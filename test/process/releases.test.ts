@@ -91,7 +91,7 @@ for (const release of keptReleases())
 
     await using service = await startService({ env: { DATA_DIR: folder.path } });
     expect(await service.get("/readyz")).toMatchObject({ status: 200, body: { checks: { migrated: true } } });
-  }, 120_000);
+  });
 
 /** The table of events is the first partition, as it was: it gets an end, and others after it. */
 async function partition(owner: Client, file: number): Promise<void> {

@@ -15,7 +15,7 @@ let answered: ReplicatedService["answered"];
 beforeAll(async () => {
   all = await startReplicatedService({ LOG_LEVEL: "info" });
   ({ servers, service, viewer, answered } = all);
-}, 120_000);
+});
 afterAll(async () => {
   await all?.[Symbol.asyncDispose]();
 });
@@ -45,7 +45,7 @@ test("reads are answered off the primary, and show what was acknowledged before 
   const after = await answered();
   const elsewhere = after.replica - before.replica;
   expect(elsewhere / (elsewhere + after.primary - before.primary)).toBeGreaterThanOrEqual(0.85);
-}, 60_000);
+});
 
 test("a standby that is paused is left out, and comes back", async () => {
   await onStandbys("select pg_wal_replay_pause()");
@@ -56,7 +56,7 @@ test("a standby that is paused is left out, and comes back", async () => {
   await onStandbys("select pg_wal_replay_resume()");
   await until(readsElsewhere);
   await told("replica_back");
-}, 60_000);
+});
 
 test("a revoked token is refused at once, also while the standbys still hold it valid", async () => {
   const made = await ask('mutation { createAccessToken(input: { name: "Reads" }) { id token } }');
@@ -67,7 +67,7 @@ test("a revoked token is refused at once, also while the standbys still hold it 
   await ask(`mutation { revokeAccessToken(input: { id: "${id}" }) { id } }`);
   expect((await ask("{ viewer { id } }", token)).errors?.[0]?.extensions?.code).toBe("UNAUTHENTICATED");
   await onStandbys("select pg_wal_replay_resume()");
-}, 60_000);
+});
 
 test("what is due expires before it is read", async () => {
   await until(readsElsewhere);
@@ -83,7 +83,7 @@ test("what is due expires before it is read", async () => {
   expect(after).toEqual({ replica: before.replica, primary: before.primary + 1 });
   expect(await servers.primary.sql("select from app_hidden.deadlines where due_at <= now()")).toEqual([]);
   expect(await readsElsewhere()).toBe(true);
-}, 60_000);
+});
 
 test("a standby that is killed is missed by nobody, and used again when it is back", async () => {
   const [first, second] = servers.standbys;
@@ -96,4 +96,4 @@ test("a standby that is killed is missed by nobody, and used again when it is ba
   await until(readsElsewhere);
   expect(await check(100, 4)).toMatchObject({ stale: [], failed: [] });
   await second!.start();
-}, 90_000);
+});

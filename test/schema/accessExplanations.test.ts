@@ -12,7 +12,7 @@ beforeAll(async () => {
   client = new Client({ connectionString: database.ownerUrl });
   await client.connect();
   world = await makeRows(client);
-}, 120_000);
+});
 afterAll(async () => {
   await client?.end();
   await database?.drop();
@@ -89,4 +89,4 @@ test("an explanation says of each record what the policies show the person", asy
     "PUBLIC",
     "SECOND_FACTOR_MISSING",
   ]);
-}, 120_000);
+});

@@ -383,7 +383,7 @@ test("reservations that expire at one moment end together, but for those that so
   expect((await owner.query("select failures from app_hidden.deadlines")).rows).toEqual([{ failures: 1 }]);
   expect(await settle()).toBe(0);
   await owner.query("drop trigger _999_refuse on app_public.units; delete from app_hidden.deadlines");
-}, 60_000);
+});
 
 test("a batch of deadlines reads itself, not all that are due at that moment or later", async () => {
   await client.query("set local session_replication_role = replica");

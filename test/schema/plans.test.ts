@@ -21,7 +21,7 @@ beforeAll(async () => {
     undefined,
     small,
   ));
-}, 60_000);
+});
 afterAll(() => api.stop());
 
 const list = "query ($filter: LeadsFilter) { leads(first: 50, filter: $filter) { id name status } }";

@@ -20,7 +20,7 @@ beforeAll(async () => {
     project,
   ]);
   lead = rows[0]!.id;
-}, 120_000);
+});
 afterAll(() => api.stop());
 
 const list =

@@ -21,7 +21,7 @@ beforeAll(async () => {
     },
     (client) => loadPurchases(client, { buyer: buyer.id! }),
   ));
-}, 120_000);
+});
 afterAll(() => api.stop());
 
 const list = "query ($filter: BuyersFilter) { buyers(first: 50, filter: $filter) { id fullName status } }";

@@ -23,7 +23,7 @@ beforeAll(async () => {
     [project],
   );
   unit = rows[0]!.unit_id;
-}, 60_000);
+});
 afterAll(() => api.stop());
 
 const list =

@@ -59,7 +59,7 @@ beforeAll(async () => {
     `select u.id, concat_ws(' ', u.first_name, string_agg(m.role, ', ')) as name from app_public.users u
      join app_public.organization_user_connections m on m.user_id = u.id group by u.id order by u.id`,
   ));
-}, 60_000);
+});
 afterAll(() => world?.end());
 
 /** What many viewers read together. */
@@ -113,7 +113,7 @@ test("a token with a scope that opens nothing reads what a visitor reads", async
     if (Object.keys(more).length > 0) told[name] = more;
   }
   expect(told).toEqual({});
-}, 60_000);
+});
 
 test("a token of one organization reads nothing of another", async () => {
   const { organizations, stranger } = world;
@@ -124,13 +124,13 @@ test("a token of one organization reads nothing of another", async () => {
     if (Object.keys(more).length > 0) told[name] = more;
   }
   expect(told).toEqual({});
-}, 60_000);
+});
 
 test("without restrictions the same people read more, so that there was something to see", async () => {
   const visitor = await read({});
   for (const { id } of users)
     expect(Object.keys(beyond(await read({ user_id: id }), visitor)).length).toBeGreaterThan(10);
-}, 60_000);
+});
 
 test("a token with all permissions to read changes nothing", async () => {
   const { client } = world;
@@ -173,4 +173,4 @@ test("a token with all permissions to read changes nothing", async () => {
     await client.query("rollback");
   }
   expect(Object.keys(changed)).toEqual([]);
-}, 60_000);
+});

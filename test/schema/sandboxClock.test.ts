@@ -5,7 +5,7 @@ import { startTwoHouses, type TwoHouses } from "../harness/twoHouses.ts";
 let world: TwoHouses;
 beforeAll(async () => {
   world = await startTwoHouses();
-}, 120_000);
+});
 afterAll(() => world?.end());
 
 interface Relation {

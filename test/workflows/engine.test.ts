@@ -27,7 +27,7 @@ beforeAll(async () => {
     createOutbox(),
     runWorkflows(world, 2000),
   ]);
-}, 60_000);
+});
 afterAll(async () => {
   await workflows?.stop();
   await receiver?.close();
@@ -971,7 +971,7 @@ test("a pause takes hold between steps; nothing runs after cancel has answered",
   await done(await start(world.owen, await createWorkflow(world, [{ type: "STOP" }]), await lead()));
   expect(await facts()).toEqual(before);
   clearInterval(answering);
-}, 60_000);
+});
 
 test("cancelling waits for the call that is under way", async () => {
   const workflow = await createWorkflow(world, [

@@ -29,7 +29,7 @@ beforeAll(async () => {
   await hours("00:00", "24:00");
   await grantMessages(10_000);
   workflows = await runWorkflows(world);
-}, 60_000);
+});
 afterAll(async () => {
   await workflows?.stop();
   await server?.close();
@@ -247,7 +247,7 @@ test("a batch of 1,000 leads writes to those who follow marketing messages, some
     { status: "SUCCEEDED", error: null, count: 100 },
     { status: "SKIPPED", error: "The lead does not follow marketing messages.", count: 900 },
   ]);
-}, 60_000);
+});
 
 test("at night people are not written to; the step waits, and asks again whether it may", async () => {
   const [waits, changes] = await Promise.all([lead(), lead({ assigneeId: world.max.id })]);
@@ -373,7 +373,7 @@ test("the real provider: what it refuses for good, what it cannot take now, and 
   await later(resent);
   await outcome(resent, "SUCCEEDED");
   expect(server.messages.filter(({ to }) => to === unheard.phone)).toHaveLength(1);
-}, 60_000);
+});
 
 test("a worker killed between the call and the note of it: one message", async () => {
   await workflows!.stop();
@@ -402,7 +402,7 @@ test("a worker killed between the call and the note of it: one message", async (
   const listed = server.messages.filter(({ to }) => to === phone);
   expect(listed.map(({ sid }) => sid)).toEqual([run.output.messageId]);
   expect(run.attempt).toBe(1);
-}, 60_000);
+});
 
 /** What the provider tells, over HTTPS; gives the status. */
 function tell({ path, body, signature }: ReturnType<typeof notice>, method = "POST"): Promise<number> {
@@ -617,4 +617,4 @@ test("above the quota of the organization, and for too many to one number, messa
   for (let n = 0; n < 10; n++)
     expect((await status(await start(world.owen, workflow, id)))[0]).toBe("COMPLETED");
   expect((await status(await start(world.owen, workflow, id)))[0]).toBe("RUNNING");
-}, 60_000);
+});

@@ -39,7 +39,7 @@ beforeAll(async () => {
   sandbox = made.createOrganization;
   project = await createProject(world.owen, { organizationId: sandbox.id, title: "Trial Towers" });
   create = createIn(world.owen);
-}, 60_000);
+});
 afterAll(async () => {
   await workflows?.stop();
   await outbox?.remove();
