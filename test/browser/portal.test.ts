@@ -390,5 +390,6 @@ function steadyText(text: string, names: Map<string, string>): string {
       stand(id, (number) => `01a1fe10-0000-7000-8000-${String(number).padStart(12, "0")}`),
     )
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)/g, "2026-06-01T09:00:00.000Z")
-    .replaceAll(/"(endCursor|sequence|requestId)":"[^"]*"/g, '"$1":"…"');
+    .replaceAll(/"(endCursor|sequence|requestId)":"[^"]*"/g, '"$1":"…"')
+    .replaceAll(/"key":"[a-z0-9]{12}"/g, '"key":"…"');
 }

@@ -8,7 +8,7 @@ select app_private.describe_enum('report_kind', 'Business area of a report.', ar
   ['FALLOUT', 'Lost deals and their reasons.'],
   ['PRICING', 'Prices of units, options and discounts.'],
   ['DEPOSITS', 'Deposits received and outstanding.'],
-  ['COMMISSION', 'Commissions; not available yet, so reports of this kind are refused.'],
+  ['COMMISSION', 'Not available yet: commissions. Reports of this kind are refused.'],
   ['ACTIVITY', 'Activity of the sales team.'],
   ['CUSTOM', 'Any other area.']
 ]);
