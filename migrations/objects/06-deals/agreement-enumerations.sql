@@ -23,7 +23,7 @@ select app_private.describe_enum('agreement_status',
   ['SIGNED', 'All signers on the buyer''s side have signed; not countersigned yet.'],
   ['EXECUTED', 'Countersigned by the seller.'],
   ['DECLINED', 'A signer refused to sign.'],
-  ['EXPIRED', 'The deadline passed before everyone signed.'],
+  ['EXPIRED', 'The deadline passed before all had signed.'],
   ['VOIDED', 'Withdrawn by the seller after it was sent.']
 ]);
 
@@ -33,9 +33,9 @@ select app_private.describe_enum('signing_provider', 'Service that collects the 
 ]);
 
 select app_private.describe_enum('agreement_signer_role', 'Capacity in which a person signs an agreement.', array[
-  ['BUYER', 'The main purchaser.'],
+  ['BUYER', 'Signs as the main purchaser.'],
   ['CO_BUYER', 'Purchases together with the buyer.'],
-  ['GUARANTOR', 'Liable for the obligations of the buyer.'],
+  ['GUARANTOR', 'Is liable for the obligations of the buyer.'],
   ['WITNESS', 'Attests the signatures of others.'],
   ['SELLER_REPRESENTATIVE', 'Countersigns for the seller.'],
   ['OTHER', 'Any other capacity.']
@@ -73,5 +73,5 @@ select app_private.describe_enum('agreement_trail_kind', 'Kind of entry in the a
   ['COMPLETED', 'All signers have signed.'],
   ['EXECUTED', 'The seller countersigned.'],
   ['VOIDED', 'The agreement was withdrawn.'],
-  ['EXPIRED', 'The deadline passed before everyone signed.']
+  ['EXPIRED', 'The deadline passed before all had signed.']
 ]);
