@@ -44,11 +44,12 @@ export default {
         for (const message of messages(n)) client.send(JSON.stringify(message), () => {});
       }),
     );
+    // One of them is known to the service: otherwise nothing is attacked.
+    await Promise.any(clients.map((client) => once(client, "open", { signal }))).catch(() => {
+      if (!signal.aborted) throw new Error("No WebSocket was opened.");
+    });
     const turn = AbortSignal.any([signal, AbortSignal.timeout(1_000)]);
     await Promise.all(clients.map((client) => once(client, "close", { signal: turn }))).catch(() => {});
-    // At least one of them is known to the service: otherwise nothing was attacked.
-    if (!signal.aborted && clients.every(({ readyState }) => readyState === WebSocket.CONNECTING))
-      throw new Error("No WebSocket was opened.");
     leave();
   },
 } satisfies Attack;
