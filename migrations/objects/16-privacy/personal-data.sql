@@ -27,7 +27,8 @@ comment on function app_private.personal_columns(regclass) is
 create function app_private.erased_value(relation regclass, name name) returns text
 language sql stable as $$
   select case
-    when not a.attnotnull and e.value <> 'null' then format('case when t.%I is not null then %s end', a.attname, e.value)
+    when not a.attnotnull and e.value <> 'null'
+      then format('case when t.%I is not null then %s end', a.attname, e.value)
     else e.value end
   from pg_attribute a join pg_type t on t.oid = a.atttypid
     cross join lateral (select coalesce(nullif(t.typbasetype, 0), t.oid) as base, a.attnotnull or exists (
