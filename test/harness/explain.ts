@@ -38,8 +38,23 @@ export async function plan(
 ): Promise<Node[]> {
   const settings = { role: user ? "plat_user" : "plat_anonymous", jit: "off", "plat.user_id": user ?? "" };
   const rows = await explainStatement(client, settings, { text, values }, "timing off, format json");
-  const below = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(below)];
+  const below = (node: Node): Node[] => [ofWhole(node), ...(node.Plans ?? []).flatMap(below)];
   return below(rows[0]!["QUERY PLAN"][0].Plan);
+}
+
+const partition = /^events_(?:first|\d{4}q\d)(?=_|$)/;
+
+/** A node of a partition under the names of the whole, unless it read a partition from one end to the other that is empty. */
+function ofWhole(node: Node): Node {
+  const { "Relation Name": relation, "Index Name": index } = node;
+  const isEmpty =
+    node["Node Type"] === "Seq Scan" && node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0) === 0;
+  if (isEmpty || (relation === undefined && index === undefined)) return node;
+  return {
+    ...node,
+    ...(relation !== undefined && { "Relation Name": relation.replace(partition, "events") }),
+    ...(index !== undefined && { "Index Name": index.replace(partition, "events") }),
+  };
 }
 
 /** Rows of the table that were looked at, whether or not they passed. */
