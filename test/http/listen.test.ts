@@ -221,7 +221,7 @@ test("an address that is taken is an error, after which nothing is looked after 
   const begun = jest.spyOn(globalThis, "setInterval");
   const ended = jest.spyOn(globalThis, "clearInterval");
   await expect(start(hello, { port: server.port })).rejects.toMatchObject({ code: "EADDRINUSE" });
-  const stopped = new Set(ended.mock.calls.map(([timer]) => timer));
+  const stopped = new Set<unknown>(ended.mock.calls.map(([timer]) => timer));
   expect(begun.mock.results.filter(({ value }) => !stopped.has(value))).toEqual([]);
 });
 
