@@ -154,7 +154,7 @@ test("a broken connection is reopened, and keeps running work under its former i
       expect(now!.id).not.toBe(before);
       // At once: it looks after each repair.
       await until(() => looks >= 2);
-      const both = [now!.id, other.current()!.id];
+      const both = [now!.id, (await until(() => other.current()))!.id];
       expect(await living()).toEqual(expect.arrayContaining([first.id, ...both]));
       await owner.query("select pg_notify('plat_test', $1), pg_notify('plat_unheard', '')", [fault]);
       await until(() => heard.at(-1) === fault);
