@@ -116,7 +116,7 @@ test.each([
 });
 
 test("without an answer that can be read the provider may have the message", async () => {
-  const provider = server.provider({ timeoutMs: 150 });
+  const provider = server.provider({ timeoutMs: 2_000 });
   for (const [answer, text] of [
     [(response: any) => response.status(201).send('{"sid": "SM'), /cannot be read/],
     [(response: any) => response.status(201).json({ sid: null }), /cannot be read/],
