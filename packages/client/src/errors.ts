@@ -58,6 +58,8 @@ export interface ErrorDetails {
   PROJECT_ARCHIVED: { readonly field?: string };
   /** The database is unreachable or overloaded; retry after retryAfterSeconds. */
   UNAVAILABLE: { readonly retryAfterSeconds?: number };
+  /** The organization is on another server; send the request to `url`. */
+  ORGANIZATION_MOVED: { readonly url?: string };
   /** An external provider failed, such as the payment processor or the mail server. */
   PROVIDER_ERROR: Retryable & { readonly provider?: string; readonly reason?: string };
   /** An internal error; it is logged with the request id. */
