@@ -1,7 +1,7 @@
 /** What a client of /graphql by WebSocket can make the service hold, whoever it is. */
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, expect, test } from "@jest/globals";
 import { WebSocket } from "ws";
