@@ -9,6 +9,7 @@ import { readReference } from "../../src/database/reference.ts";
 import type { Reference } from "../../src/database/referenceCatalog.ts";
 import { startService } from "../harness/service.ts";
 import { keptReleases, unpackRelease } from "../releases/unpackRelease.ts";
+import { until } from "../harness/until.ts";
 
 test("there is a data folder of the version before the baseline", () => {
   expect(keptReleases()).toContain("baseline");
@@ -104,11 +105,11 @@ async function partition(owner: Client, file: number): Promise<void> {
     ).rows;
   expect(await partitions()).toEqual([{ relation: first, first: true, last: true }]);
   const steps: string[] = [];
-  for (;;) {
+  await until(async () => {
     const { rows } = await owner.query("select app_private.make_event_partitions() as step");
-    if (rows[0].step === null) break;
-    steps.push(rows[0].step.replace(/ ends at .*/, " is to end"));
-  }
+    if (rows[0].step !== null) steps.push(rows[0].step.replace(/ ends at .*/, " is to end"));
+    return rows[0].step === null;
+  });
   expect(steps.slice(0, 3)).toEqual([`${first} is to end`, `${first} was read`, `${first} ended`]);
   const [former, ...others] = await partitions();
   expect(former).toEqual({ relation: first, first: true, last: false });
