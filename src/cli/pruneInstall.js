@@ -138,7 +138,6 @@ function removeOtherBuilds() {
   for (const name of ["buffer", "fs", "path", "url"]) remove(`bare-${name}/prebuilds`);
   for (const path of [
     "@sinclair/typebox/build/esm",
-    "@sparticuz/chromium/bin/al2023.tar.br",
     "axe-core/axe.js",
     "axe-core/locales",
     "bintrees/test",
