@@ -65,7 +65,7 @@ function withAllowedValues(error: CodedError, schema: GraphQLSchema | undefined)
   if (!isEnumType(type)) return error;
   const allowed = type
     .getValues()
-    .filter(({ description }) => !description?.startsWith("Not available yet"))
+    .filter(({ extensions }) => !extensions.notAvailable)
     .map(({ name }) => name);
   const message = error.message.replace(/ Did you mean [\s\S]*$/, "");
   return new CodedError(
