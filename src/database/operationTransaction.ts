@@ -45,7 +45,12 @@ export abstract class OperationTransaction<Findings> implements HeldTransaction 
   }
 
   /** Final statements in the open transaction. @param failed whether a field was refused */
-  protected abstract finish(session: Session, failed: boolean): Promise<Findings>;
+  protected abstract finish(session: Session, failed: boolean): Promise<Findings | undefined>;
+
+  /** Keeps the effects of a statement, if the checks of a commit accept them, and ends its savepoint. */
+  async keep(session: Session): Promise<void> {
+    await session.send([...asAtCommit, { text: "release savepoint of_field" }], true);
+  }
 
   /** Implements `withPgClient` in this transaction. */
   async run<T>(
@@ -87,6 +92,7 @@ export abstract class OperationTransaction<Findings> implements HeldTransaction 
 
   /** Calls are serialized. */
   enqueue<T>(task: () => Promise<T>): Promise<T> {
+    if (this.#ended) return Promise.reject(new Error("The operation has ended already."));
     const result = this.#last.then(task);
     const settled = (): void => {};
     this.#last = result.then(settled, settled);
@@ -160,7 +166,7 @@ class HeldClient implements NodePostgresPgClient {
     try {
       await this.#session.send(setter === null ? [savepoint] : [savepoint, setter], true);
       const result = await work();
-      await this.#session.send([...asAtCommit, { text: "release savepoint of_field" }], true);
+      await this.#run.keep(this.#session);
       return result;
     } catch (error) {
       await this.#session.send([{ text: "rollback to savepoint of_field" }], true).catch(() => {});

@@ -286,8 +286,14 @@ const registerCommit: Register = (server, agent) => {
           held: (work) => new ReviewedTransaction(work, judge),
           idempotencyKey,
         });
-        if (answer.errors) return refused(answer);
-        return result({ answer: answer.data?.[given.mutation], effects: answer.extensions?.effects });
+        const { effects } = answer.extensions ?? {};
+        if (!effects) return refused(answer);
+        // It is committed, even if fields of its answer could not be read.
+        return result({
+          answer: answer.data?.[given.mutation],
+          effects,
+          ...(answer.errors && { errors: answer.errors }),
+        });
       }),
   );
 };
