@@ -1,4 +1,4 @@
-/** Conditional requests: responses that the client already has are not sent again. See docs/caching.md. */
+/** Conditional requests: answers 304 if the client already has the current response. See docs/caching.md. */
 import type { Request, Response } from "express";
 import fresh from "fresh";
 import { POSITION_HEADER, parseLsn, type Positions } from "../database/position.ts";

@@ -1,4 +1,4 @@
-/** File contents at signed URLs. Access was checked when the URL was signed; this only serves it. */
+/** Serves file contents at signed URLs. Access was checked when the URL was signed. */
 import { create as contentDisposition } from "content-disposition";
 import type { Request, RequestHandler, Response } from "express";
 import { pipeline } from "node:stream/promises";

@@ -17,7 +17,7 @@ import { domains, MarkdownReference } from "./portal/reference.ts";
 import { requestState } from "./requestState.ts";
 import { page, policyOf, type PortalPage } from "./portal/shell.ts";
 
-/** Somebody of the demo, as whom its visitors sign in with one click. */
+/** A user of the demo data; a button of the portal signs in as this user. */
 export interface DemoPerson {
   username: string;
   name: string;
@@ -54,7 +54,7 @@ const pages: readonly PortalPage[] = [
   { path: "/sales-floor", title: "Sales floor", main: salesFloorMain, script: "salesFloor.js", wide: true },
 ];
 
-/** A text as it is sent: compressed once, and known by its content. */
+/** A file of the portal: compressed once, with an entity tag derived from its content. */
 interface Kept {
   type: string;
   etag: string;
@@ -86,7 +86,7 @@ function send(request: Request, response: Response, { type, etag, plain, compres
 
 /** What the pages are made for. */
 export interface PortalDeps {
-  /** The user as whom visitors may sign in with one click; none by default. */
+  /** The user whom visitors can sign in as with one click. Default: none. */
   demo?: Demo | undefined;
   /** The served schema, as Markdown for viewers who may read it; omitted, it is not served. */
   reference?: {
@@ -109,13 +109,14 @@ const readersOfSchema: RequestHandler<{ name?: string }> = (request, response, n
 };
 
 /**
- * The pages at `/`: guides, reference, explorer, and the demo's sales floor; guides and reference are also Markdown. All of them come from
- * this server, and none holds data: what somebody sees there, the API gives them.
+ * The pages at `/`: guides, reference, explorer, and the sales floor of the demo. Guides and reference are also served
+ * as Markdown. All files come from this server and contain no business data: the pages read it through the API, as the
+ * signed-in user.
  */
 export function portal({ demo, reference }: PortalDeps): Router {
   const router = Router({ strict: true, caseSensitive: true });
   const texts = new Map<string, Promise<Kept | undefined>>();
-  /** Serves what `make` gives, which is made when it is asked for the first time. */
+  /** Serves the result of `make`, which is called on the first request. */
   const serve = (make: (name: string) => Promise<Kept | undefined>): RequestHandler<{ name?: string }> =>
     inTurn(async (request: Request<{ name?: string }>, response, next) => {
       const { name = "" } = request.params;

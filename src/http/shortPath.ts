@@ -1,9 +1,8 @@
 /**
- * The short path of a request: what most clients send most of the time, a small query that comes again with a known
- * token, is answered without the application's chain of middlewares. The rules are those of the chain, in the same
- * functions. A request passes to the chain, which continues where the short path ended, as soon as anything about it
- * is different: its method, path or headers, a token that has to be looked up, a document that is not compiled, any
- * error.
+ * The short path of a request. Most requests are small queries that a client sends repeatedly with the same token. They
+ * are answered without the middleware chain of the application, by the same rules and the same functions. If anything
+ * differs (method, path, headers, an unknown token, a document that is not compiled, any error), the chain continues
+ * where the short path ended.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
@@ -91,7 +90,7 @@ class ShortPath {
     }
     if (!claims) return app(request, response);
     setViewer(state, claims, production);
-    // The encodings that visitors accept are asked for in the way of the chain.
+    // Compresses responses to visitors, as the chain does.
     if (claims.userId === null) this.#extend(request, response);
     if (!isPost) return this.#answer(request, response, state, this.#askedByUrl(request.url!));
     this.#receive(request, response, state);

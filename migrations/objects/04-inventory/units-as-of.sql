@@ -61,6 +61,8 @@ comment on function app_public.units_as_of is $$
 @paged
 @arg project_id Id of the project whose units are reconstructed.
 @arg at Point in time, not in the future. A change counts from the start of its transaction.
+@arg page_size Number of units.
+@arg page_start Number of units before the page.
 
 Units of a project as they were at a given time, such as for a former price list. Excludes units that did not exist
 yet or were deleted since; empty without the permission inventory.read.$$;

@@ -1,4 +1,4 @@
-/** The guides: the documents of the repository as pages. */
+/** The guides: renders the documents of the repository as pages. */
 import { readdir, readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { Marked, Renderer, type Tokens } from "marked";
@@ -68,7 +68,7 @@ export function render(file: string, text: string, pages: ReadonlyMap<string, st
     const html = this.parser.parseInline(tokens);
     return to ? `<a href="${escapeHtml(to)}">${html}</a>` : html;
   };
-  // What is wider than a phone scrolls by itself, and by the keyboard.
+  // A table that is wider than the screen scrolls separately, also by keyboard.
   renderer.table = function (token: Tokens.Table) {
     return `<div class="scroll" tabindex="0" role="group" aria-label="Table">${plain.table.call(this, token)}</div>`;
   };
@@ -79,10 +79,10 @@ export function render(file: string, text: string, pages: ReadonlyMap<string, st
   return { title, html, parts };
 }
 
-/** Where the same is as Markdown: `/guides/errors.md#codes`. */
+/** The URL of the Markdown version: `/guides/errors.md#codes`. */
 const asMarkdown = (to: string): string => (to.startsWith("/") ? to.replace(/(?=#|$)/, ".md") : to);
 
-/** A document with its links as they are served: to Markdown. Of what is not served, the words stay. */
+/** A document whose links lead to the served Markdown. A link to a file that is not served becomes plain text. */
 export function withServedLinks(file: string, text: string, pages: ReadonlyMap<string, string>): string {
   const link = /!?\[(?<words>(?:[^[\]]|\[[^\]]*\])*)\]\((?<href>[^)\s]+)\)/g;
   return text

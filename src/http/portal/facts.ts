@@ -1,4 +1,7 @@
-/** What the reference says beyond the schema: permissions, states and codes, as the guides have them, and examples with their answers. */
+/**
+ * Facts of the reference that are not in the schema: permissions, states and codes from the guides, and examples with
+ * their responses.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { repository } from "./documents.ts";

@@ -1,4 +1,7 @@
-/** The reference as Markdown, for agents and other programs that read text: made from the served schema and from what the guides say. */
+/**
+ * The reference as Markdown, for agents and other programs that read text. It is generated from the served schema and
+ * the guides.
+ */
 import {
   getNamedType,
   type GraphQLArgument,
