@@ -152,7 +152,7 @@ async function bring(
   return true;
 }
 
-/** In a session of its own: rows written by other sessions would count as declared. */
+/** In a separate session: rows written by other sessions would count as declared. */
 async function createObjects(connectionString: string, folder: string, hash: string): Promise<void> {
   await migrateOn(connectionString, async (client) => {
     await client.query("begin");

@@ -13,7 +13,7 @@ import { makeSetter, type PgSettings } from "./serverSettings.ts";
 import { Session } from "./session.ts";
 import { announceStatement } from "./statementEvents.ts";
 
-/** Connection for the statements. */
+/** Where the transaction gets its connection from. */
 export interface HeldPlace {
   readonly pool: Pool;
   readonly deadlines: Deadlines | undefined;
@@ -22,11 +22,11 @@ export interface HeldPlace {
 }
 
 /**
- * It holds locks that block others, so it has a time limit: when it expires, the connection is closed and nothing is
+ * Time limit of the transaction, since its locks block others. When it expires, the connection is closed and nothing is
  * stored.
  */
 const longestMs = 10_000;
-/** Rolled back as the commit would have been; the next statement belongs to another field. */
+/** Executes the deferred checks as a commit would. Later statements, which belong to other fields, defer them again. */
 const asAtCommit = [{ text: "set constraints all immediate" }, { text: "set constraints all deferred" }];
 
 /**
@@ -132,7 +132,7 @@ export abstract class OperationTransaction<Findings> implements HeldTransaction 
   }
 }
 
-/** The client that callbacks get. */
+/** The client of `withPgClient` callbacks. */
 class HeldClient implements NodePostgresPgClient {
   readonly #run: OperationTransaction<unknown>;
   readonly #session: Session;

@@ -1,4 +1,4 @@
-/** All our objects in a database belong to a role that cannot log in. */
+/** All our objects in a database are owned by a role that cannot log in. */
 import type { Client } from "pg";
 import { isTransient, lockAttempts, lockTimeoutMs, pauseAfter } from "./lockRetry.ts";
 import type { MigrationLog } from "./migrationLog.ts";

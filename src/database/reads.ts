@@ -95,7 +95,7 @@ export class ReadsOf {
 interface Text {
   readonly text: string;
   readonly of: string;
-  /** Whether it runs with the rights of the owner, to whom no policies apply. */
+  /** Whether it runs with the rights of the owner, to whom policies do not apply. */
   readonly asOwner: boolean;
 }
 

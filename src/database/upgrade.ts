@@ -65,11 +65,12 @@ const replicating = {
 };
 
 /**
- * Copies the database while nothing else uses it, holds each table against the old one, and puts the new cluster in the place of the old one, which is
- * kept beside it as it was. Until then nothing is changed; an interrupted upgrade starts again.
- * @returns undefined where there is nothing to do.
- * @throws FolderInUse while the service runs; Error with a sentence for the user where the programs of the old version cannot be had, or a
- * table has not come over whole.
+ * Copies the database while nothing else uses it, compares each table with the old one, and replaces the old cluster
+ * with the new one. The old cluster is kept unchanged beside it. Nothing is changed before that, so an interrupted
+ * upgrade can start again.
+ * @returns undefined if no upgrade is needed
+ * @throws FolderInUse while the service runs; Error with a message for the user if the programs of the old version are
+ * not available, or if a table was not copied completely
  */
 export async function upgradeDataDir(options: UpgradeOptions): Promise<Upgraded | undefined> {
   const { dataDir, tell, evenSame = false } = options;
@@ -195,7 +196,7 @@ async function copyCluster(copy: Copy): Promise<{ tables: number; rows: number }
 /** With owners, modes and times; links are followed, such as for WAL on another disk. */
 async function copyFolder(from: string, to: string): Promise<void> {
   await promisify(execFile)("cp", ["-a", "-L", from, to]);
-  // The pid may belong to another process by now.
+  // The pid may belong to another process now.
   await rm(join(to, "postmaster.pid"), { force: true });
 }
 
