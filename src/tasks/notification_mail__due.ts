@@ -21,8 +21,8 @@ interface Mail {
 }
 
 /**
- * Sends the notification mail {id}. Its content was fixed when it was first closed, and its key is its id: a repeat has the same content
- * and Message-ID, and does nothing once the mail has been accepted.
+ * Sends the notification mail {id}. Its content is fixed when it is first closed, and its key is its id. Idempotent:
+ * another run has the same content and Message-ID, and does nothing once the mail has been accepted.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

@@ -5,7 +5,7 @@ import { organizationContacted, type VisitorMessage } from "../providers/mail/te
 
 /**
  * Forwards the message {id} of a visitor to the organization's mailbox, or to its owners.
- * Idempotent: repeats only reach those who did not receive it.
+ * Idempotent: another run only reaches those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

@@ -4,7 +4,7 @@ import { automationsSuspended, type Suspended } from "../providers/mail/template
 
 /**
  * Notifies the owners of {organizationId} that {suspended} were suspended because their principal no longer has access.
- * Idempotent: repeats only reach those who did not receive it.
+ * Idempotent: another run only reaches those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const { organizationId, suspended } = payload as { organizationId: string; suspended: Suspended[] };

@@ -18,7 +18,7 @@ type IssuedToProject = Omit<Issued, "token" | "email"> & {
 /**
  * Mails the invitation {id} of an organization to a project for the {send_count}th time: to the invited address, with a token created here,
  * or to the administrators of the invited organization.
- * Idempotent: repeats only reach those who did not receive it; an address that was not reached gets another token.
+ * Idempotent: another run only reaches those who did not receive it; an address that was not reached gets another token.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

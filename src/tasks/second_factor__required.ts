@@ -5,7 +5,7 @@ import { secondFactorRequired } from "../providers/mail/templates.ts";
 
 /**
  * Notifies the members of the organization {id} without a second factor that it requires one.
- * Idempotent: repeats only reach those who were not reached.
+ * Idempotent: another run only reaches those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

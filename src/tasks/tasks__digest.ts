@@ -4,7 +4,7 @@ import { goThrough } from "../jobs/sweep.ts";
 /** Members per transaction. */
 const batch = 500;
 
-/** Queues the daily task digests of members for whom it is morning. Idempotent. */
+/** Queues the daily task digests of members in whose time zone it is morning. Idempotent. */
 const task: Task = (_payload, helpers) => goThrough(helpers, "app_private.queue_task_digests($1, $2)", batch);
 
 export default task;

@@ -5,7 +5,7 @@ import { webhookDisabled } from "../providers/mail/templates.ts";
 
 /**
  * Notifies the owners that the service disabled the webhook {id}.
- * Idempotent: repeats only reach those who did not receive it.
+ * Idempotent: another run only reaches those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

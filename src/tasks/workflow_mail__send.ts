@@ -23,7 +23,7 @@ interface Mail {
 
 /**
  * Sends the mail of the step {executionId, sequence} of a workflow.
- * Idempotent: repeats only reach those who did not receive it. Waits while the organization is above its quota.
+ * Idempotent: another run only reaches those who did not receive it. Waits while the organization is above its quota.
  */
 const task: Task = async (payload, helpers) => {
   const place = [idOf(payload, "executionId"), numberOf(payload, "sequence")];
