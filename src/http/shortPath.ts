@@ -90,7 +90,7 @@ class ShortPath {
     }
     if (!claims) return app(request, response);
     setViewer(state, claims, production);
-    // Compresses responses to visitors, as the chain does.
+    // Compression of responses to visitors needs the methods of the chain.
     if (claims.userId === null) this.#extend(request, response);
     if (!isPost) return this.#answer(request, response, state, this.#askedByUrl(request.url!));
     this.#receive(request, response, state);
