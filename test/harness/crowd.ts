@@ -2,7 +2,7 @@ import { Client } from "pg";
 import { loadPortfolios } from "../../bench/data/portfolios.ts";
 import { startApi, type Api, type Person } from "./api.ts";
 
-/** An organization large enough for its plans to matter, beside another. */
+/** An organization with enough rows for realistic query plans, beside another organization. */
 export interface Crowd {
   api: Api;
   owner: Person;
@@ -17,7 +17,7 @@ export interface Crowd {
 
 type Size = Parameters<typeof loadPortfolios>[1][number];
 
-/** @param load what the test has beside leads; `more`: further organizations. */
+/** @param load inserts rows other than leads; `more`: further organizations. */
 export async function startCrowd(
   large: Omit<Size, "name">,
   other: (api: Api) => Omit<Size, "name"> | Promise<Omit<Size, "name">>,

@@ -1,10 +1,13 @@
 import { expect } from "@jest/globals";
 import type { Api } from "./api.ts";
 
-/** What each request notes of the token that it came with, and what the sandbox processor, another party, does in its own time. */
+/**
+ * Tables that are not checked: uses of tokens, recorded by each request, and the sandbox processor, which is an
+ * external party.
+ */
 const apart = /^app_private\.(?:sessions|access_token_secrets|sandbox_\w+)$/;
 
-/** Our tables in which a transaction has written or deleted rows. */
+/** Our tables in which a transaction has inserted, updated or deleted rows. */
 async function tablesOf({ owner }: Pick<Api, "owner">, transaction: string): Promise<string[]> {
   const { rows: tables } = await owner.query<{ name: string }>(
     `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -21,9 +24,9 @@ async function tablesOf({ owner }: Pick<Api, "owner">, transaction: string): Pro
 }
 
 /**
- * Does the work and proves that nothing was stored: every transaction that wrote anything meanwhile was rolled back, so that no table has
- * changed by a byte. What requests note of their tokens is let pass.
- * @param name what the work is called where it did store something
+ * Runs work and proves that nothing was stored: every transaction that wrote anything in that time was rolled back.
+ * Recorded uses of tokens are ignored.
+ * @param name description of the work for a failure
  */
 export async function nothingKept<T>(api: Pick<Api, "owner">, work: () => Promise<T>, name = ""): Promise<T> {
   const next = async () =>

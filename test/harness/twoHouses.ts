@@ -1,7 +1,7 @@
 /**
- * Two organizations with a record of every table each, whatever tables there are: for tests that are generated from the
- * catalog. The first is that of the demo; of a table that the demo leaves empty it gets a row by the types of its columns.
- * The second has a copy of one row of each table, which refers to the second's own rows.
+ * Two organizations with a record of every table, for tests that are generated from the catalog. The first is the demo
+ * organization; a table without demo data gets a row derived from the types of its columns. The second has a copy of
+ * one row of each table, with references to its own rows.
  */
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
@@ -12,27 +12,27 @@ export type House = Map<string, string[]>;
 
 export interface TwoHouses {
   database: TestDatabase;
-  /** The owner of the database, for whom no policy holds. */
+  /** Connections of the owner, to whom no policy applies. */
   client: Client;
   tables: Table[];
   theirs: House;
   ours: House;
   /** Their organization and ours. */
   organizations: { theirs: string; ours: string };
-  /** The OWNER of ours, who has no part in theirs. */
+  /** The OWNER of ours, who has no role in theirs. */
   stranger: string;
   end(): Promise<void>;
 }
 
 export interface Column {
   name: string;
-  /** As a cast names it. */
+  /** The type as written in a cast. */
   type: string;
   notNull: boolean;
-  /** Whether there is no default either. */
+  /** Whether it has no default. */
   required: boolean;
   generated: boolean;
-  /** The table that it refers to by its id, where it does. */
+  /** The table whose id it refers to, if any. */
   refersTo: string | null;
   comment: string;
 }
@@ -53,7 +53,7 @@ const tablesQuery = `
     and exists (select from pg_attribute i where i.attrelid = c.oid and i.attname = 'id' and i.atttypid = 'uuid'::regtype)
   group by c.oid, n.nspname, c.relname order by c.relname`;
 
-/** What may be a value of a type; the first that its checks take. */
+/** Candidate values of types; the first one that the checks accept is used. */
 const candidates = [
   "Sentence",
   "somebody@example.com",
@@ -73,7 +73,7 @@ const candidates = [
   "image/png",
 ];
 
-/** A value of a type as text, by its enumeration or by trying; null where none is found. */
+/** A value of a type as text, from its enumeration or by trying candidates; null if none is accepted. */
 export async function valueOf(
   client: Client,
   type: string,
@@ -139,7 +139,7 @@ async function insert(client: Client, table: Table, values: Record<string, unkno
   }
 }
 
-/** @param also statements to run before rows are added, such as triggers that are to run for them. */
+/** @param also statements to run before rows are inserted, such as enabling triggers */
 export async function startTwoHouses(also = ""): Promise<TwoHouses> {
   const database = await createTestDatabase("demo");
   const client = new Client({ connectionString: database.ownerUrl });
@@ -148,7 +148,7 @@ export async function startTwoHouses(also = ""): Promise<TwoHouses> {
   const known = new Map<string, string | null>();
   const theirs: House = new Map();
   const ours: House = new Map();
-  // Rows as they are: neither triggers nor foreign keys have a say.
+  // Neither triggers nor foreign keys apply.
   await client.query(`${also}; begin; set local session_replication_role = replica`);
   const { rows: organizations } = await client.query<{ id: string }>(
     "select organization_id as id from app_public.organization_user_connections group by 1 order by count(*) desc limit 1",
@@ -173,7 +173,7 @@ export async function startTwoHouses(also = ""): Promise<TwoHouses> {
   }
   for (const table of tables) {
     if (theirs.get(table.name)!.length > 0) continue;
-    // What a check wants of several columns together is not known here.
+    // Checks that involve several columns are not known here.
     const { rows: checks } = await client.query<{ drop: string }>(
       `select format('alter table %s drop constraint %I', conrelid::regclass, conname) as drop from pg_constraint
        where conrelid = $1::regclass and contype = 'c'`,

@@ -1,12 +1,12 @@
-/** What operations tell a visitor, whatever they are asked. */
+/** What operations reveal to a visitor. */
 import type { ClientBase, DatabaseError } from "pg";
 
 /**
- * Calls, as a visitor and with nulls only, each operation that has to do with who calls, and each function that a visitor may execute and that refuses
- * visitors by itself.
+ * Calls each operation that depends on the viewer, and each function that a visitor can execute and that refuses
+ * visitors, as a visitor and with nulls only.
  * @param client of a superuser, in a transaction
- * @param about the only one to call; all of them where omitted
- * @returns by function what it told; null where it was carried out
+ * @param about the only one to call. Default: all of them
+ * @returns the result by function; null if it was executed
  */
 export async function toldVisitors(client: ClientBase, about?: string): Promise<Map<string, string | null>> {
   const { rows } = await client.query<{ name: string; call: string }>(

@@ -2,16 +2,19 @@ import { type Agent, request } from "node:https";
 import type { Person } from "./api.ts";
 import { mutationOf } from "./records.ts";
 
-/** What somebody asks for until there is an answer. */
+/** A request that is repeated until it is answered. */
 export interface Wish {
   /** The operation. */
   field: string;
   input: Record<string, unknown>;
-  /** The idempotency key under which it is asked for again. */
+  /** The idempotency key of its attempts. */
   key: string;
 }
 
-/** Sends a wish to a service that may die: the record's id, the code of the refusal, or LOST when no answer came. */
+/**
+ * Sends such a request to a service that may die. @returns the id of the record, the code of the refusal, or LOST if
+ * there was no response.
+ */
 export function sendWish(
   url: string,
   agent: Agent,
