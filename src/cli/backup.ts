@@ -6,9 +6,9 @@
  */
 import { parseArgs } from "node:util";
 import { allBackups, openSeries, type ArchivedBackup } from "../database/backupSeries.ts";
-import { takeBackup } from "../backup/backup.ts";
+import { takeBackup } from "../backup/takeBackup.ts";
 import { withDatabase } from "../database/running.ts";
-import { readBackup } from "../backup/verify.ts";
+import { readBackup } from "../backup/verifyBackup.ts";
 import { loadConfig, type Config } from "../base/config.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";

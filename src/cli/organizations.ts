@@ -20,7 +20,7 @@ import { apiUrlOf } from "../database/pooler.ts";
 import { withDatabase } from "../database/running.ts";
 import { readTenancies, tenancyMeanings, type Tenancies, type Tenancy } from "../database/tenancy.ts";
 import { organizationArchive } from "../exports/archive.ts";
-import { openExportSource } from "../exports/source.ts";
+import { openExportSource } from "../exports/exportSource.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { move, removeWhatMoved } from "./move/index.ts";
 import { progress } from "./progress.ts";

@@ -7,7 +7,7 @@
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { restoreCluster, restoreDataDir, type RestoreOptions } from "../backup/restore.ts";
+import { restoreCluster, restoreDataDir, type RestoreOptions } from "../backup/restoreDataDir.ts";
 import { loadConfig } from "../base/config.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";

@@ -7,7 +7,7 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../base/config.ts";
 import { migrate } from "../database/migrate.ts";
-import { upgradeDataDir } from "../database/upgrade.ts";
+import { upgradeDataDir } from "../database/upgradeDataDir.ts";
 import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
 
 ignoreClosedOutput();

@@ -1,5 +1,5 @@
 import type { OperationWork } from "../admission/operationWork.ts";
-import { heldEvents, type DryRunFindings } from "./dryRun.ts";
+import { heldEvents, type DryRunFindings } from "./dryRunTransaction.ts";
 import { OperationTransaction } from "./operationTransaction.ts";
 import type { Session } from "./session.ts";
 

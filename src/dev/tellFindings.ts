@@ -1,5 +1,5 @@
 /** Tells a developer, after each save, what the checks of the schema find: what was forgotten, and what to write. */
-import { checkCatalog, prepareChecks } from "../checks/check.ts";
+import { checkCatalog, prepareChecks } from "../checks/checkCatalog.ts";
 import { sourceWords } from "../checks/sources.ts";
 import { onConnection } from "../database/onConnection.ts";
 

@@ -2,7 +2,7 @@
 import { Readable, type PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { ZipFile } from "yazl";
-import type { ExportColumn, ExportRow } from "./source.ts";
+import type { ExportColumn, ExportRow } from "./exportSource.ts";
 
 /** Limits of a sheet: rows without the header row, and characters, because a part of an archive may have four billion bytes. */
 export const mostOfSheet = { rows: 1_048_575, characters: 1_300_000_000 };

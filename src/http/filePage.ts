@@ -8,7 +8,7 @@ import type { FileAddresses, OpenedAddress } from "../files/addresses.ts";
 import { unread } from "../files/files.ts";
 import { typeOfName } from "../files/fileName.ts";
 import type { ByteRange, FileStore } from "../providers/files/index.ts";
-import { hasCurrent } from "./entityTags.ts";
+import { hasCurrent } from "./conditionalRequests.ts";
 import { pageTurn } from "./inTurn.ts";
 
 export interface FilePageDeps {

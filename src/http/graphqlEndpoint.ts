@@ -12,7 +12,7 @@ import { answerText } from "./answerText.ts";
 import { compressed, isCompressible } from "./compression.ts";
 import { endInChunks } from "./endInChunks.ts";
 import { POSITION_HEADER, type Positions } from "../database/position.ts";
-import { answerUnchanged, type Tag, type TagOf, tellTag, wantsTag } from "./entityTags.ts";
+import { answerUnchanged, type Tag, type TagOf, tellTag, wantsTag } from "./conditionalRequests.ts";
 import { turnOf } from "./inTurn.ts";
 import type { Grafserv } from "./grafserv.ts";
 import { requestState, type RequestState } from "./requestState.ts";

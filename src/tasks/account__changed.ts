@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { deliver } from "../jobs/deliver.ts";
-import { accountChanged, type AccountChange } from "../providers/mail/templates.ts";
+import { accountChanged, type AccountChange } from "../providers/mail/mailTemplates.ts";
 
 /**
  * Notifies the user {user_id} of the change {change} of their account, with its {facts}, its time {at} and the

@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { deliverToEach } from "../jobs/deliver.ts";
-import { affiliationChanged } from "../providers/mail/templates.ts";
+import { affiliationChanged } from "../providers/mail/mailTemplates.ts";
 
 type Change = Parameters<typeof affiliationChanged>[0];
 

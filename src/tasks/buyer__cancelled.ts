@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliverWithinQuota } from "../jobs/deliver.ts";
 import { idOf, idsOf } from "../jobs/payload.ts";
-import { purchaseCancelled, type CancelledPurchase } from "../providers/mail/templates.ts";
+import { purchaseCancelled, type CancelledPurchase } from "../providers/mail/mailTemplates.ts";
 
 interface Cancelled extends CancelledPurchase {
   recipients: string[];

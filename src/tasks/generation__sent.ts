@@ -2,7 +2,7 @@ import type { Task } from "graphile-worker";
 import { deliverWithinQuota, postpone } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
 import { marketing, unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
-import { acceptedDraft } from "../providers/mail/templates.ts";
+import { acceptedDraft } from "../providers/mail/mailTemplates.ts";
 
 interface Mail {
   recipient: string;

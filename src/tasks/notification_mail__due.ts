@@ -3,7 +3,7 @@ import { deliverWithinQuota, isSettled } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
 import { renderItem, type Item } from "../notifications/items.ts";
 import { unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
-import { notification } from "../providers/mail/templates.ts";
+import { notification } from "../providers/mail/mailTemplates.ts";
 
 interface Mail {
   to: string;

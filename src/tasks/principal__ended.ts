@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { deliverToEach } from "../jobs/deliver.ts";
-import { automationsSuspended, type Suspended } from "../providers/mail/templates.ts";
+import { automationsSuspended, type Suspended } from "../providers/mail/mailTemplates.ts";
 
 /**
  * Notifies the owners of {organizationId} that {suspended} were suspended because their principal no longer has access.

@@ -2,7 +2,7 @@ import type { Task } from "graphile-worker";
 import { deliver, deliverToEach, isSettled } from "../jobs/deliver.ts";
 import { invitationOf, type Issued } from "../jobs/invite.ts";
 import { idOf, numberOf } from "../jobs/payload.ts";
-import { projectInvite } from "../providers/mail/templates.ts";
+import { projectInvite } from "../providers/mail/mailTemplates.ts";
 
 type IssuedToProject = Omit<Issued, "token" | "email"> & {
   id: string;

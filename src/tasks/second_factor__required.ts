@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliver } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { secondFactorRequired } from "../providers/mail/templates.ts";
+import { secondFactorRequired } from "../providers/mail/mailTemplates.ts";
 
 /**
  * Notifies the members of the organization {id} without a second factor that it requires one.

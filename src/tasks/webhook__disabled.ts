@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliverToEach } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { webhookDisabled } from "../providers/mail/templates.ts";
+import { webhookDisabled } from "../providers/mail/mailTemplates.ts";
 
 /**
  * Notifies the owners that the service disabled the webhook {id}.

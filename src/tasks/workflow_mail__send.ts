@@ -2,7 +2,7 @@ import type { Task } from "graphile-worker";
 import { deliverWithinQuota, postpone } from "../jobs/deliver.ts";
 import { idOf, numberOf } from "../jobs/payload.ts";
 import { marketing, unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
-import { composedMail } from "../providers/mail/templates.ts";
+import { composedMail } from "../providers/mail/mailTemplates.ts";
 
 interface Mail {
   key: string;

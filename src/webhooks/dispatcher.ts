@@ -4,7 +4,7 @@
  * dies, its leases become due again once its connection is gone and is not reopened. Deliveries do not use the job
  * runner: a receiver that does not answer occupies a socket, not a job slot.
  */
-import { ComputeStopped, type Compute } from "../compute/pool.ts";
+import { ComputeStopped, type Compute } from "../compute/computePool.ts";
 import type { Computed } from "../compute/tasks.ts";
 import type { Line } from "../database/listener.ts";
 import { Engine, type EngineConnections, type Loop } from "../engines/engine.ts";

@@ -4,7 +4,7 @@
  */
 import type { Pool, PoolClient } from "pg";
 import type { Logger } from "../base/log.ts";
-import type { Compute } from "../compute/pool.ts";
+import type { Compute } from "../compute/computePool.ts";
 import type { StepResult } from "../compute/tasks.ts";
 import type { Line } from "../database/listener.ts";
 import { throughOutages } from "../database/outages.ts";

@@ -4,7 +4,7 @@
  */
 import { FairSemaphore } from "../admission/fairSemaphore.ts";
 import type { Party } from "../admission/party.ts";
-import type { Compute } from "../compute/pool.ts";
+import type { Compute } from "../compute/computePool.ts";
 import type { Computed } from "../compute/tasks.ts";
 import type { Line } from "../database/listener.ts";
 import type { Engine } from "../engines/engine.ts";

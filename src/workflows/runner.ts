@@ -4,7 +4,7 @@
  * transaction. Any number of processes can run it. If a process dies, its leases become due again once its connection
  * is gone and is not reopened.
  */
-import type { Compute } from "../compute/pool.ts";
+import type { Compute } from "../compute/computePool.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
 import { Engine, type EngineConnections, type Loop } from "../engines/engine.ts";
 import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";

@@ -3,7 +3,7 @@
  * cursor, and evaluates conditions outside of any transaction (src/compute). Executions are started in the transaction
  * that advances the cursor. Any number of processes can run it, and each of them can die at any time.
  */
-import { ComputeStopped, type Compute } from "../compute/pool.ts";
+import { ComputeStopped, type Compute } from "../compute/computePool.ts";
 import type { Line } from "../database/listener.ts";
 import { Engine, type EngineConnections, type Loop } from "../engines/engine.ts";
 

@@ -2,7 +2,7 @@
 import pino from "pino";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
-import { createCompute } from "../../src/compute/pool.ts";
+import { createCompute } from "../../src/compute/computePool.ts";
 import { serviceDeadlines } from "../../src/database/deadlines.ts";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startGraphql, type GraphqlInstance, type GraphqlOptions } from "../../src/service/startGraphql.ts";

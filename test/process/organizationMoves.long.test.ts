@@ -4,7 +4,7 @@ import { Agent } from "node:https";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { loadSeal } from "../../src/auth/keys.ts";
+import { loadSeal } from "../../src/auth/authKeys.ts";
 import { loadConfig } from "../../src/base/config.ts";
 import { apiUrlOf } from "../../src/database/pooler.ts";
 import { onConnection } from "../../src/database/onConnection.ts";

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import type { Client } from "pg";
-import { loadSeal } from "../../auth/keys.ts";
+import { loadSeal } from "../../auth/authKeys.ts";
 import { loadConfig, type Config } from "../../base/config.ts";
 import { migrateOn } from "../../database/onConnection.ts";
 import { apiUrlOf } from "../../database/pooler.ts";

@@ -13,8 +13,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Client, ClientBase } from "pg";
 import type { FileStore } from "../../providers/files/index.ts";
 import type { Seal } from "../../secrets/seal.ts";
-import { contentsOf, copyContents, registerContents } from "./files.ts";
-import { differingTables, TableCopy, textSettings, type Changes } from "./rows.ts";
+import { contentsOf, copyContents, registerContents } from "./movedFiles.ts";
+import { differingTables, TableCopy, textSettings, type Changes } from "./movedRows.ts";
 import {
   crossingReferences,
   danglingReferences,
@@ -23,8 +23,8 @@ import {
   type Moved,
   type MovedTable,
   type MovedTables,
-} from "./tables.ts";
-import { matchUsers, noChanges } from "./users.ts";
+} from "./movedTables.ts";
+import { matchUsers, noChanges } from "./movedUsers.ts";
 
 /** One of the two installations. */
 export interface Installation {

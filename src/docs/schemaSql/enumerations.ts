@@ -1,8 +1,8 @@
 import type { CatalogObject } from "../../database/catalog.ts";
 import { CatalogIndex, nameOf } from "./catalogIndex.ts";
-import { commentLines, withComment } from "./comments.ts";
-import { tableBlock } from "./tables.ts";
-import { domainBlock } from "./types.ts";
+import { commentLines, withComment } from "./commentLines.ts";
+import { tableBlock } from "./tableBlocks.ts";
+import { domainBlock } from "./typeBlocks.ts";
 
 interface Value {
   value: string;

@@ -13,7 +13,7 @@ import {
 import type { HeldTransaction, OperationWork } from "../../admission/operationWork.ts";
 import { CodedError } from "../../base/errors.ts";
 import type { Claims } from "../../database/claims.ts";
-import { DryRun } from "../../database/dryRun.ts";
+import { DryRun } from "../../database/dryRunTransaction.ts";
 import { ReviewedTransaction, type ReviewedEvents } from "../../database/reviewedTransaction.ts";
 import { checkDocument } from "../plugins/QueryLimitsPlugin.ts";
 import type { createProposals, Proposed } from "./proposals.ts";

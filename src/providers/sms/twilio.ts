@@ -8,7 +8,7 @@ import {
   type SmsStatus,
   type SoughtMessage,
   type TakenMessage,
-} from "./message.ts";
+} from "./textMessage.ts";
 import { isSameText } from "../../secrets/isSameText.ts";
 import type { TwilioAccount } from "../../base/providerOptions.ts";
 
