@@ -1,6 +1,6 @@
 import type { ClientBase } from "pg";
 import { policyCalls } from "./policyCalls.ts";
-import { policySights } from "./policySight.ts";
+import { visibleReferences } from "./visibleReferences.ts";
 import { readSnapshot } from "./snapshot.ts";
 import type { SourceWords } from "./sources.ts";
 
@@ -151,7 +151,7 @@ export async function gatherFacts(client: ClientBase, words: SourceWords): Promi
      where p.permissive and p.command = 'select' and p.role in ('plat_user', 'plat_anonymous') group by 1`,
   );
   const sights = seen.flatMap(({ table, trees }) =>
-    policySights(trees).map((sight) => ({ ...sight, by: table })),
+    visibleReferences(trees).map((sight) => ({ ...sight, by: table })),
   );
   await client.query(
     "insert into sights select distinct * from unnest($1::int4[]::oid[], $2::int2[], $3::int4[]::oid[])",

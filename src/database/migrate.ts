@@ -14,7 +14,7 @@ import { adoptCommitted, appliedCurrent, applyCurrent, readCurrent } from "./cur
 import type { MigrationLog } from "./migrationLog.ts";
 import { migrateOn } from "./onConnection.ts";
 import { applyObjects, schemaHash } from "./objects.ts";
-import { reconcile, tellDifferences, type Reconciled } from "./reconcile.ts";
+import { reconcile, reportDifferences, type Reconciled } from "./reconcile.ts";
 import { readReference } from "./reference.ts";
 import type { Reference, ReferenceOptions } from "./referenceCatalog.ts";
 import { takeOwnership } from "./ownership.ts";
@@ -138,7 +138,7 @@ async function bring(
     await options.changed(first);
     if (options.isOutdated?.()) return false;
     if (first.changes.length === 0) {
-      tellDifferences(first, log);
+      reportDifferences(first, log);
       await noteSchemaState(owner, hash);
       return true;
     }

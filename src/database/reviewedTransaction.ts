@@ -44,7 +44,7 @@ export class ReviewedTransaction extends OperationTransaction<ReviewedEvents> {
     await this.#commit(session, { events, moreEvents });
     // Further statements only read the fields of the response. They use connections of their own.
     this.#work.heldTransaction = undefined;
-    void this.end();
+    this.end().catch(() => {});
   }
 
   /** @returns the events if it was committed */

@@ -24,7 +24,7 @@ export const hasCurrent = (request: Request, etag: string): boolean =>
   fresh({ "if-none-match": request.headers["if-none-match"] }, { etag });
 
 /** Sets Cache-Control: private with revalidation; public if no token was sent. */
-export function tellTag(request: Request, response: Response, { text }: Tag): void {
+export function setEntityTag(request: Request, response: Response, { text }: Tag): void {
   const whose = requestState(request).claims?.userId == null ? "public" : "private";
   response.setHeader("ETag", text);
   response.setHeader("Cache-Control", `${whose}, no-cache`);
@@ -44,7 +44,7 @@ export function answerUnchanged(
 ): boolean {
   if (!hasCurrent(request, tag.text)) return false;
   if (notBefore !== undefined && parseLsn(notBefore) > tag.reached) return false;
-  tellTag(request, response, tag);
+  setEntityTag(request, response, tag);
   if (positions) response.setHeader(POSITION_HEADER, positions.write(tag.reached));
   response.writeHead(304).end();
   return true;

@@ -14,7 +14,7 @@ import { negotiatedType } from "./accept.ts";
 import { type AuthenticateKnown, authorizationOf, setViewer } from "./authentication.ts";
 import { incompleteBody } from "./body.ts";
 import { allowOrigins } from "./cors.ts";
-import { askedByUrl, isGetOfDocument } from "./getOfDocument.ts";
+import { requestOfUrl, isGetOfDocument } from "./getOfDocument.ts";
 import { type FindCompiled, graphql, type GraphqlDeps } from "./graphqlEndpoint.ts";
 import { type AskedRequest, parseGraphQLRequest, setBody } from "./graphqlRequest.ts";
 import type { Begin } from "./requestId.ts";
@@ -92,7 +92,7 @@ class ShortPath {
     setViewer(state, claims, production);
     // Compression of responses to visitors needs the methods of the chain.
     if (claims.userId === null) this.#extend(request, response);
-    if (!isPost) return this.#answer(request, response, state, this.#askedByUrl(request.url!));
+    if (!isPost) return this.#answer(request, response, state, this.#requestOfUrl(request.url!));
     this.#receive(request, response, state);
   }
 
@@ -164,11 +164,11 @@ class ShortPath {
   }
 
   /** @returns undefined if something is wrong with it */
-  #askedByUrl(url: string): AskedRequest | undefined {
+  #requestOfUrl(url: string): AskedRequest | undefined {
     const known = this.#byUrl.get(url);
     if (known) return known;
     try {
-      const asked = askedByUrl(url);
+      const asked = requestOfUrl(url);
       if (this.#byUrl.size >= MOST_URLS) this.#byUrl.clear();
       if (url.length <= LONGEST_URL) this.#byUrl.set(url, asked);
       return asked;

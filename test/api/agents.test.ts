@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { Person } from "../harness/api.ts";
-import { nothingKept } from "../harness/nothingKept.ts";
+import { expectNothingStored } from "../harness/expectNothingStored.ts";
 import { startPlainProxy } from "../harness/plainProxy.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
@@ -161,7 +161,7 @@ test("a note that gives orders changes nothing; what is proposed is kept when it
     input: { id: leadId, company: "Obedient Ltd" },
     selection: "{ id company version }",
   };
-  const proposed = await nothingKept(world, async () => {
+  const proposed = await expectNothingStored(world, async () => {
     const document = "query ($id: ID!) { lead(id: $id) { notes { text } } }";
     const { data } = await call(client, "query", { document, variables: { id: leadId } });
     expect(data.lead.notes).toEqual([{ text }]);
@@ -177,7 +177,7 @@ test("a note that gives orders changes nothing; what is proposed is kept when it
   const commit = (of: Client, more: object = {}) =>
     call(of, "commit", { ...change, proposal, idempotencyKey: "once", ...more });
   const other = await agentOf(world.owen);
-  await nothingKept(world, async () => {
+  await expectNothingStored(world, async () => {
     for (const refused of [
       await commit(client, { input: { ...change.input, company: "Else" } }),
       await commit(client, { proposal: `${proposal.slice(0, -2)}zz` }),
@@ -219,7 +219,7 @@ test("a commit is refused when what it was based on has changed", async () => {
   const change = { mutation: "updateLead", input: { id, company: "First" } };
   const { proposal } = await call(client, "propose", change);
   await world.owen.get(mutationOf("updateLead"), { input: { id, phone: "+14165550199" } });
-  const refused = await nothingKept(world, () =>
+  const refused = await expectNothingStored(world, () =>
     call(client, "commit", { ...change, proposal, idempotencyKey: "late" }),
   );
   expect(refused).toMatchObject({ isError: true, errors: [{ code: "CONFLICT", field: "proposal" }] });

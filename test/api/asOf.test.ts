@@ -109,8 +109,10 @@ test("a price list is that of the time, from as many statements for many units a
     { unitId: first, price: "110000.00", status: "AVAILABLE" },
     { unitId: second, price: "200000.00", status: "OFF_MARKET" },
   ]);
-  const list = (first: number) =>
-    world.statements(() => world.owen.get(UNITS_AS_OF, { projectId: world.project.id, at: two, first }));
+  const list = (size: number) =>
+    world.statements(() =>
+      world.owen.get(UNITS_AS_OF, { projectId: world.project.id, at: two, first: size }),
+    );
   await list(1);
   expect((await list(100)).count).toBe((await list(1)).count);
   await change("deleteUnit", { id: second });

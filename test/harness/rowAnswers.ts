@@ -8,7 +8,7 @@ import type { Reach } from "./rowReach.ts";
 import { bundles, type RowWorld, type Viewer } from "./rowWorld.ts";
 
 /** A function whose result depends on the viewer. */
-export interface Answering {
+export interface ViewerFunction {
   /** With its schema. */
   name: string;
   table: string;
@@ -41,7 +41,7 @@ const without = /_url$|^app_hidden\.(masked|lead_email_facts)$/;
 const asking = /_can\(|viewer_|sees_|current_user_id|scopes_allow|has_whole_account|has_part_in/;
 
 /** Finds the functions and prepares their calls, in a database that startRows has filled. */
-export async function startAnswers(client: Client, world: RowWorld): Promise<Answering[]> {
+export async function startAnswers(client: Client, world: RowWorld): Promise<ViewerFunction[]> {
   const { rows: found } = await client.query<{ name: string; source: string }>(
     `select n.nspname || '.' || p.proname as name, string_agg(p.prosrc, ' ') as source
      from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname like 'app\\_%' group by 1`,
@@ -147,9 +147,9 @@ const isShared = (label: string) => !plain.some((bundle) => label.startsWith(bun
  * The rows for which a function is called as a viewer. PERF: not in every position, and variants only if the function
  * distinguishes them; for a token, only whether it gets any result.
  */
-export const rowsAsked = (
+export const testedRows = (
   { tables }: RowWorld,
-  { table, byStatus }: Answering,
+  { table, byStatus }: ViewerFunction,
   { settings }: Pick<Viewer, "settings">,
 ): Set<string> =>
   new Set(
@@ -164,19 +164,19 @@ export const rowsAsked = (
  * Calls the functions as every viewer, in an open transaction of the owner.
  * @param asked the functions to call. Default: all
  */
-export async function answersOf(client: Client, world: RowWorld, asked: Answering[]): Promise<Reach> {
+export async function answersOf(client: Client, world: RowWorld, asked: ViewerFunction[]): Promise<Reach> {
   const found: Reach = new Map(asked.map(({ name }) => [name, new Map()]));
   if (asked.length === 0) return found;
-  const questions = (role: string, rowsOf: (one: Answering) => Iterable<string>) =>
+  const questions = (role: string, rowsOf: (one: ViewerFunction) => Iterable<string>) =>
     asked
       .map((one) => {
         const labels = [...rowsOf(one)].map((label) => escapeLiteral(label));
         return `select '${one.name}' as what, rows.${one.asks}_${role}(array[${labels.join(", ")}]::text[]) as told`;
       })
       .join(" union all ");
-  const byPeople = questions("user", (one) => rowsAsked(world, one, {}));
-  const byVisitors = questions("anonymous", (one) => rowsAsked(world, one, {}));
-  const byTokens = questions("user", (one) => rowsAsked(world, one, { settings: {} }));
+  const byPeople = questions("user", (one) => testedRows(world, one, {}));
+  const byVisitors = questions("anonymous", (one) => testedRows(world, one, {}));
+  const byTokens = questions("user", (one) => testedRows(world, one, { settings: {} }));
   await asEverybody(client, world, async ({ name, user, settings }) => {
     const { rows } = await client.query<{ what: string; told: string[] | null }>(
       settings ? byTokens : user ? byPeople : byVisitors,

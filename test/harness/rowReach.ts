@@ -171,7 +171,7 @@ export async function reachOf(
  * @param only the tables to read. Default: all
  * @throws DatabaseError if the role lacks the grant
  */
-export async function readWhole(
+export async function readOpenTables(
   client: Client,
   world: RowWorld,
   role: string,

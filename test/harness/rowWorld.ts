@@ -6,7 +6,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
-import { valueOf } from "./twoHouses.ts";
+import { valueOf } from "./twoOrganizations.ts";
 
 /** The viewers, by role. */
 export interface Viewer {

@@ -8,7 +8,10 @@ import type { ClientBase, DatabaseError } from "pg";
  * @param about the only one to call. Default: all of them
  * @returns the result by function; null if it was executed
  */
-export async function toldVisitors(client: ClientBase, about?: string): Promise<Map<string, string | null>> {
+export async function visitorResults(
+  client: ClientBase,
+  about?: string,
+): Promise<Map<string, string | null>> {
   const { rows } = await client.query<{ name: string; call: string }>(
     `select p.oid::regprocedure::text as name, format('select %s.%I(%s)', p.pronamespace::regnamespace, p.proname,
        (select string_agg('null::' || case t when 'anyelement'::regtype then 'app_public.tasks' else format_type(t, null) end, ', ' order by i) from unnest(p.proargtypes::oid[]) with ordinality u (t, i))) as call

@@ -117,5 +117,5 @@ $$;
 comment on function app_private.what_is_read() is
   'What a statement can read, for src/database/statementReads.ts: functions with their bodies, views with their '
   'definitions, tables with the conditions of their SELECT policies. is_counted: each change increments the revision '
-  'of a stream; is_constant: nothing changes it; is_private: each row belongs to an organization, and visitors see none.';
+  'of a stream; is_constant: nothing changes it; is_private: its rows belong to organizations, and visitors see none.';
 grant execute on function app_private.what_is_read() to plat_authenticator;

@@ -9,8 +9,8 @@ export {
   SmsRefused,
   type SmsNotice,
   type SmsProvider,
-  type SoughtMessage,
-  type TakenMessage,
+  type UncertainMessage,
+  type AcceptedMessage,
   type TextMessage,
 } from "./textMessage.ts";
 

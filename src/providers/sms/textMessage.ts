@@ -11,14 +11,14 @@ export interface TextMessage {
 export type SmsStatus = "ACCEPTED" | "SENT" | "DELIVERED" | "UNDELIVERED" | "FAILED";
 
 /** A message that the provider has accepted. */
-export interface TakenMessage {
+export interface AcceptedMessage {
   /** Its id at the provider. */
   id: string;
   status: SmsStatus;
 }
 
 /** A message that the provider may have accepted without our knowledge. */
-export interface SoughtMessage extends TextMessage {
+export interface UncertainMessage extends TextMessage {
   /** It was submitted after that. */
   since: Date;
   /** Ids of other messages to that number. */
@@ -35,12 +35,12 @@ export interface SmsProvider {
    * Submits a message.
    * @throws SmsRefused if a retry is useless, SmsDeferred otherwise.
    */
-  send(message: TextMessage): Promise<TakenMessage>;
+  send(message: TextMessage): Promise<AcceptedMessage>;
   /**
    * Searches for a submitted message whose result is unknown.
    * @throws SmsDeferred if the provider is unavailable.
    */
-  find(message: SoughtMessage): Promise<TakenMessage | undefined>;
+  find(message: UncertainMessage): Promise<AcceptedMessage | undefined>;
   /**
    * The content of a request to /webhooks/messages: null if irrelevant, undefined if the signature is invalid.
    * @param path with the query.

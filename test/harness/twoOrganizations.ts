@@ -8,15 +8,15 @@ import { Client } from "pg";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 
 /** Ids of the rows of an organization, by table such as `app_public.leads`. */
-export type House = Map<string, string[]>;
+export type OrganizationRows = Map<string, string[]>;
 
-export interface TwoHouses {
+export interface TwoOrganizations {
   database: TestDatabase;
   /** Connections of the owner, to whom no policy applies. */
   client: Client;
   tables: Table[];
-  theirs: House;
-  ours: House;
+  theirs: OrganizationRows;
+  ours: OrganizationRows;
   /** Their organization and ours. */
   organizations: { theirs: string; ours: string };
   /** The OWNER of ours, who has no role in theirs. */
@@ -140,14 +140,14 @@ async function insert(client: Client, table: Table, values: Record<string, unkno
 }
 
 /** @param also statements to run before rows are inserted, such as enabling triggers */
-export async function startTwoHouses(also = ""): Promise<TwoHouses> {
+export async function startTwoOrganizations(also = ""): Promise<TwoOrganizations> {
   const database = await createTestDatabase("demo");
   const client = new Client({ connectionString: database.ownerUrl });
   await client.connect();
   const { rows: tables } = await client.query<Table>(tablesQuery);
   const known = new Map<string, string | null>();
-  const theirs: House = new Map();
-  const ours: House = new Map();
+  const theirs: OrganizationRows = new Map();
+  const ours: OrganizationRows = new Map();
   // Neither triggers nor foreign keys apply.
   await client.query(`${also}; begin; set local session_replication_role = replica`);
   const { rows: organizations } = await client.query<{ id: string }>(

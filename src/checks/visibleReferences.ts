@@ -1,7 +1,7 @@
 /** What is visible wherever a row is visible: the rows of other tables that its policies check first. */
 
 /** A column of the table with the key of a row that is visible too. */
-export interface Sight {
+export interface VisibleReference {
   /** The other table. */
   table: number;
   /** The number of the column. */
@@ -39,7 +39,7 @@ const equals = "2972";
  * `(select true from other where other.id = row.column)`: limited to the viewer's rows of the other table, because policies apply there as
  * well.
  */
-function lookedAt(node: Node): Sight[] {
+function lookedAt(node: Node): VisibleReference[] {
   const [query] = node.name === "SUBLINK" ? node.children.filter(({ name }) => name === "QUERY") : [];
   if (!query) return [];
   const tables = query.children.filter(({ name }) => name === "RANGETBLENTRY");
@@ -57,10 +57,10 @@ function lookedAt(node: Node): Sight[] {
     : [];
 }
 
-const isIn = (sights: readonly Sight[]) => (one: Sight) =>
+const isIn = (sights: readonly VisibleReference[]) => (one: VisibleReference) =>
   sights.some(({ table, column }) => table === one.table && column === one.column);
 
-function sightsOf(node: Node): Sight[] {
+function sightsOf(node: Node): VisibleReference[] {
   if (node.name !== "BOOLEXPR") return lookedAt(node);
   const parts = node.children.map(sightsOf);
   if (node.fields["boolop"] === "and") return parts.flat();
@@ -70,7 +70,7 @@ function sightsOf(node: Node): Sight[] {
 }
 
 /** @param trees the texts of pg_policy.polqual of all policies that make a row visible */
-export function policySights(trees: readonly string[]): Sight[] {
+export function visibleReferences(trees: readonly string[]): VisibleReference[] {
   const sights = trees.map((tree) => parse(tree).children.flatMap(sightsOf));
   return sights.length === 0 ? [] : sights.reduce((both, one) => both.filter(isIn(one)));
 }

@@ -3,7 +3,7 @@ import { loadPortfolios } from "../../bench/data/portfolios.ts";
 import { startApi, type Api, type Person } from "./api.ts";
 
 /** An organization with enough rows for realistic query plans, beside another organization. */
-export interface Crowd {
+export interface LargeOrganization {
   api: Api;
   owner: Person;
   member: Person;
@@ -18,12 +18,12 @@ export interface Crowd {
 type Size = Parameters<typeof loadPortfolios>[1][number];
 
 /** @param load inserts rows other than leads; `more`: further organizations. */
-export async function startCrowd(
+export async function startLargeOrganization(
   large: Omit<Size, "name">,
   other: (api: Api) => Omit<Size, "name"> | Promise<Omit<Size, "name">>,
-  load?: (client: Client, organizations: Crowd["organizations"]) => Promise<unknown>,
+  load?: (client: Client, organizations: LargeOrganization["organizations"]) => Promise<unknown>,
   more: Size[] = [],
-): Promise<Crowd> {
+): Promise<LargeOrganization> {
   const api = await startApi();
   const [owner, member, seller] = (await Promise.all(
     ["Olive Owner", "Mina Member", "Sally Seller"].map(api.signUp),

@@ -11,7 +11,7 @@ const most = 10;
  * @param say where the developer reads
  * @returns looks once more, and tells each finding once as long as it stands
  */
-export function tellFindings(ownerUrl: string, say: (text: string) => void): () => Promise<void> {
+export function printFindings(ownerUrl: string, say: (text: string) => void): () => Promise<void> {
   let told = new Set<string>();
   return async () => {
     const found = await onConnection(ownerUrl, async (client) => {

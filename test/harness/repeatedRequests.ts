@@ -3,7 +3,7 @@ import type { Person } from "./api.ts";
 import { mutationOf } from "./records.ts";
 
 /** A request that is repeated until it is answered. */
-export interface Wish {
+export interface RepeatedRequest {
   /** The operation. */
   field: string;
   input: Record<string, unknown>;
@@ -15,11 +15,11 @@ export interface Wish {
  * Sends such a request to a service that may die. @returns the id of the record, the code of the refusal, or LOST if
  * there was no response.
  */
-export function sendWish(
+export function sendRepeatedRequest(
   url: string,
   agent: Agent,
   { token }: Person,
-  { field, input, key }: Wish,
+  { field, input, key }: RepeatedRequest,
 ): Promise<string> {
   return new Promise((resolve) => {
     const headers = {

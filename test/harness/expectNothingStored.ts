@@ -28,7 +28,11 @@ async function tablesOf({ owner }: Pick<Api, "owner">, transaction: string): Pro
  * Recorded uses of tokens are ignored.
  * @param name description of the work for a failure
  */
-export async function nothingKept<T>(api: Pick<Api, "owner">, work: () => Promise<T>, name = ""): Promise<T> {
+export async function expectNothingStored<T>(
+  api: Pick<Api, "owner">,
+  work: () => Promise<T>,
+  name = "",
+): Promise<T> {
   const next = async () =>
     BigInt((await api.owner.query("select pg_current_xact_id()::text as id")).rows[0].id as string);
   const before = await next();
