@@ -120,7 +120,7 @@ async function bring(
     await takeOverBaseline(owner, baseline!, migrations);
     log?.info(
       { event: "migration.baseline" },
-      `The database of ${baseline!.replaces.file} continues with the new chain, after ${baseline!.through.file}.`,
+      `The database of ${baseline!.replaces.file} has adopted the rewritten migrations, up to ${baseline!.through.file}.`,
     );
   } else await adoptCommitted(owner, migrations.slice(applied.length));
   const mayReadStale = old || applied.length < migrations.length;

@@ -59,7 +59,7 @@ export async function takeOwnership(login: Client, log: MigrationLog | undefined
       await login.query("commit");
       log?.info(
         { event: "migration.owner", objects: rows.length },
-        `${rows.length} objects belong to ${schemaOwner} now.`,
+        `Changed the owner of ${rows.length} objects to ${schemaOwner}.`,
       );
       return rows.length;
     } catch (error) {

@@ -141,7 +141,7 @@ export async function readMovedTables(client: ClientBase): Promise<MovedTables> 
   );
   if (unknown.length > 0)
     throw new Error(
-      `Nothing says whether rows of ${unknown.map(({ table }) => table).join(", ")} move with a user: add them in src/cli/move/movedTables.ts.`,
+      `It is not declared whether rows of ${unknown.map(({ table }) => table).join(", ")} move with a user: add them in src/cli/move/movedTables.ts.`,
     );
   const moved = owned.filter(({ table, tenancy }) =>
     tenancy === "account" ? ofAccounts.has(table) : !staying.has(table),
