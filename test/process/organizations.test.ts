@@ -98,7 +98,7 @@ test("exports one as an owner sees it, records and files, without a worker", asy
   const lines = (name: string) => entries.get(`${name}.jsonl`)!.toString().trimEnd().split("\n");
   expect(lines("leads").length).toBe(manifest.records.leads);
   expect(stdout).toContain(
-    `has ${Object.values<number>(manifest.records).reduce((a, b) => a + b)} records of ${slug}.`,
+    `contains ${Object.values<number>(manifest.records).reduce((a, b) => a + b)} records of ${slug}.`,
   );
   expect(manifest).toMatchObject({ missing: [], files: expect.any(Number) });
   expect([...entries.keys()].filter((name) => name.startsWith("files/")).length).toBe(manifest.files);
