@@ -9,7 +9,7 @@ import { performance } from "node:perf_hooks";
 import { Worker } from "node:worker_threads";
 import type { Client } from "pg";
 import pino from "pino";
-import { createCompute } from "../src/compute/pool.ts";
+import { createCompute } from "../src/compute/computePool.ts";
 import { createSeal, secretOfWebhook } from "../src/secrets/seal.ts";
 import { startDispatcher } from "../src/webhooks/dispatcher.ts";
 import { freshSecret } from "../src/webhooks/signature.ts";

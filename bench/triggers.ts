@@ -5,7 +5,7 @@
  */
 import { performance } from "node:perf_hooks";
 import pino from "pino";
-import { createCompute } from "../src/compute/pool.ts";
+import { createCompute } from "../src/compute/computePool.ts";
 import { startTriggers } from "../src/workflows/triggers.ts";
 import { startWorld } from "../test/harness/world.ts";
 import { percentile, withDatabase } from "./data/cluster.ts";

@@ -1,7 +1,7 @@
 /** Starts a process of the service: everything that `npm start` does, in reading order. */
 import { setFlagsFromString } from "node:v8";
 import { decideAddress } from "./http/address.ts";
-import { servePart, takePart } from "./http/apiProcesses.ts";
+import { servePart, requestPart } from "./http/apiProcesses.ts";
 import { openMonitoring } from "./http/monitoring.ts";
 import { ConfigError, loadConfig } from "./base/config.ts";
 import { exitCodes } from "./base/exitCodes.ts";
@@ -29,7 +29,7 @@ const keepHeapSmall = () => setFlagsFromString("--heap-growing-percent=30");
  * @throws ConfigError before anything was started.
  */
 export async function runService(argv: readonly string[], follow?: Follow): Promise<void> {
-  const part = await takePart();
+  const part = await requestPart();
   const config = part?.config ?? (await decideAddress(loadConfig(process.env, argv)));
   const start = await beginStart(config, part);
   try {

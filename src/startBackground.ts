@@ -1,5 +1,5 @@
 /** The background work of a process: jobs, and the engines. */
-import { loadJwtKeys } from "./auth/keys.ts";
+import { loadJwtKeys } from "./auth/authKeys.ts";
 import { exitCodes } from "./base/exitCodes.ts";
 import { shareOf } from "./database/workConnections.ts";
 import { createIntegrations } from "./integrations/integrations.ts";

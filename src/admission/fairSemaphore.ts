@@ -1,5 +1,5 @@
 import { CodedError } from "../base/errors.ts";
-import { isStranger, type Party } from "./party.ts";
+import { isVisitor, type Party } from "./party.ts";
 
 export interface FairSemaphoreOptions {
   /** Units that can be held at once, by all parties together. */
@@ -139,7 +139,7 @@ export class FairSemaphore {
     const { capacity, perParty, strangers, reserved } = this.#shares;
     const own = this.#heldBy.get(party.key) ?? 0;
     if (own + weight > perParty) return "over its share";
-    if (isStranger(party) && this.#heldByStrangers + weight > strangers) return "over its share";
+    if (isVisitor(party) && this.#heldByStrangers + weight > strangers) return "over its share";
     if (this.#held + weight > capacity) return "no capacity";
     return own > 0 && this.#held + weight > capacity - reserved ? "over its share" : "admitted";
   }
@@ -158,7 +158,7 @@ export class FairSemaphore {
 
   #count(party: Party, change: number): void {
     this.#held += change;
-    if (isStranger(party)) this.#heldByStrangers += change;
+    if (isVisitor(party)) this.#heldByStrangers += change;
     const held = (this.#heldBy.get(party.key) ?? 0) + change;
     if (held > 0) this.#heldBy.set(party.key, held);
     else this.#heldBy.delete(party.key);

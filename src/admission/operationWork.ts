@@ -9,7 +9,7 @@ import { queryLimits } from "./queryLimits.ts";
 const REPLAYED = "PLAT3";
 
 /** A statement as @dataplan/pg passes it. */
-export interface AskedStatement {
+export interface SentStatement {
   readonly text: string;
   readonly values?: readonly unknown[] | undefined;
   readonly name?: string | undefined;
@@ -23,7 +23,7 @@ export interface PrimaryPosition {
 
 /** Receives the statements of an operation and their rows. */
 export interface StatementRecorder {
-  ran(statement: AskedStatement, rows: readonly unknown[]): void;
+  ran(statement: SentStatement, rows: readonly unknown[]): void;
 }
 
 /**

@@ -22,4 +22,4 @@ export const organizationParty = (organizationId: string): Party => ({
   group: `organization ${organizationId}`,
 });
 
-export const isStranger = (party: Party): boolean => party.group === STRANGERS;
+export const isVisitor = (party: Party): boolean => party.group === STRANGERS;

@@ -60,7 +60,7 @@ export const passwordHashes = new FairSemaphore({
  * Hashes for new accounts and new passwords of visitors, each of which also counts in {@link passwordHashes}: they
  * never have both of its units, so that nobody who signs in waits for them.
  */
-export const strangersHashes = new FairSemaphore({
+export const visitorHashes = new FairSemaphore({
   capacity: 1,
   queuePerParty: 20,
   queuePerGroup: 500,

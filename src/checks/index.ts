@@ -1,15 +1,15 @@
-import { commentRules } from "./comments.ts";
-import { functionRules } from "./functions.ts";
-import { grantRules } from "./grants.ts";
-import { keyRules } from "./keys.ts";
-import { maskRules } from "./masks.ts";
-import { nameRules } from "./names.ts";
-import { personalRules } from "./personal.ts";
-import { policyRules } from "./policies.ts";
-import { principalRules } from "./principals.ts";
+import { commentRules } from "./commentRules.ts";
+import { functionRules } from "./functionRules.ts";
+import { grantRules } from "./grantRules.ts";
+import { keyRules } from "./keyRules.ts";
+import { maskRules } from "./maskRules.ts";
+import { nameRules } from "./nameRules.ts";
+import { personalRules } from "./personalRules.ts";
+import { policyRules } from "./policyRules.ts";
+import { principalRules } from "./principalRules.ts";
 import type { Rule } from "./rule.ts";
-import { tableRules } from "./tables.ts";
-import { workerRules } from "./worker.ts";
+import { tableRules } from "./tableRules.ts";
+import { workerRules } from "./workerRules.ts";
 
 /** All rules for the catalog, in the order in which their findings should be fixed. */
 export const rules: readonly Rule[] = [

@@ -6,9 +6,9 @@
  */
 import { parseArgs } from "node:util";
 import { allBackups, openSeries, type ArchivedBackup } from "../database/backupSeries.ts";
-import { takeBackup } from "../backup/backup.ts";
+import { takeBackup } from "../backup/takeBackup.ts";
 import { withDatabase } from "../database/running.ts";
-import { readBackup } from "../backup/verify.ts";
+import { readBackup } from "../backup/verifyBackup.ts";
 import { loadConfig, type Config } from "../base/config.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";
@@ -23,9 +23,9 @@ try {
   });
   // Only the settings that are needed to access the data.
   const config = loadConfig(process.env, ["--migrate-only"]);
-  if (!config.archive) throw new Error("ARCHIVE_DIR is not set: it names the folder for backups.");
+  if (!config.archive) throw new Error("ARCHIVE_DIR is not set; set it to the folder for backups.");
   if (values.keep !== undefined && !/^[1-9]\d{0,4}$/.test(values.keep))
-    throw new Error("--keep takes the number of backups that stay, at least 1.");
+    throw new Error("--keep needs the number of backups to keep, at least 1.");
   if (values.list || values.verify) await show(config.archive.folder, values.verify ?? false);
   else await back(config, config.archive.folder, values.keep === undefined ? undefined : Number(values.keep));
 } catch (error) {
@@ -33,7 +33,7 @@ try {
   const { code, message } = error as NodeJS.ErrnoException;
   console.error(
     code === "ENOSPC"
-      ? "There is no room left in ARCHIVE_DIR, or in DATA_DIR: make some, and run it again. What was copied is no backup yet, and is removed by the next one."
+      ? "The disk of ARCHIVE_DIR or DATA_DIR is full: free some space and run the command again. The incomplete backup is removed by the next one."
       : message,
   );
   process.exitCode = 1;
@@ -59,7 +59,7 @@ async function back(config: Config, archive: string, keep: number | undefined): 
     console.log(`${line(made)}, ${made.contents} contents of files`);
     if (made.missing.length > 0)
       throw new Error(
-        `The backup is complete, but the store of files lacks ${made.missing.length} contents that the database names, the first ${made.missing[0]}.`,
+        `The backup is complete, but the store of files lacks ${made.missing.length} contents to which the database refers; the first is ${made.missing[0]}.`,
       );
   });
 }

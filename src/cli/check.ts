@@ -42,7 +42,7 @@ const parts: CheckPart[] = [
   },
   { name: "lint", chatty: true, ...tool("oxlint", "--type-aware") },
   { name: "migrations", ...script("checkMigrations.ts") },
-  { name: "settings", ...script("settings.ts", "--check") },
+  { name: "settings", ...script("writeSettingsTable.ts", "--check") },
   { name: "version", ...script("checkVersion.ts") },
   { name: "prose", ...script("checkProse.ts") },
   { name: "layers", ...script("checkLayers.ts") },

@@ -11,12 +11,12 @@ for (const migration of await readMigrations()) {
   previous = hash;
   if ((await readFile(join(committedFolder, migration.file), "utf8")) !== text)
     faults.push(
-      `The headers of migrations/committed/${migration.file} are not those of its text: leave committed migrations as they are, and commit new ones with \`npm run migrations:commit -- <name>\`.`,
+      `The hashes in the header of migrations/committed/${migration.file} do not match its text: do not edit committed migrations, and commit new ones with \`npm run migrations:commit -- <name>\`.`,
     );
 }
 const history = await checkHistory(process.cwd());
 if ("unknown" in history)
-  console.log(`Whether committed migrations were edited could not be looked at: ${history.unknown}.`);
+  console.log(`It could not be determined whether committed migrations were edited: ${history.unknown}.`);
 else faults.push(...history.faults);
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exitCode = 1;

@@ -7,10 +7,10 @@
  * Without a connection, it creates a temporary database.
  */
 import { Client } from "pg";
-import { checkChain } from "../checks/chain.ts";
-import { checkCatalog, prepareChecks } from "../checks/check.ts";
-import { checkFiles, readSqlFiles } from "../checks/files.ts";
-import { checkMessages } from "../checks/messages.ts";
+import { checkChain } from "../checks/checkChain.ts";
+import { checkCatalog, prepareChecks } from "../checks/checkCatalog.ts";
+import { checkFiles, readSqlFiles } from "../checks/checkFiles.ts";
+import { checkMessages } from "../checks/checkMessages.ts";
 import type { Finding } from "../checks/rule.ts";
 import { sourceWords } from "../checks/sources.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";

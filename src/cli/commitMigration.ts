@@ -25,10 +25,10 @@ const settings = JSON.parse((await readFile(".gmrc", "utf8")).replaceAll(/^\s*\/
 const folder = resolve(settings.migrationsFolder ?? "migrations");
 if (!name || more.length > 0 || !/^[a-z0-9-]+$/.test(name))
   fail(
-    "Say what the migration is called, in small letters, digits and hyphens: npm run migrations:commit -- billboards",
+    "Give the name of the migration, in lower-case letters, digits and hyphens: npm run migrations:commit -- billboards",
   );
 else if (!(await readCurrent(folder)))
-  fail("migrations/current.sql holds no statement: write the migration there first.");
+  fail("migrations/current.sql contains no statement: write the migration there first.");
 else await inScratchCluster(commitThere);
 
 function fail(sentence: string): void {

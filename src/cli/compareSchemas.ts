@@ -17,7 +17,7 @@ import { readCatalog, type CatalogObject } from "../database/catalog.ts";
 import { filledTables } from "../database/catalogRows.ts";
 import { startEmbeddedPostgres } from "../database/embeddedServer.ts";
 import { compareCatalogs, printDifferences } from "./schemaCompare/report.ts";
-import { buildSchema, findMigrations } from "./schemaCompare/source.ts";
+import { buildSchema, findMigrations } from "./schemaCompare/buildSchema.ts";
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,

@@ -21,7 +21,7 @@ await withScratchDatabase(async (ownerUrl) => {
       if (is === shall) continue;
       if (!process.argv.includes("--check")) await writeFile(join(repository, file), shall);
       else {
-        console.error(`${file} is not what the code and the migrations say: run \`npm run docs\`.`);
+        console.error(`${file} is out of date with the code and the migrations: run \`npm run docs\`.`);
         process.exitCode = 1;
       }
     }

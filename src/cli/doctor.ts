@@ -6,7 +6,7 @@
 import { parseArgs } from "node:util";
 import { loadConfig } from "../base/config.ts";
 import { withDatabase } from "../database/running.ts";
-import { examine } from "../doctor/doctor.ts";
+import { examine } from "../doctor/doctorChecks.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
 

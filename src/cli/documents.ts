@@ -49,7 +49,7 @@ function manifest(file: string, text: string): Found[] {
   return entries.map(([id, document]) => {
     if (typeof document !== "string" || !documentIdForm.test(id))
       throw new Error(
-        `${file} has to be an object of ids (1 to 128 letters, digits, and any of : _ -) and texts; ${JSON.stringify(id)} does not fit.`,
+        `${file} must be an object with ids (1 to 128 letters, digits, and any of : _ -) as names and documents as values; ${JSON.stringify(id)} is invalid.`,
       );
     return { file, id, text: document };
   });
@@ -66,10 +66,10 @@ async function check(documents: readonly Found[]): Promise<void> {
   function problemOf(text: string): string | undefined {
     try {
       const limit = scanTokens(text);
-      if (limit) return `it is over the limit on ${limit}.`;
+      if (limit) return `it exceeds the limit of ${limit}.`;
       const document = parse(text);
       const over = limitExceeded(measureDocument(document));
-      return over ? `it is over the limit on ${over}.` : validate(schema, document)[0]?.message;
+      return over ? `it exceeds the limit of ${over}.` : validate(schema, document)[0]?.message;
     } catch (error) {
       return (error as Error).message;
     }
@@ -88,7 +88,7 @@ async function register(loginUrl: string, documents: readonly Found[]): Promise<
         [id, text],
       );
       if (rows[0]!.added === null)
-        throw new Error(`${file}: the id ${id} stands for another document already; give it a new id.`);
+        throw new Error(`${file}: the id ${id} is already the id of another document; use a new id.`);
       if (rows[0]!.added) added += 1;
     }
     await client.query("commit");
@@ -101,7 +101,7 @@ async function register(loginUrl: string, documents: readonly Found[]): Promise<
 try {
   const [folder, ...others] = process.argv.slice(2);
   if (!folder || others.length > 0)
-    throw new Error("Name the folder of the documents: npm run documents -- FOLDER");
+    throw new Error("Give the folder of the documents: npm run documents -- FOLDER");
   const documents = await documentsOf(folder);
   await check(documents);
   const added = await withDatabase(loadConfig(process.env, ["--migrate-only"]), (loginUrl) =>

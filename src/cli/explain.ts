@@ -59,7 +59,7 @@ function show({ statements, policies, answer }: ExplainedQuery): void {
     if (values.length > 0) console.log(`-- with ${JSON.stringify(values)}`);
     console.log(`\n${plan.map((line) => `  ${line}`).join("\n")}\n`);
   }
-  if (statements.length === 0) console.log("-- No statement: it takes nothing of the database.\n");
+  if (statements.length === 0) console.log("-- No statement: the query needs no data of the database.\n");
   for (const { relation, name, condition } of policies)
     console.log(`-- ${relation}: policy "${name}"\n${condition}\n`);
   for (const { message } of answer.errors ?? []) console.error(message);

@@ -55,7 +55,7 @@ async function cacheFolder(): Promise<string> {
     const own = join(tmpdir(), `plat-migrated-of-${process.getuid?.()}`);
     await mkdir(own, { recursive: true, mode: 0o700 });
     if ((await stat(own)).uid !== process.getuid?.())
-      throw new Error(`${own} belongs to somebody else: remove it.`);
+      throw new Error(`${own} belongs to another user: remove it.`);
     return own;
   }
 }

@@ -18,7 +18,7 @@ try {
   const [what = "list", email, ...more] = process.argv.slice(2);
   const isChange = what === "add" || what === "remove";
   if (more.length > 0 || (isChange ? !email : what !== "list"))
-    throw new Error("Say `npm run operators`, with `-- add EMAIL` or `-- remove EMAIL`.");
+    throw new Error("Use `npm run operators`, with `-- add EMAIL` or `-- remove EMAIL`.");
   await withDatabase(loadConfig(process.env, ["--migrate-only"]), (loginUrl) =>
     onConnection(loginUrl, async (client) => {
       const { rows } = isChange

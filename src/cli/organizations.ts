@@ -20,7 +20,7 @@ import { apiUrlOf } from "../database/pooler.ts";
 import { withDatabase } from "../database/running.ts";
 import { readTenancies, tenancyMeanings, type Tenancies, type Tenancy } from "../database/tenancy.ts";
 import { organizationArchive } from "../exports/archive.ts";
-import { openExportSource } from "../exports/source.ts";
+import { openExportSource } from "../exports/exportSource.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { move, removeWhatMoved } from "./move/index.ts";
 import { progress } from "./progress.ts";
@@ -44,7 +44,7 @@ interface Counted {
 }
 
 const usage =
-  "Say `npm run organizations`, with `-- export SLUG --to FILE`, `-- delete SLUG`, `-- cancel SLUG`, `-- move SLUG --to FILE`, `-- move SLUG --remove` or `-- tables`.";
+  "Use `npm run organizations`, with `-- export SLUG --to FILE`, `-- delete SLUG`, `-- cancel SLUG`, `-- move SLUG --to FILE`, `-- move SLUG --remove` or `-- tables`.";
 
 try {
   const { values, positionals } = parseArgs({
@@ -63,10 +63,10 @@ try {
   const ofAll = what === "list" || what === "tables";
   if (!isKnown || more.length > 0 || ofAll !== (slug === undefined)) throw new Error(usage);
   if (what !== "tables" && (values.rows || values.json))
-    throw new Error("`--rows` and `--json` belong to `-- tables`.");
+    throw new Error("`--rows` and `--json` are options of `-- tables`.");
   if ((what === "export" || (what === "move" && !values.remove)) !== (values.to !== undefined))
-    throw new Error("`-- export SLUG --to FILE` and `-- move SLUG --to FILE` name both.");
-  if (values.remove && what !== "move") throw new Error("`--remove` belongs to `-- move SLUG`.");
+    throw new Error("`-- export SLUG --to FILE` and `-- move SLUG --to FILE` need both values.");
+  if (values.remove && what !== "move") throw new Error("`--remove` is an option of `-- move SLUG`.");
   // Only the settings that are needed to access the data.
   const config = loadConfig(process.env, ["--migrate-only"]);
   await withDatabase(config, (loginUrl) =>
@@ -117,11 +117,11 @@ function tables(found: Tenancies, json: boolean): void {
       console.log(`${tenancy}: ${meaning} (${ofIt.length})`);
       for (const { table, path } of ofIt) console.log(`  ${[table, ...path].join("  ")}`);
     }
-    console.log(`Unique keys of organizations' rows without the organization (${found.uniqueKeys.length})`);
+    console.log(`Unique keys that do not include the organization (${found.uniqueKeys.length})`);
     for (const { table, name, columns } of found.uniqueKeys)
       console.log(`  ${table}  ${name} (${columns.join(", ")})`);
     for (const [title, keys] of [
-      ["Foreign keys between organizations' rows without the organization", found.foreignKeys],
+      ["Foreign keys between rows of organizations that do not include the organization", found.foreignKeys],
       ["Foreign keys from other rows to those of an organization", found.outwardKeys],
     ] as const) {
       console.log(`${title} (${keys.length})`);
@@ -133,7 +133,7 @@ function tables(found: Tenancies, json: boolean): void {
   }
   if (none.length > 0)
     throw new Error(
-      `Nothing tells to whom rows of ${none.map(({ table }) => table).join(", ")} belong: add organization_id, ` +
+      `It is not known to which organization rows of ${none.map(({ table }) => table).join(", ")} belong: add organization_id, ` +
         "a required foreign key, or the name of the table in src/database/tenancy.ts.",
     );
 }
@@ -157,18 +157,18 @@ async function remove(
   );
   const { expected, kept, final_at } = rows[0]!;
   console.log(
-    `What goes with ${slug}:\n${shown(expected)}\nWhat stays as long as the law asks for:\n${shown(kept)}`,
+    `To be deleted with ${slug}:\n${shown(expected)}\nTo be kept as long as the law requires:\n${shown(kept)}`,
   );
   console.log(
     yes
-      ? `It is final at ${final_at.toISOString()}. Its owners are reminded; they can cancel it, and so can \`npm run organizations -- cancel ${slug}\`.`
-      : "Nothing is changed: add --yes to have it deleted in 30 days.",
+      ? `The deletion is final at ${final_at.toISOString()}. Its owners are reminded; they can cancel it, and so can \`npm run organizations -- cancel ${slug}\`.`
+      : "Nothing was changed: add --yes to delete it in 30 days.",
   );
 }
 
 async function cancel(client: Client, { id, slug }: Organization, reason: string | undefined): Promise<void> {
   await client.query("select app_private.end_scheduled_deletion($1, $2)", [id, reason ?? null]);
-  console.log(`${slug} will not be deleted; its owners are told.`);
+  console.log(`${slug} will not be deleted; its owners are notified.`);
 }
 
 /** Reads with the rights of an owner, in one snapshot, and writes only what that owner may see. */
@@ -188,7 +188,7 @@ async function save(
     [id],
   );
   const userId = owner.rows[0]?.user_id;
-  if (!userId) throw new Error(`${slug} has no owner as whom it could be read.`);
+  if (!userId) throw new Error(`${slug} has no owner, with whose permissions it would be read.`);
   const log = { warn: (_fields: object, message: string) => console.error(message) };
   const connectionString = apiUrlOf(config, loginUrl);
   const viewers = makeWorkPool({ connectionString, max: 2, applicationName: "plat-organizations", log });
@@ -205,7 +205,7 @@ async function save(
       const archive = organizationArchive(source, { store, wrote });
       await pipeline(archive, createWriteStream(file, { flags: "wx", mode: 0o600 })).catch(
         async (error: NodeJS.ErrnoException) => {
-          if (error.code === "EEXIST") throw new Error(`${file} is there already; it is not overwritten.`);
+          if (error.code === "EEXIST") throw new Error(`${file} exists already; it is not overwritten.`);
           await rm(file, { force: true });
           throw error;
         },
@@ -217,5 +217,5 @@ async function save(
     end();
     await Promise.all([viewers.end(), store.close()]);
   }
-  console.log(`${file} has ${written} records of ${slug}.`);
+  console.log(`${file} contains ${written} records of ${slug}.`);
 }

@@ -21,6 +21,6 @@ const { outputFiles } = await build({
 });
 const shall = outputFiles?.[0]?.text;
 if (isCheck && shall !== (await readFile(outfile, "utf8").catch(() => ""))) {
-  console.error("src/http/portal/assets/editor.js is not what its source says: run `npm run portal`.");
+  console.error("src/http/portal/assets/editor.js is out of date with its source: run `npm run portal`.");
   process.exitCode = 1;
 }

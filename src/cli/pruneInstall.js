@@ -104,7 +104,7 @@ function removeDeclarations() {
 function removeFonts() {
   const folder = "dejavu-fonts-ttf/ttf";
   if (!existsSync(join(modules, folder))) return;
-  // src/pdf/layout.ts
+  // src/pdf/pdfLayout.ts
   const used = ["DejaVuSansCondensed.ttf", "DejaVuSansCondensed-Bold.ttf"];
   for (const font of readdirSync(join(modules, folder)))
     if (!used.includes(font)) remove(`${folder}/${font}`);

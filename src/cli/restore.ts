@@ -7,7 +7,7 @@
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { restoreCluster, restoreDataDir, type RestoreOptions } from "../backup/restore.ts";
+import { restoreCluster, restoreDataDir, type RestoreOptions } from "../backup/restoreDataDir.ts";
 import { loadConfig } from "../base/config.ts";
 import { createFileStore } from "../providers/files/index.ts";
 import { progress } from "./progress.ts";
@@ -26,7 +26,7 @@ try {
     },
   });
   const config = loadConfig(process.env, ["--migrate-only"]);
-  if (!config.archive) throw new Error("ARCHIVE_DIR is not set: it names the folder of the archive.");
+  if (!config.archive) throw new Error("ARCHIVE_DIR is not set; set it to the folder of the archive.");
   const into = values.into === undefined ? config.dataDir : resolve(values.into);
   const store = createFileStore({ s3: config.s3, dataDir: into });
   const options: RestoreOptions = {
@@ -44,7 +44,7 @@ try {
       `Restored into ${into} from ${backup.folder}${lastChange ? `; the last change is of ${lastChange.toISOString()}` : ""}. Start it with DATA_DIR=${into}.`,
     );
     if (missing.length > 0)
-      throw new Error(`The archive lacks ${missing.length} contents of files, the first ${missing[0]}.`);
+      throw new Error(`The archive lacks ${missing.length} contents of files; the first is ${missing[0]}.`);
   } else {
     const { backup } = await restoreCluster(options);
     end();
@@ -64,6 +64,6 @@ function moment(text: string): Date {
   // Without a time zone, the time would differ between machines.
   const date = new Date(text);
   if (!/T.*(Z|[+-]\d\d:?\d\d)$/.test(text) || Number.isNaN(date.getTime()))
-    throw new Error("--at takes a moment with its zone, such as 2026-11-21T14:03Z.");
+    throw new Error("--at needs a time with its offset, such as 2026-11-21T14:03Z.");
   return date;
 }

@@ -38,7 +38,7 @@ async function writeOrCheck(name: string, wanted: string, source: string): Promi
   const file = join(import.meta.dirname, "../..", name);
   if (!process.argv.includes("--check")) await writeFile(file, wanted);
   else if ((await readFile(file, "utf8").catch(() => "")) !== wanted) {
-    console.error(`${name} is not ${source}: run \`npm run schema\` and read its diff.`);
+    console.error(`${name} is not ${source}: run \`npm run schema\` and review its diff.`);
     process.exitCode = 1;
   }
 }

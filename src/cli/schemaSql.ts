@@ -1,7 +1,7 @@
 import { Client } from "pg";
 import { readCatalog } from "../database/catalog.ts";
 import { filledTables } from "../database/catalogRows.ts";
-import { renderSchema } from "../docs/schemaSql/render.ts";
+import { renderSchema } from "../docs/schemaSql/renderSchema.ts";
 
 /** Rows that record the migration itself. */
 const notDeclared = "app_private.schema_objects";

@@ -7,7 +7,7 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../base/config.ts";
 import { migrate } from "../database/migrate.ts";
-import { upgradeDataDir } from "../database/upgrade.ts";
+import { upgradeDataDir } from "../database/upgradeDataDir.ts";
 import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
 
 ignoreClosedOutput();
@@ -18,9 +18,7 @@ try {
   const { values } = parseArgs({ options: { server: { type: "string" } } });
   const { dataDir, databaseUrl } = loadConfig(process.env, ["--migrate-only"]);
   if (databaseUrl)
-    throw new Error(
-      "DATABASE_URL names a server of one's own: upgrade it with its own means, such as pg_upgrade.",
-    );
+    throw new Error("DATABASE_URL is an external server: upgrade it with its own tools, such as pg_upgrade.");
   const done = await upgradeDataDir({
     dataDir,
     migrate: (loginUrl) => migrate(loginUrl, { logger }),
@@ -29,9 +27,9 @@ try {
   });
   console.log(
     done === undefined
-      ? "The database is of the present major version already."
-      : `From PostgreSQL ${done.from} to ${done.to}: ${done.rows} rows of ${done.tables} tables, compared one by one. Nothing could be changed for ` +
-          `${(done.pause / 1000).toFixed(1)} s. Start the service, take a backup (npm run backup), and remove ${done.kept} when all is well.`,
+      ? "The database already has the current major version."
+      : `From PostgreSQL ${done.from} to ${done.to}: ${done.rows} rows of ${done.tables} tables, compared one by one. Changes were not possible for ` +
+          `${(done.pause / 1000).toFixed(1)} s. Start the service, take a backup (npm run backup), and remove ${done.kept} once everything works.`,
   );
 } catch (error) {
   console.error((error as Error).message);

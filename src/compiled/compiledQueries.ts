@@ -20,7 +20,7 @@ import {
   type TypeNode,
 } from "postgraphile/graphql";
 import type { DefaultPage } from "../limits/defaultPages.ts";
-import type { AskedStatement, StatementRecorder } from "../admission/operationWork.ts";
+import type { SentStatement, StatementRecorder } from "../admission/operationWork.ts";
 import { compileWriter, NotWritten, type SelectResult, type WriteData } from "./answerWriter.ts";
 import { operationLabel } from "../operations/operationLabel.ts";
 
@@ -34,7 +34,7 @@ const sameForAll = new Set<PropertyKey>([
 
 /** One execution of a plan. */
 export class Recording implements StatementRecorder {
-  #statements: { statement: AskedStatement; rows: readonly unknown[] }[] = [];
+  #statements: { statement: SentStatement; rows: readonly unknown[] }[] = [];
   #selects: { step: PgSelectStep; result: SelectResult }[] = [];
   #isPersonal = false;
 
@@ -53,7 +53,7 @@ export class Recording implements StatementRecorder {
     });
   }
 
-  ran(statement: AskedStatement, rows: readonly unknown[]): void {
+  ran(statement: SentStatement, rows: readonly unknown[]): void {
     this.#statements.push({ statement, rows });
   }
 
@@ -86,7 +86,7 @@ export class Recording implements StatementRecorder {
 
 /** A statement with its step. */
 interface Recorded {
-  readonly statement: AskedStatement;
+  readonly statement: SentStatement;
   readonly rows: readonly unknown[];
   readonly step: PgSelectStep;
   readonly result: SelectResult;

@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import type { Claims } from "../database/claims.ts";
 import type { DataVersions } from "../database/dataVersions.ts";
-import type { Reads, ReadsOf } from "../database/reads.ts";
+import type { Reads, ReadsOf } from "../database/statementReads.ts";
 import type { TokenFacts } from "../database/tokenCheck.ts";
 import type { CompiledQuery } from "./compiledQueries.ts";
 

@@ -1,4 +1,4 @@
-/** A thread that computes; started and terminated by pool.ts. */
+/** A thread that computes; started and terminated by computePool.ts. */
 import { parentPort, workerData } from "node:worker_threads";
 import { lowerPriority } from "../base/priority.ts";
 import { BudgetExceeded, endedMessage } from "./budget.ts";

@@ -1,12 +1,12 @@
 /**
- * The archive: a folder, best on another disk, with what it takes to return to an earlier moment.
+ * The archive: a folder, preferably on another disk, with everything that point-in-time recovery needs.
  *
  *     files/                       contents of files, by key, as in DATA_DIR/files
- *     <series>/wal/                changes of one cluster, as PostgreSQL archives them
+ *     <series>/wal/                the write-ahead log of one cluster, as archived by PostgreSQL
  *     <series>/backups/<begin>/    base.tar.gz, backup_manifest, contents.txt, keys/, and backup.json once it is complete
  *
- * A series belongs to one data folder, from when that was created or restored: two clusters that share a past, such as a service
- * and the copy of a drill, never write into the same one.
+ * A series belongs to one data folder and begins when that is created or restored. Two clusters with a common history,
+ * such as a service and the copy of a restore drill, therefore never write to the same series.
  */
 import { randomBytes } from "node:crypto";
 import { chown, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
- * The baseline: the chain of migrations was rewritten once, before the first release. A database made by the last
- * version before that adopts the new chain without running it; migrations/baseline.sql is run instead.
+ * The baseline: the migrations were rewritten once, before the first release. A database of the last earlier version
+ * adopts the new migrations as already run; it executes migrations/baseline.sql instead.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** How PostGraphile's batched lookups by id begin. */
+/** The beginning of PostGraphile's batched lookups by id. */
 const identifiers = /( from json_array_elements\(\$\d+::json\) with ordinality as ids)\)/g;
 
 /**

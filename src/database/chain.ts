@@ -1,4 +1,4 @@
-/** The chain of migrations, run by graphile-migrate on top of the job runner's schema. */
+/** Runs the committed migrations with graphile-migrate, on top of the schema of the job runner. */
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 import { Logger as WorkerLogger, runMigrations } from "graphile-worker";

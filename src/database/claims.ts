@@ -1,4 +1,4 @@
-/** The viewer and what their token permits, as determined by `createAuthenticator`. */
+/** The viewer and the permissions of their token, as determined by `createAuthenticator`. */
 export interface Claims {
   /** Null without a token. */
   readonly userId: string | null;

@@ -122,7 +122,7 @@ export class DatabaseClient extends Client {
     callbackify(() => connected)(callback);
   }
 
-  /** The hosts are asked which of them is the primary only if the last one that was is gone. */
+  /** Looks for the primary among the hosts only if the last known one is gone. */
   async #connectToPrimary({
     hosts,
     connectionString,

@@ -1,4 +1,4 @@
-/** The migration that is being written, migrations/current.sql: development applies it before it is committed. */
+/** The migration in progress, migrations/current.sql: development applies it before it is committed. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Client } from "pg";

@@ -1,6 +1,6 @@
 /**
- * Determines the data versions that viewers' responses depend on: one statement at a time, for all requests that wait
- * meanwhile.
+ * Determines the versions of the data that responses to viewers depend on. One statement runs at a time, for all
+ * requests that arrived before it.
  */
 import type { Pool } from "pg";
 import type { Claims } from "./claims.ts";
@@ -49,7 +49,7 @@ export class DataVersions {
   /**
    * Includes everything committed before the call.
    * @param facts of the viewer's token; undefined for a visitor
-   * @returns undefined if the token needs a full check, something is due, or the database does not tell
+   * @returns undefined if the token needs a full check, a deadline is due, or the database does not answer
    */
   look(claims: Claims, facts: TokenFacts | undefined): Promise<Look | undefined> {
     const asking: Asking = { claims, facts, outcome: Promise.withResolvers() };

@@ -1,7 +1,6 @@
 /**
- * Parts of node-postgres that its public interface does not guarantee: several statements in one write
- * (src/database/fusedQuery.ts) and timeouts (src/database/client.ts). The version is therefore pinned in
- * package.json, and checked at start.
+ * Private parts of node-postgres that this service uses: several statements in one write (src/database/fusedQuery.ts)
+ * and timeouts (src/database/client.ts). The version is therefore pinned in package.json and checked at start.
  */
 import { createRequire } from "node:module";
 import pg, { Client } from "pg";

@@ -1,4 +1,7 @@
-/** The database client for queries: settings and statement in one round trip, each a transaction of its own. */
+/**
+ * The database client for queries. Settings and statement are sent in one round trip; each statement is a separate
+ * transaction.
+ */
 import { setTimeout as pause } from "node:timers/promises";
 import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
@@ -24,11 +27,11 @@ const isPreloaded = (value: unknown): value is Preloaded => value instanceof Pre
 const longestPauseMs = (retries: number) => 20 * 3 ** retries;
 
 /**
- * The client that a `withPgClient` callback gets: **each `query` is a transaction of its own**, one round trip with the
- * settings in front. A callback whose statements belong together must use `withTransaction`.
+ * The client of a `withPgClient` callback. **Each `query` is a separate transaction**, sent in one round trip with its
+ * settings. A callback whose statements belong together must use `withTransaction`.
  *
- * Statements run one after the other in the order asked, whether or not the caller waits in between; a transaction holds
- * the ones behind it back.
+ * Statements run one after the other, in the order of the calls, whether or not the caller awaits each of them.
+ * Statements that follow a transaction wait for its end.
  */
 export class FusedClient implements NodePostgresPgClient {
   readonly #session: Session;

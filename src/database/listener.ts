@@ -101,7 +101,7 @@ export class ListenConnection {
     }, ms);
   }
 
-  /** Notes which processes are gone, and tells whether any is there or may come back. */
+  /** Updates the list of lost processes. @returns whether any process is connected or may reconnect */
   async #hasOthers(): Promise<boolean> {
     const query = this.#query;
     const own = new Set([...this.#listeners].flatMap((listener) => listener.ids()));
@@ -284,7 +284,7 @@ class SharedListener implements Listener {
     if (!this.#isResting) this.#look(false);
   }
 
-  /** The connection under an id of its own. */
+  /** The connection, registered under a new id. */
   async #newLine(query: Query): Promise<Line> {
     if (this.listensOnly) return { id: 0, query, hold: () => () => {} };
     const { rows } = await query<{ id: number }>("select app_private.connection_begins(null) as id");

@@ -3,8 +3,8 @@ import type { DatabaseError } from "pg";
 import { retryableStates } from "./databaseErrors.ts";
 
 /**
- * How long a schema change waits for a lock, in milliseconds. Others queue behind it, and behind the locks that it
- * already has, so it gives up soon: `npm run rehearse` finds nobody who waits for 100 ms.
+ * How long a schema change waits for a lock, in milliseconds. Other statements queue behind it, and behind the locks
+ * that it already holds, so it stops waiting soon: in `npm run rehearse`, no request waits for 100 ms.
  */
 export const lockTimeoutMs = 50;
 /** About two minutes, including the pauses. */

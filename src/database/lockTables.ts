@@ -7,7 +7,7 @@ export class LockTimeout extends Error {
   readonly table: string;
 
   constructor(table: string, cause: unknown) {
-    super(`The lock of ${table} was not had in time.`, { cause });
+    super(`The lock on ${table} was not acquired in time.`, { cause });
     this.table = table;
   }
 

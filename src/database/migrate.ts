@@ -14,7 +14,7 @@ import { adoptCommitted, appliedCurrent, applyCurrent, readCurrent } from "./cur
 import type { MigrationLog } from "./migrationLog.ts";
 import { migrateOn } from "./onConnection.ts";
 import { applyObjects, schemaHash } from "./objects.ts";
-import { reconcile, tellDifferences, type Reconciled } from "./reconcile.ts";
+import { reconcile, reportDifferences, type Reconciled } from "./reconcile.ts";
 import { readReference } from "./reference.ts";
 import type { Reference, ReferenceOptions } from "./referenceCatalog.ts";
 import { takeOwnership } from "./ownership.ts";
@@ -120,7 +120,7 @@ async function bring(
     await takeOverBaseline(owner, baseline!, migrations);
     log?.info(
       { event: "migration.baseline" },
-      `The database of ${baseline!.replaces.file} continues with the new chain, after ${baseline!.through.file}.`,
+      `The database of ${baseline!.replaces.file} has adopted the rewritten migrations, up to ${baseline!.through.file}.`,
     );
   } else await adoptCommitted(owner, migrations.slice(applied.length));
   const mayReadStale = old || applied.length < migrations.length;
@@ -138,7 +138,7 @@ async function bring(
     await options.changed(first);
     if (options.isOutdated?.()) return false;
     if (first.changes.length === 0) {
-      tellDifferences(first, log);
+      reportDifferences(first, log);
       await noteSchemaState(owner, hash);
       return true;
     }
@@ -152,7 +152,7 @@ async function bring(
   return true;
 }
 
-/** In a session of its own: rows written by other sessions would count as declared. */
+/** In a separate session: rows written by other sessions would count as declared. */
 async function createObjects(connectionString: string, folder: string, hash: string): Promise<void> {
   await migrateOn(connectionString, async (client) => {
     await client.query("begin");

@@ -7,7 +7,7 @@ import { schemaStates } from "./schemaState.ts";
 import { takesChanges } from "./writes.ts";
 
 export interface MigratedCheck {
-  /** What the database lacks: committed migrations by file name, or `objects` if it never had ours. */
+  /** File names of the committed migrations that the database lacks, or `objects` if it has none of our objects. */
   missing(): Promise<string[]>;
   /** Whether the database accepts changes. @throws if it is unreachable */
   takesChanges(): Promise<boolean>;

@@ -6,7 +6,7 @@ import { DatabaseClient } from "./client.ts";
  */
 const MIGRATION_MS = 24 * 60 * 60 * 1000;
 
-/** Runs work on a connection of its own, which is closed afterwards. */
+/** Runs work on a new connection, which is closed afterwards. */
 export const onConnection = <T>(connectionString: string, work: (client: Client) => Promise<T>): Promise<T> =>
   runOn(new DatabaseClient({ connectionString }), work);
 

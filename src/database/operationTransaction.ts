@@ -13,7 +13,7 @@ import { makeSetter, type PgSettings } from "./serverSettings.ts";
 import { Session } from "./session.ts";
 import { announceStatement } from "./statementEvents.ts";
 
-/** Connection for the statements. */
+/** Where the transaction gets its connection from. */
 export interface HeldPlace {
   readonly pool: Pool;
   readonly deadlines: Deadlines | undefined;
@@ -22,11 +22,11 @@ export interface HeldPlace {
 }
 
 /**
- * It holds locks that block others, so it has a time limit: when it expires, the connection is closed and nothing is
+ * Time limit of the transaction, since its locks block others. When it expires, the connection is closed and nothing is
  * stored.
  */
 const longestMs = 10_000;
-/** Rolled back as the commit would have been; the next statement belongs to another field. */
+/** Executes the deferred checks as a commit would. Later statements, which belong to other fields, defer them again. */
 const asAtCommit = [{ text: "set constraints all immediate" }, { text: "set constraints all deferred" }];
 
 /**
@@ -45,7 +45,12 @@ export abstract class OperationTransaction<Findings> implements HeldTransaction 
   }
 
   /** Final statements in the open transaction. @param failed whether a field was refused */
-  protected abstract finish(session: Session, failed: boolean): Promise<Findings>;
+  protected abstract finish(session: Session, failed: boolean): Promise<Findings | undefined>;
+
+  /** Keeps the effects of a statement, if the checks of a commit accept them, and ends its savepoint. */
+  async keep(session: Session): Promise<void> {
+    await session.send([...asAtCommit, { text: "release savepoint of_field" }], true);
+  }
 
   /** Implements `withPgClient` in this transaction. */
   async run<T>(
@@ -87,6 +92,7 @@ export abstract class OperationTransaction<Findings> implements HeldTransaction 
 
   /** Calls are serialized. */
   enqueue<T>(task: () => Promise<T>): Promise<T> {
+    if (this.#ended) return Promise.reject(new Error("The operation has ended already."));
     const result = this.#last.then(task);
     const settled = (): void => {};
     this.#last = result.then(settled, settled);
@@ -126,7 +132,7 @@ export abstract class OperationTransaction<Findings> implements HeldTransaction 
   }
 }
 
-/** The client that callbacks get. */
+/** The client of `withPgClient` callbacks. */
 class HeldClient implements NodePostgresPgClient {
   readonly #run: OperationTransaction<unknown>;
   readonly #session: Session;
@@ -160,7 +166,7 @@ class HeldClient implements NodePostgresPgClient {
     try {
       await this.#session.send(setter === null ? [savepoint] : [savepoint, setter], true);
       const result = await work();
-      await this.#session.send([...asAtCommit, { text: "release savepoint of_field" }], true);
+      await this.#run.keep(this.#session);
       return result;
     } catch (error) {
       await this.#session.send([{ text: "rollback to savepoint of_field" }], true).catch(() => {});

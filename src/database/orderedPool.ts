@@ -1,4 +1,4 @@
-/** A connection pool in order of arrival, which keeps its connections after errors. */
+/** A connection pool that serves requests in order of arrival and keeps its connections after errors. */
 import { DatabaseError, Pool, type PoolClient, type PoolConfig } from "pg";
 import { FairSemaphore } from "../admission/fairSemaphore.ts";
 import type { Party } from "../admission/party.ts";

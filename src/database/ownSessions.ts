@@ -1,4 +1,4 @@
-/** Whether a connection has a session of its own. A pooler in transaction mode provides none. */
+/** Checks that a connection has a server session of its own. A pooler in transaction mode does not provide one. */
 import { onConnection } from "./onConnection.ts";
 
 const looks = 3;

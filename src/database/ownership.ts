@@ -1,4 +1,4 @@
-/** All our objects in a database belong to a role that cannot log in. */
+/** All our objects in a database are owned by a role that cannot log in. */
 import type { Client } from "pg";
 import { isTransient, lockAttempts, lockTimeoutMs, pauseAfter } from "./lockRetry.ts";
 import type { MigrationLog } from "./migrationLog.ts";
@@ -59,7 +59,7 @@ export async function takeOwnership(login: Client, log: MigrationLog | undefined
       await login.query("commit");
       log?.info(
         { event: "migration.owner", objects: rows.length },
-        `${rows.length} objects belong to ${schemaOwner} now.`,
+        `Changed the owner of ${rows.length} objects to ${schemaOwner}.`,
       );
       return rows.length;
     } catch (error) {

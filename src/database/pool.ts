@@ -41,7 +41,7 @@ export interface PoolOptions {
   readonly onError?: (error: Error) => void;
 }
 
-/** How long a statement may take, unless told otherwise. */
+/** Default time limit of a statement. */
 const STATEMENT_TIMEOUT_MS = 25_000;
 
 /** What every connection must have, by the names of PostgreSQL. */

@@ -1,6 +1,6 @@
 /**
- * The position of a response: how far its data reach in the write-ahead log, as a token that clients send back. A
- * response with this position or a later one includes everything that was acknowledged at it.
+ * The position of a response: how far the write-ahead log reached when its data were read, as a token that clients can
+ * send back. A response with this position or a later one includes every change that was acknowledged before.
  */
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";

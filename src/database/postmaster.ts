@@ -203,7 +203,7 @@ export async function stopLeftover(data: string): Promise<boolean> {
   const pid = Number(pidFile(data)[0]);
   if (!pid) return false;
   if (!isPostmasterOf(data, pid)) {
-    // The pid may belong to another process by now, and PostgreSQL would refuse to start.
+    // The pid may belong to another process now, and PostgreSQL would refuse to start.
     if (isAlive(pid)) rmSync(join(data, "postmaster.pid"), { force: true });
     return false;
   }

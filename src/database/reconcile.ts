@@ -67,13 +67,13 @@ export async function reconcile(
       });
       await alongside?.(target);
       await target.query("commit");
-      tellDifferences(verify ? done : { ...done, drift: [] }, log);
+      reportDifferences(verify ? done : { ...done, drift: [] }, log);
       return done;
     } catch (error) {
       await target.query("rollback");
       if (!isTransient(error)) {
         // An object that cannot be created may be missing a column that somebody dropped.
-        tellDifferences({ changes: [], drift }, log);
+        reportDifferences({ changes: [], drift }, log);
         throw error;
       }
       const reason = error instanceof LockTimeout ? await error.describe(target) : (error as Error).message;
@@ -159,7 +159,7 @@ function tellUnknown(names: string[], log: MigrationLog | undefined): void {
 const mostSentences = 20;
 
 /** Reports the changes and the structural differences. */
-export function tellDifferences({ changes, drift }: Reconciled, log: MigrationLog | undefined): void {
+export function reportDifferences({ changes, drift }: Reconciled, log: MigrationLog | undefined): void {
   for (const kind of new Set(changes.map((change) => change.kind))) {
     const of = changes.filter((change) => change.kind === kind);
     const created = of.filter(({ here }) => !here).length;

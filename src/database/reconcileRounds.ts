@@ -117,7 +117,7 @@ function throwFirst(failed: FailedStep<ObjectStep>[]): void {
   if (isTransient(first.error)) throw first.error;
   const { identity, wanted } = first.step.difference;
   throw new Error(
-    `The database could not ${wanted ? "be given" : "be rid of"} ${identity}: ${[first.error.message, first.error.detail].filter(Boolean).join(" ")}`,
+    `The database could not ${wanted ? "create" : "drop"} ${identity}: ${[first.error.message, first.error.detail].filter(Boolean).join(" ")}`,
     { cause: first.error },
   );
 }

@@ -1,4 +1,4 @@
-/** The reference: a database built from the files alone, with which others are compared. */
+/** The reference: a database built only from the files of the repository, with which other databases are compared. */
 import { randomBytes } from "node:crypto";
 import { Client, escapeIdentifier } from "pg";
 import { readCatalog } from "./catalog.ts";

@@ -53,7 +53,7 @@ export async function startScratchServer(): Promise<ScratchServer> {
   }
 }
 
-/** Starts a cluster of its own. */
+/** Starts a separate cluster. */
 export async function startReferenceCluster(): Promise<ReferenceCluster> {
   const server = await startScratchServer();
   try {

@@ -1,7 +1,7 @@
 /**
- * Read replicas: standbys of the primary that answer queries. A query asks the primary how far its log is written, in
- * a question that all queries of the process share, and reads on a replica that has replayed it. What a replica cannot
- * answer, the primary does.
+ * Read replicas: standbys of the primary that answer queries. Before a query is sent to a replica, the primary reports
+ * how far its write-ahead log reaches; concurrent queries of the process share that report. The query runs on a replica
+ * that has replayed the log up to there. If no replica can answer it, the primary does.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { PoolClient } from "pg";
@@ -18,9 +18,9 @@ import { parseLsn } from "./position.ts";
 
 /** Milliseconds between two looks at a replica. */
 const WATCH_MS = 250;
-/** Number of looks until a change is logged: a replica that is late for a moment is nothing to act upon. */
+/** Number of checks until a change is logged: a short delay of a replica needs no action. */
 const LASTING_LOOKS = 4;
-/** Milliseconds that a replica, or the primary when asked for its position, has to answer. */
+/** Time limit in milliseconds for the answer of a replica, or for the position of the primary. */
 const ANSWER_MS = 1_500;
 /** SQLSTATE of app_private.await_replay. */
 const LATE = "PLAT4";
@@ -54,7 +54,7 @@ class Questions {
     this.#pool = pool;
   }
 
-  /** @returns undefined if the primary does not tell */
+  /** @returns undefined if the primary does not answer */
   ask(): Promise<PrimaryPosition | undefined> {
     return (this.#next ??= this.#after(this.#running));
   }

@@ -5,7 +5,7 @@ import { isPlannedForValues } from "./planMark.ts";
 import { makeSetter, type PgSettings, type Setter, type SetterCheck } from "./serverSettings.ts";
 
 /** Requirements on the position of the data that are read. */
-export interface PositionWish {
+export interface PositionRequirement {
   /** Minimum position. Default: any. */
   readonly notBefore: string | undefined;
 }
@@ -18,14 +18,14 @@ export class RequestSettings {
   readonly check: TokenCheck | undefined;
   readonly #settings: PgSettings | null;
   readonly #probe: string | undefined;
-  readonly #position: PositionWish | undefined;
+  readonly #position: PositionRequirement | undefined;
   #setter: Setter | null;
 
   /**
    * @param probe as in makeSetter
    * @param position if given, the last column of the setter's row is the position that the following statements reach
    */
-  constructor(settings: PgSettings | null, probe?: string, position?: PositionWish) {
+  constructor(settings: PgSettings | null, probe?: string, position?: PositionRequirement) {
     this.check = checkOf(settings);
     this.#settings = settings;
     this.#probe = probe;

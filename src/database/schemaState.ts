@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from "pg";
 
-/** Enough for all processes that may still run, and for a day of development. */
+/** Number of former states that are kept: enough for all processes that may still run, and for a day of development. */
 const keptStates = 200;
 
 /**

@@ -63,11 +63,12 @@ export class Session {
   }
 
   /**
-   * Sends the statements as one batch, one round trip, and gives the result of the last one.
-   * A prepared statement that the server refuses as outdated is prepared again and the batch sent a second time: the
-   * refusal undid the whole batch. Batches that begin or continue an explicit transaction must not use keys for that reason.
+   * Sends the statements as one batch, in one round trip, and returns the result of the last one. If the server refuses
+   * a prepared statement as outdated, it is prepared again and the batch is sent a second time: the refusal undid the
+   * whole batch. Batches that begin or continue an explicit transaction must not use keys for that reason.
    *
-   * @param behind a statement that runs behind the commit, in the same round trip: the last column of its row, as text, is `behind`
+   * @param behind a statement that runs after the commit, in the same round trip: the last column of its row, as text,
+   * is `behind`
    * @param isRepeated whether this is the second time
    * @throws {DatabaseError} the server's refusal, also one at the commit
    * @throws {DatabaseConnectionError} the connection is lost

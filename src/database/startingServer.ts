@@ -4,7 +4,7 @@ import type { Logger } from "../base/log.ts";
 import { CANNOT_CONNECT_NOW } from "./databaseErrors.ts";
 import { onConnection } from "./onConnection.ts";
 
-/** Enough for the recovery from a crash; a supervisor starts the process again after that. */
+/** Time limit in milliseconds, enough for the recovery from a crash; after that, a supervisor restarts the process. */
 const RECOVERY_MS = 120_000;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * How the rows of each table belong to an organization, read from the catalog: what moving one organization, or distributing the rows of all by
- * `organization_id`, has to go by.
+ * Determines from the catalog how the rows of each table belong to an organization. This is the basis for moving one
+ * organization to another database, and for distributing rows by `organization_id`.
  */
 import { escapeIdentifier, type ClientBase } from "pg";
 import { schemas as schemaList } from "./catalogSql.ts";
@@ -93,7 +93,10 @@ export interface TenantKey {
 
 export interface TenantReference extends TenantKey {
   references: string;
-  /** How many rows refer to a row of another organization; omitted unless asked for, or where one of both does not name its organization. */
+  /**
+   * Number of rows that refer to a row of another organization. Counted only on request, and only if both tables name
+   * their organization.
+   */
   crossing?: number;
 }
 

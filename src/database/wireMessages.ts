@@ -1,6 +1,6 @@
 /**
- * PERF: messages of PostgreSQL's extended query protocol, encoded into one piece of memory, so that a batch is a single
- * write to the socket. The driver encodes and writes each message by itself.
+ * PERF: messages of PostgreSQL's extended query protocol, encoded into one buffer, so that a batch is a single write to
+ * the socket. The driver encodes and writes each message separately.
  */
 
 const EXECUTE_AND_SYNC = { execute: Buffer.from("E\0\0\0\t\0\0\0\0\0"), sync: Buffer.from("S\0\0\0\x04") };

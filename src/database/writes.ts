@@ -1,6 +1,6 @@
 /**
- * Whether the database accepts changes. A standby reports it when asked; a full disk is only noticed on writes, so
- * the first refusal triggers a check, which writes a little.
+ * Whether the database accepts changes. A standby reports that it does not; a full disk is only noticed by writing. So
+ * after the first refusal, a small write checks it repeatedly.
  */
 import type { Pool } from "pg";
 

@@ -3,16 +3,16 @@ import { DatabaseClient } from "../database/client.ts";
 import { makePool } from "../database/pool.ts";
 import { createFiles, type Files } from "../files/files.ts";
 import type { FileStore } from "../providers/files/index.ts";
-import { catalogue } from "./catalogue.ts";
+import { catalogue } from "./demoCatalogue.ts";
 import { deals } from "./deals.ts";
 import { inventory } from "./inventory.ts";
 import { leads } from "./leads.ts";
-import { messages } from "./messages.ts";
+import { messages } from "./demoMessages.ts";
 import { demoSignIn, demoUser, people } from "./people.ts";
 import { pictures } from "./pictures.ts";
 import { projects } from "./projects.ts";
 import { Stage } from "./stage.ts";
-import { workflows } from "./workflows.ts";
+import { workflows } from "./demoWorkflows.ts";
 
 export { demoSignIn, demoUser };
 

@@ -11,10 +11,10 @@ import {
   type Question,
   type ThreadData,
   type ToThread,
-  type Whole,
+  type FullUpdate,
 } from "./schemaThread.ts";
 import { isShown } from "./statementForms.ts";
-import { tellFindings } from "./tellFindings.ts";
+import { printFindings } from "./printFindings.ts";
 
 const { loginUrl, authenticatorUrl, serverUrl, folder, shared } = workerData as ThreadData;
 const port = parentPort as MessagePort;
@@ -32,9 +32,9 @@ function ask(question: Question): Promise<void> {
 
 const references = openReferences(serverUrl);
 references.then(({ prepare }) => prepare(folder)).catch(() => undefined);
-const findings = tellFindings(ownerUrl(loginUrl), (said) => post({ said }));
+const findings = printFindings(ownerUrl(loginUrl), (said) => post({ said }));
 
-async function bring({ mine, isFirst }: Whole): Promise<boolean> {
+async function bring({ mine, isFirst }: FullUpdate): Promise<boolean> {
   const note = ({ event }: { event: string }, text: string) => post({ noted: { event, text } });
   return await migrate(loginUrl, {
     authenticatorUrl,
@@ -77,7 +77,7 @@ port.on("message", async (message: ToThread) => {
   }
   const { id, call, given } = message;
   try {
-    post({ done: id, value: Boolean(await work[call](given as Whole)) });
+    post({ done: id, value: Boolean(await work[call](given as FullUpdate)) });
   } catch (error) {
     post({ done: id, failure: failureOf(error as Error) });
   }

@@ -1,7 +1,7 @@
 /** What an edit of `current.sql` does to the database: what its former text created is dropped, with all dependent objects. */
 import { escapeLiteral, type Client } from "pg";
 import { attempt } from "../database/foundOrder.ts";
-import { madeBy, speaksOf } from "./statementForms.ts";
+import { madeBy, describesObject } from "./statementForms.ts";
 import { splitStatements } from "../database/sqlStatements.ts";
 
 const tableMade = /^create\s+table\s+(?:if\s+not\s+exists\s+)?([\w.]+)/i;
@@ -54,7 +54,7 @@ export interface Dropped {
  * Drops what is gone.
  * @returns undefined if something of another table depends on it.
  */
-export async function dropGone(owner: Client, { tables, indexes }: Edit): Promise<Dropped | undefined> {
+export async function dropRemoved(owner: Client, { tables, indexes }: Edit): Promise<Dropped | undefined> {
   if (tables.length + indexes.length === 0) return { others: [] };
   const before = await standing(owner, tables);
   for (const table of tables) if (await attempt(owner, `drop table ${table} cascade;`)) return undefined;
@@ -107,7 +107,7 @@ async function standing(
 }
 
 /** Whether a statement concerns what was dropped: for a table, wherever it is mentioned. */
-export function isAboutDropped(text: string, { tables, others }: Dropped): boolean {
+export function refersToDropped(text: string, { tables, others }: Dropped): boolean {
   if (tables?.test(text)) return true;
-  return others.some((name) => madeBy(text)?.name === name || speaksOf(text, name));
+  return others.some((name) => madeBy(text)?.name === name || describesObject(text, name));
 }

@@ -64,7 +64,7 @@ class SchemaFollower {
       this.#thread
         .check()
         .catch((error: unknown) =>
-          log.debug({ event: "schema.check_failed", err: error }, "The schema was not checked."),
+          log.debug({ event: "schema.check_failed", err: error }, "Checking the schema failed."),
         ),
     );
   }
@@ -134,7 +134,7 @@ class SchemaFollower {
       if ((error as Error).name !== "SchemaError")
         this.#options.log.debug(
           { event: "schema.follow_failed", err: error },
-          "A change of the schema was not followed.",
+          "Applying a change of the schema failed.",
         );
     }
   }

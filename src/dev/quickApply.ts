@@ -8,14 +8,14 @@ import { attempt, runInFoundOrder, type Step } from "../database/foundOrder.ts";
 import type { ObjectFile } from "../database/objects.ts";
 import { schemaError } from "../database/schemaError.ts";
 import type { SqlStatement } from "../database/sqlStatements.ts";
-import { dropGone, editOf, isAboutDropped, type Dropped } from "./editCurrent.ts";
+import { dropRemoved, editOf, refersToDropped, type Dropped } from "./editCurrent.ts";
 import { attemptReplacing, isCall, undoCall } from "./undoCalls.ts";
 import {
   commented,
   grantsOnSame,
   madeBy,
   replacing,
-  speaksOf,
+  describesObject,
   undoing,
   withoutBody,
 } from "./statementForms.ts";
@@ -82,7 +82,7 @@ export async function applyChanges(
   );
   try {
     for (const call of calls) if (!(await undoCall(owner, call))) return false;
-    const dropped = await dropGone(owner, edit);
+    const dropped = await dropRemoved(owner, edit);
     if (!dropped) return false;
     await owner.query("set local check_function_bodies = on");
     if (current.text !== current.applied) {
@@ -149,7 +149,7 @@ function leftover({ file, before }: ChangedFile): string[] {
   return lost.filter(
     (text) =>
       !madeBy(text) &&
-      !gone.some(({ name }) => speaksOf(text, name)) &&
+      !gone.some(({ name }) => describesObject(text, name)) &&
       !(commented(text) && targets.has(commented(text))) &&
       !added.some((other) => other.startsWith(`${text.replace(/;$/, "")},`)),
   );
@@ -175,15 +175,15 @@ function plan(change: ChangedFile, dropped: Dropped) {
       .filter(
         ({ text }) =>
           !before.has(text) ||
-          isAboutDropped(text, dropped) ||
-          remade.some(({ name }) => speaksOf(text, name)) ||
+          refersToDropped(text, dropped) ||
+          remade.some(({ name }) => describesObject(text, name)) ||
           undone.some((former) => grantsOnSame(former, text)),
       )
       .map((statement): QuickStep => ({ file, statement, sql: replacing(statement.text) }));
   return {
     drops: [
       ...gone.filter(({ name }) => !dropped.others.includes(name)).map(({ drop }) => drop),
-      ...undone.filter((text) => !isAboutDropped(text, dropped)).flatMap((text) => undoing(text) ?? []),
+      ...undone.filter((text) => !refersToDropped(text, dropped)).flatMap((text) => undoing(text) ?? []),
     ],
     definitions: steps(file.definitions),
     rest: steps(file.rest),

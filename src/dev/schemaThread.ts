@@ -23,7 +23,7 @@ export interface ThreadData {
 }
 
 /** What to bring the database to. */
-export interface Whole {
+export interface FullUpdate {
   /** The save it is for; given up when there is a later one. */
   mine: number;
   /** Whether nothing of the save was applied yet, so that the API will be rebuilt. */
@@ -43,7 +43,7 @@ export interface Changed {
 interface Call {
   id: number;
   call: "whole" | "check" | "stop";
-  given?: Whole;
+  given?: FullUpdate;
 }
 export type ToThread = Call | { answer: number; failure?: Failure };
 
@@ -72,7 +72,7 @@ export interface SchemaThreadOptions extends Omit<ThreadData, "shared" | "server
 }
 
 /** What the main thread does while the database is being brought up to date. */
-export interface Beside {
+export interface UpdateCallbacks {
   /** Builds the schema of GraphQL from the reference, which is what the database becomes. */
   build(authenticatorOfReference: string): Promise<unknown>;
   /** The database is as the files make it, but for what shows when it is read again. */
@@ -90,7 +90,7 @@ export interface SchemaThread {
    * @returns whether it is; not where there was a later save, or nothing to do.
    * @throws Error named SchemaError for a fault in the files
    */
-  bring(what: Whole, beside: Beside): Promise<boolean>;
+  bring(what: FullUpdate, beside: UpdateCallbacks): Promise<boolean>;
   /** Says what the checks find. */
   check(): Promise<void>;
   /** Ends it, and the scratch server. */
@@ -103,7 +103,7 @@ export function startSchemaThread({ say, ...data }: SchemaThreadOptions): Schema
   const calls = new Map<number, { resolve(value: boolean): void; reject(error: Error): void }>();
   let called = 0;
   let broken: Error | undefined;
-  let present: Beside | undefined;
+  let present: UpdateCallbacks | undefined;
   let bringing: Promise<unknown> = Promise.resolve();
 
   const start = (serverUrl: string): Worker => {
@@ -143,7 +143,7 @@ export function startSchemaThread({ say, ...data }: SchemaThreadOptions): Schema
   const started = server.then(({ connectionString }) => start(connectionString));
   started.catch(() => undefined);
 
-  async function call(name: Call["call"], given?: Whole): Promise<boolean> {
+  async function call(name: Call["call"], given?: FullUpdate): Promise<boolean> {
     const worker = await started;
     if (broken) throw broken;
     const id = ++called;

@@ -84,7 +84,7 @@ export function grantsOnSame(text: string, other: string): boolean {
 }
 
 /** Whether it says who may use an object, or what it is, of that name. */
-export function speaksOf(text: string, name: string): boolean {
+export function describesObject(text: string, name: string): boolean {
   if (!/^(?:grant|revoke|comment\s+on)\s/i.test(text)) return false;
   return new RegExp(String.raw`(?<![\w.])${name.replaceAll(".", "\\.")}(?![\w.])`).test(text);
 }

@@ -1,16 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClientBase } from "pg";
-import { errorsTable } from "./errors.ts";
-import { reportColumns } from "./exports.ts";
-import { importColumns } from "./imports.ts";
-import { logEventsTable } from "./logEvents.ts";
-import { limitsTable, tiersTable } from "./limits.ts";
-import { operationsTable } from "./operations.ts";
-import { permissionsTable } from "./permissions.ts";
-import { queryLimitsTable } from "./queryLimits.ts";
-import { stateMachines } from "./states.ts";
-import { workflowOperators, workflowSteps, workflowVariables } from "./workflows.ts";
+import { errorsTable } from "./errorsTable.ts";
+import { reportColumns } from "./reportColumns.ts";
+import { importColumns } from "./importColumns.ts";
+import { logEventsTable } from "./logEventsTable.ts";
+import { limitsTable, tiersTable } from "./limitsTable.ts";
+import { operationsTable } from "./operationsTable.ts";
+import { permissionsTable } from "./permissionsTable.ts";
+import { queryLimitsTable } from "./queryLimitsTable.ts";
+import { stateMachines } from "./stateMachines.ts";
+import { workflowOperators, workflowSteps, workflowVariables } from "./workflowTables.ts";
 
 /** The generated parts of the guides: file, name of the marks around the part, and who writes it. */
 const parts: [file: string, mark: string, write: (database: ClientBase) => string | Promise<string>][] = [

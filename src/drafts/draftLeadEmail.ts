@@ -1,7 +1,7 @@
 /** A draft that the service itself requests, such as a step of a workflow. */
 import type { DraftProvider } from "../providers/drafts/index.ts";
-import type { Compute } from "../compute/pool.ts";
-import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "./compose.ts";
+import type { Compute } from "../compute/computePool.ts";
+import { composeDraft, failedOutcome, type BegunDraft, type Outcome } from "./composeDraft.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** A pool or connection of plat_worker, with no transaction open. */

@@ -1,7 +1,7 @@
 /**
- * Common base of the background engines. An engine listens for commits, polls for work that becomes due, leases what
- * it finds and processes it. Any number of processes can run the same engine; leases of a dead process become free
- * once its connection is gone and does not come back. Listeners reconnect with back-off (src/database/listener.ts).
+ * Common base of the background engines. An engine listens for commits, polls for work that is due, leases it and
+ * processes it. Any number of processes can run the same engine. If a process dies, its leases become free once its
+ * connection is gone and is not reopened. Listeners reconnect with back-off (src/database/listener.ts).
  */
 import type { Pool } from "pg";
 import { backoff } from "../base/backoff.ts";
@@ -16,15 +16,15 @@ import { workPoolOf, type WorkPool } from "../database/workConnections.ts";
 export interface EngineConnections {
   /** Of plat_worker. */
   connectionString: string;
-  /** Pool for statements; default: a pool of its own. */
+  /** Pool for statements. Default: a separate pool. */
   pool?: Pick<Pool, "query" | "connect">;
-  /** Connection that listens; default: a connection of its own. */
+  /** Connection that listens. Default: a separate connection. */
   listenConnection?: ListenConnection;
   log: Logger;
 }
 
 export interface EngineOptions extends EngineConnections {
-  /** Shown in pg_stat_activity for connections of its own. */
+  /** Shown in pg_stat_activity for separate connections. */
   name: string;
   /** Maximum number of connections for statements. */
   connections: number;

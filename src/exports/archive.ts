@@ -4,7 +4,7 @@ import { finished } from "node:stream/promises";
 import { ZipFile } from "yazl";
 import { ignoreEarlyErrors } from "../base/ignoreEarlyErrors.ts";
 import type { FileStore } from "../providers/files/index.ts";
-import type { ExportedFile, ExportSource } from "./source.ts";
+import type { ExportedFile, ExportSource } from "./exportSource.ts";
 
 interface ArchiveOptions {
   store: Pick<FileStore, "get">;

@@ -1,7 +1,7 @@
 /** A thread that writes one file of an export; started and terminated by writing.ts. */
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
-import type { ExportRow } from "./source.ts";
+import type { ExportRow } from "./exportSource.ts";
 import type { FromThread, ToThread, WritingCalls, WritingData } from "./writing.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { ignoreEarlyErrors } from "../base/ignoreEarlyErrors.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { inWords, type Pictures } from "./pdf.ts";
-import type { ExportLines, ExportSource } from "./source.ts";
+import type { ExportLines, ExportSource } from "./exportSource.ts";
 import { writtenInThread } from "./writing.ts";
 
 export interface Format {

@@ -1,7 +1,7 @@
 /** PDF exports: a page for each floor plan with its images, a table for anything else. */
 import type { Readable } from "node:stream";
-import { margin, PdfLayout, type Face } from "../pdf/layout.ts";
-import type { ExportColumn, ExportRow, ExportSource } from "./source.ts";
+import { margin, PdfLayout, type Face } from "../pdf/pdfLayout.ts";
+import type { ExportColumn, ExportRow, ExportSource } from "./exportSource.ts";
 
 /** An image as JPEG, scaled to the page; undefined if there is none, or it cannot be read. */
 export type Pictures = (key: string) => Promise<Buffer | undefined>;

@@ -2,10 +2,10 @@
 import { Readable, type PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { ZipFile } from "yazl";
-import type { ExportColumn, ExportRow } from "./source.ts";
+import type { ExportColumn, ExportRow } from "./exportSource.ts";
 
 /** Limits of a sheet: rows without the header row, and characters, because a part of an archive may have four billion bytes. */
-export const mostOfSheet = { rows: 1_048_575, characters: 1_300_000_000 };
+export const maxSheetRows = { rows: 1_048_575, characters: 1_300_000_000 };
 
 /** A fixed date, so that archives are reproducible. */
 const packing = { compressionLevel: 4, mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
@@ -85,14 +85,14 @@ export interface WorkbookOptions {
   title: string;
   /** Called with the number of further rows written. */
   wrote: (rows: number) => void;
-  most?: typeof mostOfSheet;
+  most?: typeof maxSheetRows;
 }
 
 /** One sheet, and further ones as needed. Texts have their own cell type, so that no program interprets them as formulas. */
 export function workbook(
   columns: readonly ExportColumn[],
   batches: AsyncIterable<ExportRow[]>,
-  { title, wrote, most = mostOfSheet }: WorkbookOptions,
+  { title, wrote, most = maxSheetRows }: WorkbookOptions,
 ): Readable {
   const places = columns.map((_, i) => letters(i));
   const iterator = batches[Symbol.asyncIterator]();

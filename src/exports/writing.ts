@@ -7,7 +7,7 @@ import { PassThrough, type Readable } from "node:stream";
 import { Worker } from "node:worker_threads";
 import { ignoreEarlyErrors } from "../base/ignoreEarlyErrors.ts";
 import type { Pictures } from "./pdf.ts";
-import type { ExportColumn, ExportRow, ExportSource } from "./source.ts";
+import type { ExportColumn, ExportRow, ExportSource } from "./exportSource.ts";
 
 /** What a thread writes. */
 export interface WritingData {

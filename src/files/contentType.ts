@@ -95,7 +95,7 @@ export async function contentType(path: string, size: number): Promise<string | 
 }
 
 /** The first line that is not UTF-8, counted from 1; undefined if all are. */
-export async function lineNotUtf8(path: string): Promise<number | undefined> {
+export async function invalidUtf8Line(path: string): Promise<number | undefined> {
   let line = 1;
   let begun: Buffer[] = [];
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {

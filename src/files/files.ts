@@ -6,7 +6,7 @@ import { thumbnailKey, type FileStore } from "../providers/files/index.ts";
 import { inTransaction } from "../database/transaction.ts";
 import type { FairSemaphore } from "../admission/fairSemaphore.ts";
 import { createAdmission, type Admission, type Upload } from "./uploadAdmission.ts";
-import { canBegin, contentType, HEAD, lineNotUtf8 } from "./contentType.ts";
+import { canBegin, contentType, HEAD, invalidUtf8Line } from "./contentType.ts";
 import { safeFileName } from "./fileName.ts";
 import { processName, withIncoming, type Incoming } from "../providers/files/incoming.ts";
 import { fileKinds, isPicture, type FileKindName } from "../providers/files/kinds.ts";
@@ -119,7 +119,7 @@ async function typeOf({ path, size }: Incoming, kind: FileKindName): Promise<str
   const { types } = fileKinds[kind];
   const type = await contentType(path, size);
   if (type !== undefined && (types as readonly string[]).includes(type)) return type;
-  const row = kind === "loadRows" && type === undefined ? await lineNotUtf8(path) : undefined;
+  const row = kind === "loadRows" && type === undefined ? await invalidUtf8Line(path) : undefined;
   if (row !== undefined)
     throw new CodedError(
       "UNSUPPORTED_FILE",

@@ -35,7 +35,7 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
 /** Requests the role of this process from the first one; undefined in the first process, or if there is only one. */
-export async function takePart(): Promise<Part | undefined> {
+export async function requestPart(): Promise<Part | undefined> {
   if (!cluster.isWorker) return undefined;
   const told = once(process, "message") as Promise<[{ part: Part }]>;
   process.send!({ asks: "part" } satisfies FromPart);

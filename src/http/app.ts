@@ -11,10 +11,10 @@ import { acceptJson } from "./accept.ts";
 import { type Authenticate, type AuthenticateKnown, authentication } from "./authentication.ts";
 import { readBody } from "./body.ts";
 import { cors } from "./cors.ts";
-import { eventStream, streamTickets } from "./eventStream.ts";
+import { eventStream, streamTickets } from "./eventStreamRoutes.ts";
 import { getOfDocument, isGetOfDocument } from "./getOfDocument.ts";
 import { Grafserv } from "./grafserv.ts";
-import type { TagOf } from "./entityTags.ts";
+import type { TagOf } from "./conditionalRequests.ts";
 import {
   type AnswerCompiled,
   answerInside,
@@ -31,7 +31,7 @@ import { agentsOnly, mcp, protectedResource, type McpDeps } from "./mcp/endpoint
 import { jsonOnly } from "./mediaType.ts";
 import type { ApiNumbers, Metrics } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
-import { type Demo, portal, type PortalDeps } from "./portal.ts";
+import { type Demo, portal, type PortalDeps } from "./portalRoutes.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { rawBody } from "./rawBody.ts";
 import { type Begin, beginner, requestId } from "./requestId.ts";

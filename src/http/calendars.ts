@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 import { pgSettings } from "../database/claims.ts";
-import type { Compute } from "../compute/pool.ts";
+import type { Compute } from "../compute/computePool.ts";
 import { CodedError } from "../base/errors.ts";
 import type { Appointment } from "../compute/calendarText.ts";
 import { sha256 } from "../integrations/integrations.ts";
-import { hasCurrent } from "./entityTags.ts";
+import { hasCurrent } from "./conditionalRequests.ts";
 import { requestState } from "./requestState.ts";
 
 /**

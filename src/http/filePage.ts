@@ -1,4 +1,4 @@
-/** File contents at signed URLs. Access was checked when the URL was signed; this only serves it. */
+/** Serves file contents at signed URLs. Access was checked when the URL was signed. */
 import { create as contentDisposition } from "content-disposition";
 import type { Request, RequestHandler, Response } from "express";
 import { pipeline } from "node:stream/promises";
@@ -8,7 +8,7 @@ import type { FileAddresses, OpenedAddress } from "../files/addresses.ts";
 import { unread } from "../files/files.ts";
 import { typeOfName } from "../files/fileName.ts";
 import type { ByteRange, FileStore } from "../providers/files/index.ts";
-import { hasCurrent } from "./entityTags.ts";
+import { hasCurrent } from "./conditionalRequests.ts";
 import { pageTurn } from "./inTurn.ts";
 
 export interface FilePageDeps {

@@ -19,7 +19,7 @@ export const isGetOfDocument = (request: IncomingMessage & { originalUrl?: strin
  * Reads a request from the query parameters of its address.
  * @throws CodedError BAD_USER_INPUT or LIMIT_EXCEEDED
  */
-export function askedByUrl(url: string): AskedRequest {
+export function requestOfUrl(url: string): AskedRequest {
   const members = new URLSearchParams(url.split("?", 2)[1] ?? "");
   const body: Record<string, unknown> = { documentId: members.get("documentId") };
   for (const name of ["variables", "extensions"]) {
@@ -56,7 +56,7 @@ export function getOfDocument(documents: TrustedDocuments = noTrustedDocuments):
   return async (request, response, next) => {
     if (request.method !== "GET") return next();
     const state = requestState(request);
-    const asked = askedByUrl(request.originalUrl);
+    const asked = requestOfUrl(request.originalUrl);
     const found = await documents.resolve(asked, partyOf(state.claims?.userId ?? null, request.ip));
     if (!isQuery(found.query, found.operationName)) {
       response.setHeader("Allow", "POST");

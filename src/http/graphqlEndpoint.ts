@@ -6,13 +6,13 @@ import { LARGE_COST, operations, REFUSAL_HOLD_MS } from "../admission/semaphores
 import { localizeErrors } from "../messages/localizeErrors.ts";
 import { viewerLanguageOnce, type LanguageOfUser } from "./viewerLanguage.ts";
 import { OperationWork } from "../admission/operationWork.ts";
-import { isStranger, partyOf } from "../admission/party.ts";
+import { isVisitor, partyOf } from "../admission/party.ts";
 import { queryLimits } from "../admission/queryLimits.ts";
 import { answerText } from "./answerText.ts";
 import { compressed, isCompressible } from "./compression.ts";
 import { endInChunks } from "./endInChunks.ts";
 import { POSITION_HEADER, type Positions } from "../database/position.ts";
-import { answerUnchanged, type Tag, type TagOf, tellTag, wantsTag } from "./entityTags.ts";
+import { answerUnchanged, type Tag, type TagOf, setEntityTag, wantsTag } from "./conditionalRequests.ts";
 import { turnOf } from "./inTurn.ts";
 import type { Grafserv } from "./grafserv.ts";
 import { requestState, type RequestState } from "./requestState.ts";
@@ -62,7 +62,7 @@ async function admit(
   const release = await turnOf(operations, work.party, response);
   if (!release) return false;
   work.holds(() => {
-    const isHeld = errorCodes.has("RATE_LIMITED") || (errorCodes.size > 0 && isStranger(work.party));
+    const isHeld = errorCodes.has("RATE_LIMITED") || (errorCodes.size > 0 && isVisitor(work.party));
     if (isHeld) setTimeout(release, REFUSAL_HOLD_MS).unref();
     else release();
   });
@@ -147,7 +147,7 @@ async function answerOperation(
     work.end();
     tellPosition(response, positions, work);
     // If the token has changed meanwhile, nothing was checked for it.
-    if (tag && state.claims === claims) tellTag(request, response, tag);
+    if (tag && state.claims === claims) setEntityTag(request, response, tag);
     const type = `${request.headers.accept}; charset=utf-8`;
     return takeText(request, response, work, { text: compiled, status: 200, type });
   }

@@ -65,7 +65,7 @@ function withAllowedValues(error: CodedError, schema: GraphQLSchema | undefined)
   if (!isEnumType(type)) return error;
   const allowed = type
     .getValues()
-    .filter(({ description }) => !description?.startsWith("Not available yet"))
+    .filter(({ extensions }) => !extensions.notAvailable)
     .map(({ name }) => name);
   const message = error.message.replace(/ Did you mean [\s\S]*$/, "");
   return new CodedError(
@@ -76,7 +76,7 @@ function withAllowedValues(error: CodedError, schema: GraphQLSchema | undefined)
   );
 }
 
-/** graphql-js gives up comparing fields that share a name when they are many; nothing in the document is wrong then. */
+/** graphql-js aborts the comparison of fields with the same name if there are too many; the document may be valid. */
 const ABORTED = "Validation aborted.";
 const tooManyAlike = () =>
   new CodedError("LIMIT_EXCEEDED", "The operation selects the same fields too many times.", {

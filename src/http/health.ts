@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
 import type { Readiness } from "../monitoring/readiness.ts";
 
-/** GET /healthz: the process is alive. Dependencies are not checked, since a restart would not fix them. */
+/** GET /healthz: whether the process is alive. Dependencies are not checked, since a restart would not fix them. */
 export const healthz: RequestHandler = (_request, response) => {
   response.set("Cache-Control", "no-store").json({ status: "alive" });
 };

@@ -12,7 +12,7 @@ import { writeRefusal } from "./rawRefusal.ts";
 import { asksForWebSocket, webSockets } from "./webSocket.ts";
 
 export interface ListenOptions {
-  /** 0 for a free port. */
+  /** Port to listen on; 0 for any free port. */
   readonly port: number;
   readonly host: string;
   /** PEM. */

@@ -2,7 +2,7 @@ import diagnostics from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
 import type { MetricValues } from "./apiProcesses.ts";
-import { type LiveNumbers, liveLags } from "../live/numbers.ts";
+import { type LiveNumbers, liveLags } from "../live/liveNumbers.ts";
 import { connectionWaits, type PoolTiming, statementTimings } from "../database/timings.ts";
 import type { Logger } from "../base/log.ts";
 import { eventLoopDelayMetrics } from "../monitoring/eventLoopDelay.ts";

@@ -1,6 +1,6 @@
 /**
- * The documents that the pages of the service itself ask with, by name: the pages send `portal:NAME` and `jobs:NAME` in their place, and so work where only registered
- * documents are answered.
+ * The GraphQL documents of the service's own pages, by name. The pages send `portal:NAME` and `jobs:NAME` instead of
+ * the text, so they also work if only registered documents are allowed.
  */
 
 const ofType = (depth: number): string =>

@@ -1,6 +1,6 @@
 /**
- * Closes connections whose client neither sends the announced body nor reads the response. Slow clients are accepted,
- * as long as they are faster than a modem.
+ * Closes connections whose client neither sends the announced body nor reads the response. Slow clients are accepted if
+ * they exceed a minimum rate, about that of a modem.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { CodedError } from "../base/errors.ts";

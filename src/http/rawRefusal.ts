@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type CodedError, errorBody } from "../base/errors.ts";
 
-/** After this time a client that does not hang up is cut off; until then it can read the response (ms). */
+/** Time in milliseconds that a client has to read the response before the connection is closed. */
 const LINGER = 2_000;
 
 /**

@@ -10,7 +10,7 @@ import { isOfWebSocket } from "./webSocketRequests.ts";
 
 const acceptable = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Name of spans: the first part of the path, since the rest may be a token. */
+/** Name of the span of a request: the first part of the path, since the rest may be a token. */
 const routeOf = (path: string) => /^\/[a-z-]{0,30}(?=\/|$)/.exec(path)?.[0] ?? "other";
 
 /** State of a request that has just begun. */

@@ -8,7 +8,7 @@ import type { Language } from "../messages/catalogue.ts";
 import type { WorkContext } from "../base/workContext.ts";
 import type { CompiledQuery } from "../compiled/compiledQueries.ts";
 
-/** The viewer, as far as the transport needs it; the token decides, `userId` null is a visitor. */
+/** The properties of the viewer that the transport needs. `userId` is null for a visitor. */
 export interface Claims {
   readonly userId: string | null;
   /** Whether the token is read-only. Default: false. */
@@ -63,7 +63,7 @@ export interface RequestState {
   takesEvents: "no" | "also" | "only";
   /** Whether the request is a message of a WebSocket, which takes subscriptions only. */
   readonly isOfWebSocket: boolean;
-  /** Results of a subscription once it is open, and the reason if it ended by itself. */
+  /** Results of a subscription once it is open, and the reason if the service ended it. */
   subscription: AsyncIterableIterator<SubscriptionResult> | undefined;
   subscriptionError: CodedError | undefined;
   /** The operation once it is being executed, which continues if its client disconnects. */

@@ -11,11 +11,11 @@ import type { Logger } from "../base/log.ts";
 import type { Claims } from "../database/claims.ts";
 import type { KnownDocument } from "../compiled/knownDocuments.ts";
 
-/** Uses that wait to be written; further ones are noted when they come again. */
+/** Maximum number of uses that wait to be written. Beyond it, a use is recorded when it occurs again. */
 const MOST_PENDING = 500;
 /** Uses in one statement. */
 const USES_AT_ONCE = 50;
-/** Users that are remembered for a document; beyond that they are noted again. */
+/** Users that are remembered for a document. Beyond that number, uses are recorded repeatedly. */
 const MOST_USERS = 1_000;
 
 /**
@@ -75,9 +75,7 @@ export interface SchemaUsageOptions {
   delayMs?: number | undefined;
 }
 
-/**
- * Which parts of the schema are used by whom, once a day for each document and user.
- */
+/** Records which fields, arguments and input types each user uses, once a day for each document and user. */
 export class SchemaUsage {
   readonly #options: SchemaUsageOptions;
   /** Users of the day, by document. */

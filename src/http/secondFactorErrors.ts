@@ -1,8 +1,8 @@
 /**
- * Errors for members whom an organization refuses because they have no second factor. SQL treats them like
- * non-members; so that nobody searches for a bug, records not found and missing permissions are reported with that
- * reason. With several organizations, the others continue to work: their lists omit what is refused, and are refused
- * themselves only if nothing remains.
+ * Errors for members without a second factor, in an organization that requires one. SQL treats these members like
+ * non-members. To explain this to them, the errors "not found" and "missing permission" are replaced with one that
+ * gives the reason. A member of several organizations can still use the others: lists omit the records of the
+ * organization that refuses, and are refused only if no other organization remains.
  */
 import { GraphQLError, Kind, type DocumentNode, type SelectionSetNode } from "postgraphile/graphql";
 import { CodedError } from "../base/errors.ts";

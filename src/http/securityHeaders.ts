@@ -2,8 +2,8 @@ import type { ServerResponse } from "node:http";
 import type { RequestHandler } from "express";
 
 /**
- * Headers of every response. The policy forbids everything, since responses are data; pages replace it with their
- * own. HSTS for one year, without subdomains, which are not ours to decide about.
+ * Headers of every response. The content security policy forbids everything, since responses are data; pages replace it
+ * with a policy of their own. HSTS applies for one year, without subdomains, which may belong to others.
  */
 export function setSecurityHeaders(response: ServerResponse, isSecure: boolean): void {
   response.setHeader("Cache-Control", "no-store");

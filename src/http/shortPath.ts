@@ -1,9 +1,8 @@
 /**
- * The short path of a request: what most clients send most of the time, a small query that comes again with a known
- * token, is answered without the application's chain of middlewares. The rules are those of the chain, in the same
- * functions. A request passes to the chain, which continues where the short path ended, as soon as anything about it
- * is different: its method, path or headers, a token that has to be looked up, a document that is not compiled, any
- * error.
+ * The short path of a request. Most requests are small queries that a client sends repeatedly with the same token. They
+ * are answered without the middleware chain of the application, by the same rules and the same functions. If anything
+ * differs (method, path, headers, an unknown token, a document that is not compiled, any error), the chain continues
+ * where the short path ended.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
@@ -15,7 +14,7 @@ import { negotiatedType } from "./accept.ts";
 import { type AuthenticateKnown, authorizationOf, setViewer } from "./authentication.ts";
 import { incompleteBody } from "./body.ts";
 import { allowOrigins } from "./cors.ts";
-import { askedByUrl, isGetOfDocument } from "./getOfDocument.ts";
+import { requestOfUrl, isGetOfDocument } from "./getOfDocument.ts";
 import { type FindCompiled, graphql, type GraphqlDeps } from "./graphqlEndpoint.ts";
 import { type AskedRequest, parseGraphQLRequest, setBody } from "./graphqlRequest.ts";
 import type { Begin } from "./requestId.ts";
@@ -91,9 +90,9 @@ class ShortPath {
     }
     if (!claims) return app(request, response);
     setViewer(state, claims, production);
-    // The encodings that visitors accept are asked for in the way of the chain.
+    // Compression of responses to visitors needs the methods of the chain.
     if (claims.userId === null) this.#extend(request, response);
-    if (!isPost) return this.#answer(request, response, state, this.#askedByUrl(request.url!));
+    if (!isPost) return this.#answer(request, response, state, this.#requestOfUrl(request.url!));
     this.#receive(request, response, state);
   }
 
@@ -165,11 +164,11 @@ class ShortPath {
   }
 
   /** @returns undefined if something is wrong with it */
-  #askedByUrl(url: string): AskedRequest | undefined {
+  #requestOfUrl(url: string): AskedRequest | undefined {
     const known = this.#byUrl.get(url);
     if (known) return known;
     try {
-      const asked = askedByUrl(url);
+      const asked = requestOfUrl(url);
       if (this.#byUrl.size >= MOST_URLS) this.#byUrl.clear();
       if (url.length <= LONGEST_URL) this.#byUrl.set(url, asked);
       return asked;

@@ -2,7 +2,7 @@ import type { RequestHandler } from "express";
 import type { Pool } from "pg";
 import { CodedError } from "../base/errors.ts";
 import type { Integrations } from "../integrations/integrations.ts";
-import { isSignedByDocusign } from "../providers/signing/docusign.ts";
+import { isSignedByDocusign } from "../providers/signing/docusignClient.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

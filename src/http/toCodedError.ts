@@ -18,12 +18,14 @@ function* causes(error: unknown): Generator<unknown> {
 /** A generated update or delete that matched no row throws a plain error. */
 const noSuchRow = /^No values were (?:deleted|updated) in collection /;
 
+/** Timeouts of grafast are marked with a symbol that it does not export. */
+const isTimeout = (extensions: object): boolean =>
+  Object.getOwnPropertySymbols(extensions).some(({ description }) => description === "timeout");
+
 /** Planner errors meant for the client: timeouts, invalid cursors and the like. */
 function fromSafeError(error: Error & { extensions?: Record<string, unknown> }): CodedError {
   const { code, statusCode: _, ...extensions } = error.extensions ?? {};
-  const fallback = /timeout exceeded|took too long/i.test(error.message)
-    ? "LIMIT_EXCEEDED"
-    : "BAD_USER_INPUT";
+  const fallback = isTimeout(extensions) ? "LIMIT_EXCEEDED" : "BAD_USER_INPUT";
   return new CodedError(isErrorCode(code) ? code : fallback, error.message, extensions, { cause: error });
 }
 

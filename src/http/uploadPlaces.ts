@@ -1,4 +1,4 @@
-/** Which variables of an operation are files, of which kind and for what: derived from the schema. */
+/** Finds in the schema which variables of an operation are files, of which kind and for which purpose. */
 import {
   getNamedType,
   isInputObjectType,

@@ -4,8 +4,7 @@ import type { Language } from "../messages/catalogue.ts";
 import { acceptedLanguage, languageOf } from "../messages/language.ts";
 
 /**
- * Time limit for reading a user's language, in milliseconds: an unresponsive database may be what the message is
- * about.
+ * Time limit for reading a user's language, in milliseconds. The message may report that the database does not respond.
  */
 const LANGUAGE_MS = 1_000;
 

@@ -1,9 +1,9 @@
 /**
- * GraphQL subscriptions over WebSocket, by the protocol graphql-transport-ws.
+ * GraphQL subscriptions over WebSocket, with the protocol graphql-transport-ws.
  *
- * A subscription is a POST to /graphql inside of this process, whose server-sent events become messages: token, limits,
- * registered documents, revocation and slow clients are handled by the same code as for everybody else. Queries and
- * mutations are refused.
+ * A subscription becomes a POST to /graphql inside this process, and its server-sent events become messages. Tokens,
+ * limits, registered documents, revocation and slow clients are therefore handled by the same code as for HTTP. Queries
+ * and mutations are refused.
  */
 import { createServer, type IncomingMessage, request as post, type RequestListener } from "node:http";
 import { type Duplex, duplexPair } from "node:stream";
@@ -55,7 +55,7 @@ const passedOn = [
   "tracestate",
 ] as const;
 
-/** Whether a request asks for a WebSocket of this service. Others are answered as if they had not asked to switch. */
+/** Whether a request opens a WebSocket of this service. Other upgrade requests are answered as plain requests. */
 export const asksForWebSocket = ({ url, headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === "websocket" && url?.split("?")[0] === PATH;
 
@@ -114,8 +114,8 @@ async function* readResults(answer: IncomingMessage | Refused, isOver: () => boo
 }
 
 /**
- * Results of a subscription. A generator that has not begun, or waits for the next event, does not end when it is asked
- * to, and would keep the place of a stream.
+ * Results of a subscription. `return()` of a generator has no effect while it has not started or waits for the next
+ * event, so it would continue to occupy a stream; this object ends at once.
  * @throws Refused
  */
 function resultsOf(answer: IncomingMessage | Refused): AsyncGenerator<never> {
@@ -161,10 +161,10 @@ async function isRead(client: WebSocket, { socket }: IncomingMessage, within: nu
 }
 
 /**
- * Reads the messages of a client one by one, each in an iteration of the event loop of its own, and only as fast as
- * the client reads the answers.
+ * Reads the messages of a client one by one, each in a separate iteration of the event loop, and only as fast as the
+ * client reads the responses.
  * @param handle begins to answer a message
- * @param isGreeted whether connection_init has come
+ * @param isGreeted whether connection_init was received
  */
 function readMessages(
   client: WebSocket,
@@ -244,7 +244,7 @@ function requestsTo(app: RequestListener) {
     near.once("close", () => client.off("close", gone));
     const { remoteAddress, encrypted } = handshake.socket as IncomingMessage["socket"] & { encrypted?: true };
     Object.assign(far, { remoteAddress, encrypted });
-    // The other way round it ends by itself, when everything was read.
+    // In the other direction, the stream ends when everything was read.
     near.once("close", () => far.destroy());
     for (const side of [near, far]) side.on("error", () => side.destroy());
     markOfWebSocket(far);

@@ -1,4 +1,4 @@
-/** Requests that are messages of a WebSocket; see webSocket.ts. */
+/** Requests that were received as messages of a WebSocket; see webSocket.ts. */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 

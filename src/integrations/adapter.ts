@@ -1,5 +1,5 @@
 /** The interface of a file in src/integrations/apps; see docs/integrations.md. */
-import type { Compute } from "../compute/pool.ts";
+import type { Compute } from "../compute/computePool.ts";
 import type { AddressPolicy } from "../network/publicAddress.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 

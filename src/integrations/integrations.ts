@@ -3,7 +3,7 @@
  * (transforms.ts), the redirect of a provider for the user who gave consent, jobs before credentials expire.
  */
 import { createHash, randomUUID } from "node:crypto";
-import type { Compute } from "../compute/pool.ts";
+import type { Compute } from "../compute/computePool.ts";
 import type { AddressPolicy } from "../network/publicAddress.ts";
 import type { MailMessage } from "../providers/mail/index.ts";
 import { credentialsOf, secretOfWebhook, type Seal, type SealedPlace } from "../secrets/seal.ts";

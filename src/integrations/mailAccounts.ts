@@ -1,6 +1,6 @@
 /** Sends mail from the connected mail account of a user. */
 import type { AddressPolicy } from "../network/publicAddress.ts";
-import { compose } from "../providers/mail/compose.ts";
+import { compose } from "../providers/mail/composeMail.ts";
 import type { MailMessage } from "../providers/mail/index.ts";
 import { ConnectionFailed } from "./adapter.ts";
 import { openMailAccount, toFailure } from "./apps/mail_account.ts";

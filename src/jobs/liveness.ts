@@ -214,7 +214,7 @@ class WorkerLiveness implements Liveness {
         organization: organization_id,
         deaths,
       },
-      "Processes died twice during this job, which is set aside: find the cause, then release it with app_private.release_job.",
+      "Two processes died while they ran this job, so it is set aside: find the cause, then release it with app_private.release_job.",
     );
   }
 

@@ -38,7 +38,7 @@ export async function sweep(
  * @param statement takes the id after which to continue, null at first, and the batch size; returns the last id, or
  * null at the end
  */
-export async function goThrough(
+export async function sweepInBatches(
   { query, abortSignal }: Pick<JobHelpers, "query" | "abortSignal">,
   statement: string,
   batch: number,

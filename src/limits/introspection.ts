@@ -1,4 +1,7 @@
-/** Answers introspection queries, a few types at a time: in one piece, they block the event loop for 100 ms and more. */
+/**
+ * Answers introspection queries a few types at a time. Answered at once, they would block the event loop for 100 ms or
+ * more.
+ */
 import { performance } from "node:perf_hooks";
 import {
   __Schema,

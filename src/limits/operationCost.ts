@@ -18,14 +18,15 @@ import { type Weighed, Weighing } from "./heaviestPart.ts";
 import { type SelectedField, SelectedFields } from "./selectedFields.ts";
 
 /**
- * The cost of an operation is how many values its answer can be expected to hold, weighed by their bytes:
+ * The cost of an operation: the number of values that its response is expected to contain, weighted by their size:
  *
  *   cost(selection) = Σ of its scalars + Σ over its object fields of size × (1 + cost(their selection))
  *
- * where a scalar counts 1, a text 2, JSON 20. The size of a list is its `first` (or `last`). Where it has none it is the
- * list's default; inside the records of another list, whose own lists usually are short, 10. Inside a connection, `nodes`,
- * `edges` and other lists take the connection's size; a list that cannot be cut counts 10; a single object 1. What is
- * selected from the record that many others belong to is repeated for each of them, so lists there count in full.
+ * A scalar counts 1, a text 2, JSON 20. The size of a list is its argument `first` (or `last`). If it is omitted, the
+ * size is the default of the list, or 10 for a list inside the records of another list, since those are usually short.
+ * Inside a connection, `nodes`, `edges` and other lists have the size of the connection. A list without a limit counts
+ * 10, a single object 1. A selection on a record that many others belong to, such as their project, is repeated for
+ * each of them, so lists in it count with their full size.
  */
 const DEFAULT_SIZE = 100;
 const SHORT_SIZE = 10;

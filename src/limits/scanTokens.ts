@@ -5,8 +5,9 @@ const opening = new Set<string>([TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKi
 const closing = new Set<string>([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R]);
 
 /**
- * Reads the tokens of a document, before the recursive parser does, up to the limits.
- * @returns the limit that it exceeds, undefined if none; a text without valid tokens is left to the parser
+ * Counts the tokens of a document before the recursive parser runs, up to the limits.
+ * @returns the limit that is exceeded; undefined if none is, or if the text is not a valid document, which the parser
+ * reports
  */
 export function scanTokens(query: string): "tokens" | "characters" | "nesting" | undefined {
   // A token has at least one character, so a short document cannot exceed either limit.

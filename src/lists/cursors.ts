@@ -1,4 +1,4 @@
-/** Cursors of connections: the values of the order at a record. */
+/** Cursors of connections. A cursor contains the values of the sort columns of its record. */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import type { OrderSpec } from "./orders.ts";
 

@@ -1,19 +1,24 @@
 /**
- * Filters of lists. A column whose comment says @filter becomes a member of its table's filter, by its type:
+ * Filters of lists. A column tagged `@filter` becomes a field of the filter of its table. The field depends on the type
+ * of the column:
  *
- *   enumeration, other id     a list, any of which matches       status: [LeadStatus!], assigneeIds: [ID!]
- *   one id (name ends in Id)  the value                          organizationId: ID
- *   text[]                    a list, any of which is contained  tags: [String!]
- *   boolean, text             the value                          isAgent: Boolean
- *   time, day, number         a range                            registeredAt: DateTimeRange
+ *   enumeration, other id     a list of values, any of which matches       status: [LeadStatus!], assigneeIds: [ID!]
+ *   one id (name ends in Id)  one value                                    organizationId: ID
+ *   text[]                    a list of values, any of which is contained  tags: [String!]
+ *   boolean, text             one value                                    isAgent: Boolean
+ *   time, day, number         a range                                      registeredAt: DateTimeRange
  *
- * `@filter name` gives the member another name. `@formerFilter name` keeps a name that it had, deprecated; a former name that ends in Id takes
- * one id. A column that is masked or only written is no member, whatever its
- * comment says. A function `(row, value) returns boolean` tagged `@filter name` is a member whose condition is that function; with `@finder name`, app_hidden.name(value) gives the ids of its rows, once for
- * the statement (a function with a sub-select is not inlined and would run for each row). Of a table tagged @publicRows the
- * finder knows the portfolio only, so a list of one record asks the function. With `@impliesList column value,…` the function is true only
- * of rows with one of these values, which a portfolio looks up along its `@filterLists`. A value of a range type such as
- * numrange is given as DecimalRange. Tables with deleted_at have includeDeleted. `and`, `or` and `not` combine filters of the same table.
+ * - `@filter name` sets the name of the field. `@formerFilter name` keeps a former name, deprecated; if it ends in Id,
+ *   it accepts one id.
+ * - Columns tagged `@masked` or `@writeOnly` are never fields.
+ * - A function `(row, value) returns boolean` tagged `@filter name` defines the condition of a field. With `@finder
+ *   name`, app_hidden.name(value) returns the ids of the matching rows, evaluated once per statement: a function with a
+ *   subselect is not inlined and would be executed for each row. For a table tagged `@publicRows`, the finder returns
+ *   ids of the portfolio only, so the list of a record uses the function.
+ * - `@impliesList column value,…`: matching rows have one of these values, so a portfolio can use its `@filterLists`.
+ * - Values of range types such as numrange are given as DecimalRange.
+ * - Tables with the column deleted_at have the field includeDeleted.
+ * - `and`, `or` and `not` combine filters of the same table.
  */
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";

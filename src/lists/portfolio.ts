@@ -104,7 +104,7 @@ interface SplitFilter {
   projects: FilterMember | undefined;
   /** Fields about columns between scope and order in an index. */
   listed: FilterMember[];
-  /** Implied values of such a column, if no field gives them. */
+  /** Implied values of such a column, if the filter has no field for it. */
   implied: FilterMember["implies"];
   /** All others, which become conditions. */
   rest: FilterMember[];
@@ -268,9 +268,9 @@ const extremes = new Map([
 /**
  * The first `limit` rows of each of many scopes, restricted to those that can be among the first `limit` overall.
  *
- * PERF: each of hundreds of projects would return `limit` rows, nearly all of which are discarded. So each of n
- * scopes is first asked for the order value of its row number limit/n, using the index only. The value that enough
- * scopes reach to make up `limit` rows bounds the result: no row of it lies beyond.
+ * PERF: each of hundreds of projects would return `limit` rows, nearly all of which are discarded. Therefore, the order
+ * value of row number limit/n is read first in each of the n scopes, using only the index. From these values follows a
+ * bound that at least `limit` rows satisfy, so rows beyond it are not read.
  * @returns undefined if the order begins with a nullable column or a type without extremes
  */
 function bounded(
@@ -287,7 +287,7 @@ function bounded(
   const column = sql`t.${sql.identifier(first!.column)}`;
   const towards = descending ? sql`desc` : sql`asc`;
   const cut = sql`limit ${sql.literal(limit)}`;
-  // The inner limit tells the planner that few rows are read.
+  // With the inner limit, the planner assumes that few rows are read.
   const place = sql`(select d.place from ${firstRows(sql`${column} as place`, [], cut)} d order by d.place ${towards} offset (select depth - 1 from share) limit 1)`;
   const isWithin = sql`${column} ${descending ? sql`>=` : sql`<=`} (select place from bound)`;
   const rows = firstRows(sql`t.*`, [isWithin], cut);
@@ -302,12 +302,12 @@ function bounded(
 /**
  * `(select …)` for the FROM of aggregates over a whole portfolio; undefined if that is the table under its policy.
  *
- * PERF: the policy's condition has an alternative per scope, which no index supports, so counting one's own rows
- * would read everybody's. Each scope by itself has an index.
+ * PERF: the condition of the policy has an alternative per scope, which no index supports, so counting the viewer's
+ * rows would read the rows of all organizations. For a single scope, there is an index.
  */
 export function portfolioRowsSql(table: PortfolioTable, filter: PortfolioRequest["filter"]): SQL | undefined {
   const { columns, permission } = table;
-  // A filter by project is an index range of its own, and extends beyond the portfolio.
+  // A filter by project is a separate index range, and extends beyond the portfolio.
   if (!columns.has("organization_id") || !columns.has("project_id") || within(table, filter) === "record")
     return undefined;
   const organizations = setOf("viewer_organizations", permission);

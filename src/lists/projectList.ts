@@ -1,4 +1,4 @@
-/** Project lists of which some viewers only see their own records: leads. */
+/** Lists of a project in which some viewers only see the records assigned to them, such as leads. */
 import { lambda, type ExecutableStep } from "postgraphile/grafast";
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
@@ -29,7 +29,7 @@ export function isProjectList(scope: AnyScope): boolean {
 /** What a list or connection reads of each project; undefined if it reads all rows. */
 type Wanted = Omit<PortfolioRequest, "filter" | "order"> & { order?: OrderSpec[] };
 
-/** The page of a connection, and one row more, which tells whether there is a further page. */
+/** The page of a connection, and one more row, which shows whether there is a further page. */
 function pageOf(
   resource: AnyResource,
   order: OrderSpec[],

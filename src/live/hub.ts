@@ -14,8 +14,8 @@ import type { Batch } from "./batch.ts";
 import { Commits } from "./commits.ts";
 import { Feed, type Subscriber } from "./feed.ts";
 import { Feeds, keyOf } from "./feeds.ts";
-import { type LiveNumbers, liveLags } from "./numbers.ts";
-import { EventReads, type Beginning } from "./reads.ts";
+import { type LiveNumbers, liveLags } from "./liveNumbers.ts";
+import { EventReads, type Beginning } from "./eventReads.ts";
 
 export interface HubOptions {
   /** Of plat_authenticator. */

@@ -5,7 +5,7 @@ import type { Authenticator, Bearer } from "../auth/authenticate.ts";
 import { CodedError } from "../base/errors.ts";
 import type { Subscriber } from "./feed.ts";
 import { createHub, type Hub, type HubOptions } from "./hub.ts";
-import type { LiveNumbers } from "./numbers.ts";
+import type { LiveNumbers } from "./liveNumbers.ts";
 import { StreamCounts, type StreamOwner } from "./streamLimits.ts";
 import type { StreamLimits } from "../base/providerOptions.ts";
 

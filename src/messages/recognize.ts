@@ -5,7 +5,7 @@
 import { catalogues, filled, type Language } from "./catalogue.ts";
 
 /** A localized message. */
-export interface Told {
+export interface LocalizedMessage {
   /** Does not change when the message is reworded; clients translate by it. */
   key: string | undefined;
   /** The values of the placeholders {0}, {1} … */
@@ -72,7 +72,7 @@ export function tell(
   language: Language,
   section: "errors" | "mails" = "errors",
   depth = 0,
-): Told {
+): LocalizedMessage {
   const texts = catalogues[language][section];
   const { exact, templates } = sections[section];
   const key = exact.get(english);

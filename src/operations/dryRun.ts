@@ -1,6 +1,6 @@
 /**
  * Dry runs: with `dryRun: true` in its input, a mutation is executed in a transaction that is rolled back, and the
- * response lists its effects in `extensions.effects`. See docs/dry-runs.md, and src/database/dryRun.ts for the
+ * response lists its effects in `extensions.effects`. See docs/dry-runs.md, and src/database/dryRunTransaction.ts for the
  * transaction.
  */
 import {

@@ -1,5 +1,5 @@
 /** Contents of `extensions.effects` in the response of a dry run. */
-import type { DryEvent, DryRunFindings } from "../database/dryRun.ts";
+import type { DryEvent, DryRunFindings } from "../database/dryRunTransaction.ts";
 
 /** Evaluates conditions of an organization's workflows. */
 export type EvaluateConditions = (

@@ -3,7 +3,7 @@ import { context as contextStepOf, get, lambda, object, type ExecutableStep } fr
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import type { GraphQLOutputType } from "postgraphile/graphql";
 import { sql } from "postgraphile/pg-sql2";
-import { aNoun, clauseOf, introduced } from "../schema/nouns.ts";
+import { withArticle, clauseOf, introduced } from "../schema/nouns.ts";
 import { tableName, type AnyResource } from "../schema/recordTables.ts";
 import { callInMutation } from "./callInMutation.ts";
 import { operationNameOf } from "./deletePayload.ts";
@@ -39,7 +39,7 @@ export function tableOperations(build: GraphileBuild.Build, resource: AnyResourc
   );
   const [, uploadTarget] = tableName(resource);
   const creates = isFile ? "upload" : "create";
-  const subject = aNoun(typeName);
+  const subject = withArticle(typeName);
   const clause = clauseOf(resource.codec.description);
   for (const how of ["insert", "update"] as const) {
     const granted = Object.values(resource.codec.attributes as Record<string, AnyType>).some((a) =>

@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { languageOf } from "../messages/language.ts";
 import { tell } from "../messages/recognize.ts";
 import { localeOf } from "../messages/values.ts";
-import { margin, PdfLayout, type Face } from "./layout.ts";
+import { margin, PdfLayout, type Face } from "./pdfLayout.ts";
 
 /** Returned by app_private.signing_certificate. */
 export interface CertificateFacts {

@@ -2,7 +2,7 @@
 import { buffer } from "node:stream/consumers";
 import { languageOf } from "../messages/language.ts";
 import { localeOf } from "../messages/values.ts";
-import { margin, PdfLayout, type Face } from "./layout.ts";
+import { margin, PdfLayout, type Face } from "./pdfLayout.ts";
 
 interface Part {
   /** A kind of record by its name in the API, or something else that was removed, such as events. */

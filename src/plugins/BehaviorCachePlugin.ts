@@ -1,7 +1,7 @@
 /**
- * PERF: memoizes the behavior engine. It parses the same texts for each field of the schema, and searches the entire
- * registry and all attributes each time, although the result depends on the texts alone. This reduces the time to
- * build the schema to a third.
+ * PERF: memoizes the behavior engine. The stock engine parses the same behavior strings for each field of the schema,
+ * and searches the entire registry and all attributes each time, although the result depends on the strings alone. With
+ * this plugin, building the schema takes a third of the time.
  */
 declare global {
   namespace GraphileConfig {

@@ -1,11 +1,11 @@
 /**
  * Conventions for the exposed schema:
- * - root lists and connections only for tables tagged @portfolio; elsewhere lists, no connections
- * - aggregates only on those connections
- * - a column tagged @masked or @writeOnly is written through mutations but read through a computed column of the same
- *   name; it cannot be filtered, sorted, grouped or aggregated, whatever else its comment says
- * - orderBy offers attributes that are indexed, including by partial indexes (see src/lists/orders.ts)
- * - groups are offered for columns with few values: enumerations, booleans, parent records, and times
+ * - Root lists and connections exist only for tables tagged @portfolio. Other tables have lists, but no connections.
+ * - Aggregates exist only on these connections.
+ * - A column tagged @masked or @writeOnly is written through mutations but read through a computed column of the same
+ *   name. It cannot be filtered, sorted, grouped or aggregated.
+ * - orderBy offers attributes that are indexed, including by partial indexes (see src/lists/orders.ts).
+ * - groupBy offers columns with few values: enumerations, booleans, parent records, and times.
  */
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { baseCodec } from "../schema/codecNames.ts";

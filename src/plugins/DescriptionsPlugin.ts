@@ -182,13 +182,14 @@ export const DescriptionsPlugin: GraphileConfig.Plugin = {
   before: ["OutputShapesPlugin"],
   schema: {
     hooks: {
-      GraphQLEnumType(config, build) {
-        const grouped = /^Grouping methods for `(\w+)`/.exec(config.description ?? "")?.[1];
-        if (grouped)
+      GraphQLEnumType(config, build, { scope }) {
+        if (scope.isPgAggregateGroupEnum) {
+          const grouped = build.inflection.tableType(scope.pgTypeResource!.codec);
           return {
             ...config,
             description: `Fields and times that \`${grouped}\` records can be grouped by.`,
           };
+        }
         return config.description ? config : { ...config, description: describeEnum(build, config.name) };
       },
       GraphQLEnumType_values(values, build, { Self }) {
@@ -241,15 +242,16 @@ export const DescriptionsPlugin: GraphileConfig.Plugin = {
         if (description) return { ...config, description };
         return config.description ? config : { ...config, description: describeType(config.name) };
       },
-      GraphQLInputObjectType(config, _build, { scope }) {
-        const grouped = /^Conditions for `(\w+)` aggregates/.exec(config.description ?? "")?.[1];
-        if (grouped)
+      GraphQLInputObjectType(config, build, { scope }) {
+        if (scope.isPgAggregateHavingInputType) {
+          const grouped = build.inflection.tableType(scope.pgTypeResource!.codec);
           return {
             ...config,
             description: `Conditions on the aggregates of groups of \`${grouped}\` records; groups that do not satisfy them are omitted.`,
           };
-        const stock = config.description?.startsWith("An input for mutations affecting");
-        if (config.description && !stock) return config;
+        }
+        const isInputOfCodec = scope.isInputType && (scope.isPgRowType || scope.isPgCompoundType);
+        if (config.description && !isInputOfCodec) return config;
         return { ...config, description: scope.pgCodec?.description ?? describeType(config.name) };
       },
       GraphQLInputObjectType_fields_field(field, build, { Self, scope }) {

@@ -5,7 +5,7 @@
 import { GraphQLError } from "postgraphile/graphql";
 import { workOf } from "../admission/operationWork.ts";
 import { CodedError, signInFirst } from "../base/errors.ts";
-import { DryRun, type DryRunFindings } from "../database/dryRun.ts";
+import { DryRun, type DryRunFindings } from "../database/dryRunTransaction.ts";
 import type { OperationTransaction } from "../database/operationTransaction.ts";
 import type { ReviewedEvents } from "../database/reviewedTransaction.ts";
 import { effectsOf, type EvaluateConditions } from "../operations/effects.ts";

@@ -1,10 +1,12 @@
 /**
- * PERF: the stock plugin reads each of some hundred tables of enumerations with a statement of its own, one after the
- * other. This replacement reads them all with one.
+ * PERF: the stock plugin reads each of about a hundred tables of enumerations with a separate statement, one after the
+ * other. This replacement reads all of them with one statement. It also marks the values of the tag `@notAvailable`.
  */
 import { withPgClientFromPgService } from "postgraphile/@dataplan/pg";
 import { PgEnumTablesPlugin } from "postgraphile/graphile-build-pg";
 import { escapeIdentifier, escapeLiteral } from "pg";
+import { tagTexts } from "../schema/codecNames.ts";
+import type { AnyResource } from "../schema/recordTables.ts";
 import type { AnyType } from "../schema/stackTypes.ts";
 
 declare global {
@@ -48,6 +50,13 @@ async function readTables(
   return new Map(rows.map(({ id, rows: found }) => [id, found ?? []]));
 }
 
+/** The values that the enumeration of this GraphQL name declares with `@notAvailable`. */
+function notAvailable(build: GraphileBuild.Build, enumName: string): string[] {
+  const tables = Object.values(build.pgResources) as AnyResource[];
+  const tags = tables.find(({ extensions }) => extensions?.tags?.enumName === enumName)?.extensions?.tags;
+  return tagTexts(tags, "notAvailable").flatMap((values) => values.split(" "));
+}
+
 export const EnumTablesPlugin: GraphileConfig.Plugin = {
   ...PgEnumTablesPlugin,
   name: "EnumTablesPlugin",
@@ -65,4 +74,21 @@ export const EnumTablesPlugin: GraphileConfig.Plugin = {
       },
     },
   } as unknown as Gather,
+  schema: {
+    ...PgEnumTablesPlugin.schema,
+    hooks: {
+      GraphQLEnumType_values(values, build, { Self }) {
+        const marked = notAvailable(build, Self.name);
+        if (marked.length === 0) return values;
+        return Object.fromEntries(
+          Object.entries(values).map(([name, config]) => [
+            name,
+            marked.includes(config.value)
+              ? { ...config, extensions: { ...config.extensions, notAvailable: true } }
+              : config,
+          ]),
+        );
+      },
+    },
+  },
 };

@@ -1,9 +1,9 @@
 /**
  * PERF: PostGraphile reads the catalog for each schema that it builds, and keeps it in case the same instance builds
- * another. This replacement of the stock plugin
- * - reads only what our plugins and those of the stack look at (see src/schema/introspectionQuery.ts)
- * - finds objects by their id, where the stock plugin searches all objects of their kind
- * - keeps no text, since our instances build one schema each (`npm run dev` creates a new instance).
+ * another one. This replacement of the stock plugin
+ * - reads only the parts of the catalog that plugins use (see src/schema/introspectionQuery.ts);
+ * - finds objects by their id, where the stock plugin searches all objects of a kind;
+ * - does not keep the catalog, since each of our instances builds one schema (`npm run dev` creates new instances).
  */
 import { withPgClientFromPgService } from "postgraphile/@dataplan/pg";
 import { PgIntrospectionPlugin } from "postgraphile/graphile-build-pg";

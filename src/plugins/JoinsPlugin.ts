@@ -1,10 +1,12 @@
 import type { AnyType } from "../schema/stackTypes.ts";
 /**
- * How a record beside another one is read:
- * - a function that returns `setof` a table with `rows 1` gives one record or none, not a list. PERF: PostgreSQL puts the body of a function in the
- *   place of its call in FROM only where it returns a set; another one is executed for each row, at 50 µs and more.
- * - a foreign key such as (unit_id, project_id) is followed by `unit_id` alone, where that finds the record by its primary key: the constraint
- *   keeps the other columns equal. PERF: with a condition on both, the planner takes them for independent and combines two indexes.
+ * How a related record is read:
+ * - A function that `returns setof` a table with `rows 1` returns one record or null, not a list. PERF: PostgreSQL
+ *   inlines a function in FROM only if it returns a set; any other function is executed for each row, which takes 50 µs
+ *   or more.
+ * - A foreign key such as (unit_id, project_id) is followed by `unit_id` alone if that is the primary key of the
+ *   record; the constraint guarantees that the other columns are equal. PERF: with a condition on both columns, the
+ *   planner assumes that they are independent and combines two indexes.
  */
 /// <reference types="postgraphile" />
 
@@ -16,9 +18,9 @@ declare global {
   }
 }
 
-/** The place of the column in a foreign key that finds the record by itself; undefined where all are needed. */
+/** The index of the column of a foreign key that identifies the record; undefined if all columns are needed. */
 function decisiveColumn(constraint: AnyType): number | undefined {
-  // Of views there are relations too, which no constraint keeps.
+  // Relations of views have no constraint.
   if (constraint.contype !== "f" || constraint.conname.startsWith("FAKE_")) return undefined;
   const primaryKey = constraint
     .getForeignClass()

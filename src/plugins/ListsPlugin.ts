@@ -6,10 +6,11 @@
  */
 import { listArguments } from "../lists/listArguments.ts";
 import { isProjectList } from "../lists/projectList.ts";
+import { isPaged, pagedArguments, planOfPage } from "../lists/pagedFunctions.ts";
 import { portfolioField } from "../lists/portfolioField.ts";
 import { listCodecs, registerRanges, registerTypes } from "../lists/listTypes.ts";
 import type { AnyScope } from "../schema/stackTypes.ts";
-import { recordTables } from "../schema/recordTables.ts";
+import { recordTables, type AnyResource } from "../schema/recordTables.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -40,7 +41,7 @@ export const ListsPlugin: GraphileConfig.Plugin = {
           const { isPgFieldConnection, isPgFieldSimpleCollection, pgFieldResource } = fieldScope;
           if (!(isPgFieldConnection || isPgFieldSimpleCollection) || !pgFieldResource?.codec.attributes)
             return args;
-          return listArguments(
+          const list = listArguments(
             build,
             pgFieldResource,
             Boolean(isPgFieldConnection),
@@ -48,6 +49,15 @@ export const ListsPlugin: GraphileConfig.Plugin = {
             context.Self.name === "Query",
             isProjectList((fieldScope as AnyScope).connectionOf ?? fieldScope),
           );
+          return isPaged(pgFieldResource as AnyResource) ? pagedArguments(list) : list;
+        },
+      },
+      GraphQLObjectType_fields_field: {
+        after: ["default"],
+        callback(field, build, { scope }) {
+          const resource = scope.pgFieldResource as AnyResource | undefined;
+          if (!scope.isPgFieldSimpleCollection || !resource || !isPaged(resource)) return field;
+          return { ...field, plan: planOfPage(build, resource) };
         },
       },
       GraphQLObjectType_fields(fields, build, context) {

@@ -1,10 +1,10 @@
 /**
  * Tables with columns tagged `@masked`, which the roles of the API may not read:
- * - rows come from the view app_hidden.masked_<table>, in which masked columns contain what the viewer may know
- * - the function `<table>_<column>` of such a column, which defines how it is exposed, is not called: the column is
- *   read
- * - other functions of a row get null in masked columns, except those listed in `@reads column …` in their comment,
- *   which they get as the viewer may know them. PERF: a row with masks keeps PostgreSQL from inlining the function.
+ * - Rows come from the view app_hidden.masked_<table>, in which masked columns contain what the viewer may read.
+ * - The function `<table>_<column>` defines how the column is exposed, but is not called: the column of the view is
+ *   read.
+ * - Other functions of a row receive null in masked columns, except in those that their comment lists in `@reads column
+ *   …`. PERF: PostgreSQL does not inline a function whose argument is a row with masks.
  */
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import { tagTexts } from "../schema/codecNames.ts";

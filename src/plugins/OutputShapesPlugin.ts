@@ -116,7 +116,7 @@ function describeRecord(
   const { pgRelationDetails: details, fieldName } = fieldScope as AnyScope;
   const relation = relationOf(fieldScope);
   if (!relation) return description;
-  // A relation without a description of its own has that of its column.
+  // A relation without a description uses that of its column.
   const told = /^Reads a single/.test(description)
     ? `The ${words(fieldName)}.`
     : description.replace(/^Id of (?:the|an?) /, "The ");

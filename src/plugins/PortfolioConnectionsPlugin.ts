@@ -87,7 +87,7 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
               [$filter, fieldArgs.getRaw("first"), fieldArgs.getRaw("after"), fieldArgs.getRaw("orderBy")],
               ([filter, first, after, orderBy]) => {
                 const order = chosenOrder(resource!, orderBy, null);
-                // One more than requested tells whether there is a next page.
+                // One more than requested shows whether there is a next page.
                 return portfolioSql(table, {
                   filter,
                   order,

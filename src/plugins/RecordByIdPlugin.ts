@@ -6,7 +6,7 @@
 import { TYPES } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
 import { tagTexts } from "../schema/codecNames.ts";
-import { aNoun } from "../schema/nouns.ts";
+import { withArticle } from "../schema/nouns.ts";
 import { recordTables } from "../schema/recordTables.ts";
 import type { AnyScope, AnyType } from "../schema/stackTypes.ts";
 
@@ -31,7 +31,7 @@ export const RecordByIdPlugin: GraphileConfig.Plugin = {
           const fieldName = typeName[0]!.toLowerCase() + typeName.slice(1);
           const table = resource.extensions!.pg!.name!;
           const hasSlug = Boolean(resource.codec.attributes.slug);
-          const subject = aNoun(typeName);
+          const subject = withArticle(typeName);
           const former = tagTexts(resource.extensions?.tags, "formerFinder");
           for (const name of [fieldName, ...former]) {
             if (fields[name]) continue;

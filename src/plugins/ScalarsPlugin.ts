@@ -123,7 +123,7 @@ export const ScalarsPlugin: GraphileConfig.Plugin = {
               continue;
             }
             if (typeof name !== "string") {
-              // A domain without a scalar of its own is exposed as its base type.
+              // A domain without the tag @scalar is exposed as its base type.
               const base = baseTypeName(build, codec);
               if (base) build.setGraphQLTypeForPgCodec(codec, ["input", "output"], base);
               continue;

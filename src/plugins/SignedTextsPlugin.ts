@@ -51,7 +51,7 @@ export const SignedTextsPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       init: {
-        // Before the stock plugin maps the domain to a scalar of its own.
+        // Before the stock plugin maps the domain to a separate scalar.
         before: ["PgCodecs"],
         callback(_, build) {
           for (const codec of build.allPgCodecs) {

@@ -1,7 +1,7 @@
 import type { FieldArgs } from "postgraphile/grafast";
 /**
- * Subscriptions: events of an organization as they are committed, and changes of given records. src/live determines
- * the events that the viewer may read; the requested fields are read here, in one statement per update.
+ * Subscriptions: events of an organization as they are committed, and changes of given records. src/live selects the
+ * events that the viewer may read; this plugin reads the requested fields, in one statement per update.
  */
 import { context, lambda, listen, type ExecutableStep } from "postgraphile/grafast";
 import { listOfCodec, pgSelect, TYPES } from "postgraphile/@dataplan/pg";

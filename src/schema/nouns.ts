@@ -5,7 +5,7 @@ export const nounOf = (typeName: string): string =>
   typeName.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
 
 /** `LeadSource` → `a lead source`. */
-export const aNoun = (typeName: string): string => {
+export const withArticle = (typeName: string): string => {
   const noun = nounOf(typeName);
   return `${/^(?:[aeio]|u(?!ser|ni))/.test(noun) ? "an" : "a"} ${noun}`;
 };

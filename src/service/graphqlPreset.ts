@@ -29,7 +29,7 @@ import type { EvaluateConditions } from "../operations/effects.ts";
 import type { ArgumentTransform } from "../operations/inputFields.ts";
 import type { FileAddresses } from "../files/addresses.ts";
 import type { Files } from "../files/files.ts";
-import { uploadTransforms } from "../operations/inputs/uploads.ts";
+import { uploadTransforms } from "../operations/inputs/uploadTransforms.ts";
 import { IntrospectionPlugin } from "../plugins/IntrospectionPlugin.ts";
 import { BehaviorCachePlugin } from "../plugins/BehaviorCachePlugin.ts";
 import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
@@ -60,13 +60,13 @@ import type { Subscriptions } from "../live/subscriptions.ts";
 import { SignedTextsPlugin } from "../plugins/SignedTextsPlugin.ts";
 import { SignInPlugin } from "../plugins/SignInPlugin.ts";
 import { LocalizedTextsPlugin } from "../plugins/LocalizedTextsPlugin.ts";
-import type { IntegrationTransforms } from "../operations/inputs/integrations.ts";
+import type { IntegrationTransforms } from "../operations/inputs/integrationTransforms.ts";
 import { proveSigningCode } from "../operations/inputs/codes.ts";
-import type { PaymentTransforms } from "../operations/inputs/payments.ts";
+import type { PaymentTransforms } from "../operations/inputs/paymentTransforms.ts";
 import type { ViewerPlace } from "../providers/location/viewerPlace.ts";
 import type { Seal } from "../secrets/seal.ts";
 import { traceparent } from "../tracing/spans.ts";
-import type { WebhookTransforms } from "../operations/inputs/webhooks.ts";
+import type { WebhookTransforms } from "../operations/inputs/webhookTransforms.ts";
 
 declare global {
   namespace Grafast {

@@ -1,7 +1,7 @@
 /** The providers and computations that a process needs in every role. */
-import { loadSeal } from "../auth/keys.ts";
-import { createCompute, type Compute } from "../compute/pool.ts";
-import { demoPayments } from "../demo/payments.ts";
+import { loadSeal } from "../auth/authKeys.ts";
+import { createCompute, type Compute } from "../compute/computePool.ts";
+import { demoPayments } from "../demo/demoPayments.ts";
 import { ownAddress } from "../http/address.ts";
 import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";
 import { openPayments, type PaymentProcessor } from "../providers/payments/index.ts";

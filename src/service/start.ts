@@ -3,7 +3,7 @@ import { exitCodes } from "../base/exitCodes.ts";
 import type { ServiceConfig } from "../http/address.ts";
 import { createLog, type Logger } from "../base/log.ts";
 import { logSlowStatements } from "../database/slowStatements.ts";
-import type { takePart } from "../http/apiProcesses.ts";
+import type { requestPart } from "../http/apiProcesses.ts";
 import type { Metrics } from "../http/metrics.ts";
 import { Readiness } from "../monitoring/readiness.ts";
 import { orderedShutdown, type Shutdown } from "./shutdown.ts";
@@ -11,7 +11,7 @@ import { orderedShutdown, type Shutdown } from "./shutdown.ts";
 export interface Start {
   readonly config: ServiceConfig;
   /** Whether this process is one of several that serve the API for the first one. */
-  readonly part: Awaited<ReturnType<typeof takePart>>;
+  readonly part: Awaited<ReturnType<typeof requestPart>>;
   readonly log: Logger;
   /** What is added last is stopped first. */
   readonly shutdown: Shutdown;

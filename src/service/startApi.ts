@@ -1,7 +1,7 @@
 /** The API of a process: served by itself, or by several processes that it starts. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { GraphQLSchema } from "postgraphile/graphql";
-import { loadJwtKeys } from "../auth/keys.ts";
+import { loadJwtKeys } from "../auth/authKeys.ts";
 import { exitCodes } from "../base/exitCodes.ts";
 import type { Logger } from "../base/log.ts";
 import type { ListenConnection } from "../database/listener.ts";

@@ -1,10 +1,11 @@
 import type { Task } from "graphile-worker";
 import { deliver } from "../jobs/deliver.ts";
-import { accountChanged, type AccountChange } from "../providers/mail/templates.ts";
+import { accountChanged, type AccountChange } from "../providers/mail/mailTemplates.ts";
 
 /**
- * Notifies the user {user_id} of the change {change} of their account with its {facts}, made {at} that time from {network}; at {email}, a
- * former address, if given. Idempotent: the mail is sent once.
+ * Notifies the user {user_id} of the change {change} of their account, with its {facts}, its time {at} and the
+ * {network} that it was made from. If {email}, a former address, is given, the mail goes there. Idempotent: the mail is
+ * sent once.
  */
 const task: Task = async (payload, helpers) => {
   const {

@@ -1,13 +1,13 @@
 import type { Task } from "graphile-worker";
 import { deliverToEach } from "../jobs/deliver.ts";
-import { affiliationChanged } from "../providers/mail/templates.ts";
+import { affiliationChanged } from "../providers/mail/mailTemplates.ts";
 
 type Change = Parameters<typeof affiliationChanged>[0];
 
 /**
  * Notifies the other side of the change {what} of the participation of {organizationId} (or {email}, if an address was invited) in
  * {projectId}.
- * Idempotent: repeats only reach those who did not receive it.
+ * Idempotent: another run only reaches those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const { what, projectId, organizationId, role, userId, email } = payload as {

@@ -8,8 +8,8 @@ import { atProvider } from "../signing/atProvider.ts";
 import { writeToSigners } from "../signing/signingMails.ts";
 
 /**
- * Everybody has signed the agreement {id}: stores the proof, and mails everybody a link to it.
- * Idempotent: stores one file of each kind, and mails each recipient once.
+ * Stores the proof of the agreement {id}, which everybody has signed, and mails a link to it to everybody. Idempotent:
+ * stores one file of each kind, and mails each recipient once.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

@@ -5,7 +5,7 @@ import { atProvider } from "../signing/atProvider.ts";
 import { writeToSigners } from "../signing/signingMails.ts";
 
 /**
- * The agreement {id} was voided, declined or has expired: cancels it for its signers, here or at its provider.
+ * Cancels the agreement {id}, which was voided, declined or has expired, for its signers, here or at its provider.
  * Idempotent: mails each signer once.
  */
 const task: Task = async (payload, helpers) => {

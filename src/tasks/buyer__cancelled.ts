@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliverWithinQuota } from "../jobs/deliver.ts";
 import { idOf, idsOf } from "../jobs/payload.ts";
-import { purchaseCancelled, type CancelledPurchase } from "../providers/mail/templates.ts";
+import { purchaseCancelled, type CancelledPurchase } from "../providers/mail/mailTemplates.ts";
 
 interface Cancelled extends CancelledPurchase {
   recipients: string[];
@@ -10,7 +10,7 @@ interface Cancelled extends CancelledPurchase {
 
 /**
  * Notifies the buyers of the purchase {id} that it was cancelled, and what happens to the charges {charge_ids} and the deposits
- * {deposit_ids}. Idempotent: repeats only reach those who were not reached.
+ * {deposit_ids}. Idempotent: another run only reaches those who did not receive it.
  * @throws if the quota does not allow a mail; the job is retried then.
  */
 const task: Task = async (payload, helpers) => {

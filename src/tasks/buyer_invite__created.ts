@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { invitationOf, mailInvite, type Issued } from "../jobs/invite.ts";
-import { buyerInvite } from "../providers/mail/templates.ts";
+import { buyerInvite } from "../providers/mail/mailTemplates.ts";
 
 /** Mails a buyer's invitation {id} for the {send_count}th time. */
 const task: Task = (payload, helpers) =>

@@ -4,7 +4,7 @@ import { sweep } from "../jobs/sweep.ts";
 /** Events per transaction. */
 const batch = 1_000;
 
-/** Writes events for what only time has caused: a promotion ended, a deposit is due. Idempotent. */
+/** Writes events that are caused by the passage of time: a promotion ended, a deposit is due. Idempotent. */
 const task: Task = async (_payload, helpers) => {
   const { rows } = await helpers.query<{ subject: string; name: string }>(
     "select subject, name from app_private.clock_step_names()",

@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliverWithinQuota, isSettled } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { consentRequest } from "../providers/mail/templates.ts";
+import { consentRequest } from "../providers/mail/mailTemplates.ts";
 
 /**
  * Mails the request {id} for consent to the owner of an address. The token is created here, so that it is not in a payload.

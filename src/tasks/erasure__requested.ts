@@ -8,7 +8,7 @@ const batch = 2_000;
 
 /**
  * Completes the erasure {id}: redacts the person's name in texts of the organization, and writes the certificate.
- * Idempotent: a repeat finds nothing to erase and writes no second certificate.
+ * Idempotent: another run finds nothing to erase and writes no second certificate.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

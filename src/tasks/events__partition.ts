@@ -2,8 +2,9 @@ import type { Task } from "graphile-worker";
 import { isTransient, lockAttempts, pauseAfter } from "../database/lockRetry.ts";
 
 /**
- * Makes the partitions of events that are needed soon, and has tables with partitions analyzed. A lock is waited for briefly, so that nobody queues behind it, and again after
- * a pause. Idempotent: each step is a transaction, and says what is left to do.
+ * Creates the partitions of events that are needed soon, and analyzes tables with partitions. It waits for locks only
+ * briefly, so that other statements do not queue behind it, and retries after a pause. Idempotent: each step is a
+ * transaction and returns which steps remain.
  */
 const task: Task = async (_payload, { query, logger, abortSignal }) => {
   for (let tries = 1; !abortSignal.aborted; tries++)

@@ -2,7 +2,7 @@ import type { JobHelpers, Task } from "graphile-worker";
 import type { Claims } from "../database/claims.ts";
 import { CodedError } from "../base/errors.ts";
 import { formats } from "../exports/formats.ts";
-import { openExportSource } from "../exports/source.ts";
+import { openExportSource } from "../exports/exportSource.ts";
 import { withIncoming } from "../providers/files/incoming.ts";
 import { removeLeftovers } from "../providers/files/leftovers.ts";
 import { idOf } from "../jobs/payload.ts";

@@ -2,7 +2,7 @@ import type { Task } from "graphile-worker";
 import { deliverWithinQuota, postpone } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
 import { marketing, unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
-import { acceptedDraft } from "../providers/mail/templates.ts";
+import { acceptedDraft } from "../providers/mail/mailTemplates.ts";
 
 interface Mail {
   recipient: string;
@@ -16,10 +16,7 @@ interface Mail {
   organizationId: string;
 }
 
-/**
- * Sends the draft {id}, which a person has decided to send, to its lead.
- * Run twice: goes out once.
- */
+/** Sends the draft {id} to its lead, after a person has decided to send it. Idempotent: the mail is sent once. */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
   const { rows } = await helpers.query<Mail>(

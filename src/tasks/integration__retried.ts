@@ -2,8 +2,8 @@ import type { Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
 
 /**
- * Refreshes the integration {id} of an organization and resolves the escalation ticket {ticketId}.
- * A repeat calls the application twice; the ticket is resolved once.
+ * Refreshes the integration {id} of an organization and resolves the escalation ticket {ticketId}. Another run calls
+ * the application again; the ticket is resolved once.
  */
 const task: Task = async (payload, { integrations, query, logger }) => {
   const error = await integrations.retry("ORGANIZATION", idOf(payload)).catch((unexpected: Error) => {

@@ -3,7 +3,7 @@ import { deliverWithinQuota, isSettled } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
 import { renderItem, type Item } from "../notifications/items.ts";
 import { unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
-import { notification } from "../providers/mail/templates.ts";
+import { notification } from "../providers/mail/mailTemplates.ts";
 
 interface Mail {
   to: string;
@@ -21,8 +21,8 @@ interface Mail {
 }
 
 /**
- * Sends the notification mail {id}. Its content was fixed when it was first closed, and its key is its id: a repeat has the same content
- * and Message-ID, and does nothing once the mail has been accepted.
+ * Sends the notification mail {id}. Its content is fixed when it is first closed, and its key is its id. Idempotent:
+ * another run has the same content and Message-ID, and does nothing once the mail has been accepted.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

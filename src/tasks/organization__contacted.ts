@@ -1,11 +1,11 @@
 import type { Task } from "graphile-worker";
 import { deliverWithinQuota } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { organizationContacted, type VisitorMessage } from "../providers/mail/templates.ts";
+import { organizationContacted, type VisitorMessage } from "../providers/mail/mailTemplates.ts";
 
 /**
  * Forwards the message {id} of a visitor to the organization's mailbox, or to its owners.
- * Idempotent: repeats only reach those who did not receive it.
+ * Idempotent: another run only reaches those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

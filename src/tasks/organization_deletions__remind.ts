@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { deliver } from "../jobs/deliver.ts";
-import { organizationDeletion, type DeletionNotice } from "../providers/mail/templates.ts";
+import { organizationDeletion, type DeletionNotice } from "../providers/mail/mailTemplates.ts";
 
 /** Mails per run; the next run continues. */
 const most = 1000;

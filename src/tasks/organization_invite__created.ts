@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { invitationOf, mailInvite, type Issued } from "../jobs/invite.ts";
-import { organizationInvite } from "../providers/mail/templates.ts";
+import { organizationInvite } from "../providers/mail/mailTemplates.ts";
 
 /** Mails the invitation {id} to an organization for the {send_count}th time. */
 const task: Task = (payload, helpers) =>

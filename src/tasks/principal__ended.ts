@@ -1,10 +1,10 @@
 import type { Task } from "graphile-worker";
 import { deliverToEach } from "../jobs/deliver.ts";
-import { automationsSuspended, type Suspended } from "../providers/mail/templates.ts";
+import { automationsSuspended, type Suspended } from "../providers/mail/mailTemplates.ts";
 
 /**
  * Notifies the owners of {organizationId} that {suspended} were suspended because their principal no longer has access.
- * Idempotent: repeats only reach those who did not receive it.
+ * Idempotent: another run only reaches those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const { organizationId, suspended } = payload as { organizationId: string; suspended: Suspended[] };

@@ -2,7 +2,7 @@ import type { Task } from "graphile-worker";
 import { deliver, deliverToEach, isSettled } from "../jobs/deliver.ts";
 import { invitationOf, type Issued } from "../jobs/invite.ts";
 import { idOf, numberOf } from "../jobs/payload.ts";
-import { projectInvite } from "../providers/mail/templates.ts";
+import { projectInvite } from "../providers/mail/mailTemplates.ts";
 
 type IssuedToProject = Omit<Issued, "token" | "email"> & {
   id: string;
@@ -18,7 +18,7 @@ type IssuedToProject = Omit<Issued, "token" | "email"> & {
 /**
  * Mails the invitation {id} of an organization to a project for the {send_count}th time: to the invited address, with a token created here,
  * or to the administrators of the invited organization.
- * Idempotent: repeats only reach those who did not receive it; an address that was not reached gets another token.
+ * Idempotent: another run only reaches those who did not receive it; an address that was not reached gets another token.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

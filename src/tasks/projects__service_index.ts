@@ -1,11 +1,11 @@
 import type { Task } from "graphile-worker";
-import { goThrough } from "../jobs/sweep.ts";
+import { sweepInBatches } from "../jobs/sweep.ts";
 
 /** Projects per transaction. */
 const batch = 200;
 
 /** Recomputes the service index of every project, because freshness decreases with time. */
 const task: Task = (_payload, helpers) =>
-  goThrough(helpers, "app_private.refresh_service_index($1, $2)", batch);
+  sweepInBatches(helpers, "app_private.refresh_service_index($1, $2)", batch);
 
 export default task;

@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { sweep } from "../jobs/sweep.ts";
 
-/** Rows of the backlog per transaction, each of some hundred records: searches wait for one at most. */
+/** Rows of the backlog per transaction, each of some hundred records. A search waits for one transaction at most. */
 const batch = 4;
 
 /** Indexes records that were changed in bulk. Idempotent. */

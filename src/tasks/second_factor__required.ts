@@ -1,11 +1,11 @@
 import type { Task } from "graphile-worker";
 import { deliver } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { secondFactorRequired } from "../providers/mail/templates.ts";
+import { secondFactorRequired } from "../providers/mail/mailTemplates.ts";
 
 /**
  * Notifies the members of the organization {id} without a second factor that it requires one.
- * Idempotent: repeats only reach those who were not reached.
+ * Idempotent: another run only reaches those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

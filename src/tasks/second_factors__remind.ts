@@ -1,6 +1,6 @@
 import type { Task } from "graphile-worker";
 import { deliver } from "../jobs/deliver.ts";
-import { secondFactorReminder } from "../providers/mail/templates.ts";
+import { secondFactorReminder } from "../providers/mail/mailTemplates.ts";
 
 /** Reminders per run; the next run continues. */
 const most = 1000;

@@ -5,9 +5,9 @@ import { SealFault } from "../secrets/seal.ts";
 const batch = 1_000;
 
 /**
- * Reseals with the current key, bound to its row, what a former key or an earlier version sealed: the columns of
- * app_private.sealed_columns. Idempotent. Texts that cannot be opened remain, and the log says why. A day after a column has no unbound
- * texts left, newly started processes no longer accept them.
+ * Reseals texts that a former key or an earlier version sealed, with the current key and bound to their row: the
+ * columns of app_private.sealed_columns. Idempotent. Texts that cannot be opened remain unchanged, with the reason in
+ * the log. A day after a column has no unbound texts left, newly started processes no longer accept them.
  */
 const task: Task = async (_payload, { query, seal, logger, abortSignal }) => {
   const { rows: places } = await query<{ relation: string; name: string }>(

@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliver } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { serviceContacted, type VisitorMessage } from "../providers/mail/templates.ts";
+import { serviceContacted, type VisitorMessage } from "../providers/mail/mailTemplates.ts";
 
 /**
  * Forwards the message {id} to the operator of the service.

@@ -6,8 +6,8 @@ import { SmsRefused } from "../providers/sms/index.ts";
 import { signingCode } from "../providers/mail/signingLetters.ts";
 
 /**
- * Sends the code that the signer {id} requested. It is created here, so that it is not in a payload.
- * A repeat sends another code, which replaces the first. If the number accepts no text messages, the code is sent by mail.
+ * Sends the code that the signer {id} requested. The code is created here, so that it is not in a payload. Another run
+ * sends another code, which replaces the first. If the number accepts no text messages, the code is sent by mail.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

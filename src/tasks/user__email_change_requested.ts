@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliver, isSettled } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { addressIsTaken, formerAddressCode, newAddressCode } from "../providers/mail/templates.ts";
+import { addressIsTaken, formerAddressCode, newAddressCode } from "../providers/mail/mailTemplates.ts";
 
 interface Issued {
   /** The new address. */

@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliver, isSettled } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { oneTimeCode } from "../providers/mail/templates.ts";
+import { oneTimeCode } from "../providers/mail/mailTemplates.ts";
 
 /** With the back-off of the job runner, the next attempt comes after an hour: the user will request another code before. */
 const usefulAttempts = 8;

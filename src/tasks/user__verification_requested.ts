@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliver, isSettled } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { accountExists, verificationCode } from "../providers/mail/templates.ts";
+import { accountExists, verificationCode } from "../providers/mail/mailTemplates.ts";
 
 /**
  * Mails the user {user_id} the code that confirms the address of the account; or, if somebody tried to create an account with an existing

@@ -1,11 +1,11 @@
 import type { Task } from "graphile-worker";
 import { deliverToEach } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { webhookDisabled } from "../providers/mail/templates.ts";
+import { webhookDisabled } from "../providers/mail/mailTemplates.ts";
 
 /**
  * Notifies the owners that the service disabled the webhook {id}.
- * Idempotent: repeats only reach those who did not receive it.
+ * Idempotent: another run only reaches those who did not receive it.
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);

@@ -2,7 +2,7 @@ import type { Task } from "graphile-worker";
 import { deliverWithinQuota, postpone } from "../jobs/deliver.ts";
 import { idOf, numberOf } from "../jobs/payload.ts";
 import { marketing, unsubscribeLink } from "../notifications/unsubscribeLinks.ts";
-import { composedMail } from "../providers/mail/templates.ts";
+import { composedMail } from "../providers/mail/mailTemplates.ts";
 
 interface Mail {
   key: string;
@@ -23,7 +23,7 @@ interface Mail {
 
 /**
  * Sends the mail of the step {executionId, sequence} of a workflow.
- * Idempotent: repeats only reach those who did not receive it. Waits while the organization is above its quota.
+ * Idempotent: another run only reaches those who did not receive it. Waits while the organization is above its quota.
  */
 const task: Task = async (payload, helpers) => {
   const place = [idOf(payload, "executionId"), numberOf(payload, "sequence")];

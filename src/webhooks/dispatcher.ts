@@ -1,10 +1,10 @@
 /**
- * Delivers events to webhooks. Commits notify it; the stream is fanned out, due deliveries are leased and sent, and
- * the database decides what follows from the response. Any number of processes can run it; leases of a dead process
- * become due again once its connection is gone and does not come back. Deliveries do not use the job runner: a
- * receiver that hangs occupies a socket, not a job slot.
+ * Delivers events to webhooks. It is notified of commits, creates deliveries for new events, leases those that are due
+ * and sends them; the database decides what follows from the response. Any number of processes can run it. If a process
+ * dies, its leases become due again once its connection is gone and is not reopened. Deliveries do not use the job
+ * runner: a receiver that does not answer occupies a socket, not a job slot.
  */
-import { ComputeStopped, type Compute } from "../compute/pool.ts";
+import { ComputeStopped, type Compute } from "../compute/computePool.ts";
 import type { Computed } from "../compute/tasks.ts";
 import type { Line } from "../database/listener.ts";
 import { Engine, type EngineConnections, type Loop } from "../engines/engine.ts";
@@ -224,7 +224,7 @@ class WebhookDispatcher implements Dispatcher {
   /** The request to send, or why none is sent. */
   async #bodyOf({ mapping, body, organization_id }: Delivery): Promise<string | { failure: string }> {
     if (!mapping) return body;
-    // Uses a queue of its own, so that other computations of the organization do not delay its deliveries.
+    // Uses a separate queue, so that other computations of the organization do not delay its deliveries.
     const [text] = await this.#options.compute.runTexts(
       `deliveries of ${organization_id}`,
       "mapping",

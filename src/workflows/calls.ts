@@ -1,10 +1,10 @@
 /**
- * Steps that make external calls: webhooks, drafts, text messages. Their texts are rendered first (src/compute); then
- * the executions are leased in one transaction, and each call is made outside of any transaction.
+ * Steps that make external calls: webhooks, drafts, text messages. First, their texts are rendered (src/compute). Then
+ * the executions are leased in one transaction. Each call is made outside of any transaction.
  */
 import type { Pool, PoolClient } from "pg";
 import type { Logger } from "../base/log.ts";
-import type { Compute } from "../compute/pool.ts";
+import type { Compute } from "../compute/computePool.ts";
 import type { StepResult } from "../compute/tasks.ts";
 import type { Line } from "../database/listener.ts";
 import { throughOutages } from "../database/outages.ts";

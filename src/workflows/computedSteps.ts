@@ -1,10 +1,10 @@
 /**
- * Steps that need computation, and executions whose event has arrived: leased, computed (src/compute) outside of any
- * transaction, then applied.
+ * Steps that need computation, and executions that waited for an event which has occurred. They are leased, computed
+ * outside of any transaction (src/compute), and then applied.
  */
 import { FairSemaphore } from "../admission/fairSemaphore.ts";
 import type { Party } from "../admission/party.ts";
-import type { Compute } from "../compute/pool.ts";
+import type { Compute } from "../compute/computePool.ts";
 import type { Computed } from "../compute/tasks.ts";
 import type { Line } from "../database/listener.ts";
 import type { Engine } from "../engines/engine.ts";

@@ -1,10 +1,10 @@
 /**
  * Executes due workflow steps; see migrations/objects/08-workflows/workflow-engine.sql. The database makes all
- * decisions; this process evaluates conditions and renders texts (src/compute) and makes external calls outside of
- * any transaction. Any number of processes can run it; leases of a dead process become due again once its connection
- * is gone for good.
+ * decisions; this process evaluates conditions, renders texts (src/compute) and makes external calls, outside of any
+ * transaction. Any number of processes can run it. If a process dies, its leases become due again once its connection
+ * is gone and is not reopened.
  */
-import type { Compute } from "../compute/pool.ts";
+import type { Compute } from "../compute/computePool.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
 import { Engine, type EngineConnections, type Loop } from "../engines/engine.ts";
 import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";

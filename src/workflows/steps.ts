@@ -1,5 +1,5 @@
 /** Shared by the parts of the workflow runner: due steps, batch sizes and back-off. */
-import { ComputeStopped, type Compute } from "../compute/pool.ts";
+import { ComputeStopped, type Compute } from "../compute/computePool.ts";
 import { isRetryable } from "../database/databaseErrors.ts";
 import type { Engine } from "../engines/engine.ts";
 

@@ -1,9 +1,9 @@
 /**
- * Starts workflows by events and schedules. Commits notify it; the stream of each organization is read from its
- * cursor, conditions are evaluated (src/compute) outside of any transaction, and executions are started in the
- * transaction that advances the cursor. Any number of processes can run it, and any of them may die.
+ * Starts workflows by events and schedules. It is notified of commits, reads the events of each organization from its
+ * cursor, and evaluates conditions outside of any transaction (src/compute). Executions are started in the transaction
+ * that advances the cursor. Any number of processes can run it, and each of them can die at any time.
  */
-import { ComputeStopped, type Compute } from "../compute/pool.ts";
+import { ComputeStopped, type Compute } from "../compute/computePool.ts";
 import type { Line } from "../database/listener.ts";
 import { Engine, type EngineConnections, type Loop } from "../engines/engine.ts";
 
@@ -234,7 +234,7 @@ class Clock extends TriggerReader {
 
   async #runSchedule(due: DueSchedule, after: string): Promise<void> {
     const { organization_id, workflow_id, schedule, time_zone: timeZone, was_due_at } = due;
-    // Uses a queue of its own, because all schedules wait for each of them.
+    // Uses a separate queue, because all schedules wait for each of them.
     const [next] = await this.compute.run(`clock of ${organization_id}`, "schedule", null, [
       { schedule, timeZone, after },
     ]);

@@ -2,10 +2,11 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { Person } from "../harness/api.ts";
-import { nothingKept } from "../harness/nothingKept.ts";
+import { expectNothingStored } from "../harness/expectNothingStored.ts";
 import { startPlainProxy } from "../harness/plainProxy.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
+import { until } from "../harness/until.ts";
 
 let world: Portfolio;
 let proxy: Awaited<ReturnType<typeof startPlainProxy>>;
@@ -160,7 +161,7 @@ test("a note that gives orders changes nothing; what is proposed is kept when it
     input: { id: leadId, company: "Obedient Ltd" },
     selection: "{ id company version }",
   };
-  const proposed = await nothingKept(world, async () => {
+  const proposed = await expectNothingStored(world, async () => {
     const document = "query ($id: ID!) { lead(id: $id) { notes { text } } }";
     const { data } = await call(client, "query", { document, variables: { id: leadId } });
     expect(data.lead.notes).toEqual([{ text }]);
@@ -176,7 +177,7 @@ test("a note that gives orders changes nothing; what is proposed is kept when it
   const commit = (of: Client, more: object = {}) =>
     call(of, "commit", { ...change, proposal, idempotencyKey: "once", ...more });
   const other = await agentOf(world.owen);
-  await nothingKept(world, async () => {
+  await expectNothingStored(world, async () => {
     for (const refused of [
       await commit(client, { input: { ...change.input, company: "Else" } }),
       await commit(client, { proposal: `${proposal.slice(0, -2)}zz` }),
@@ -218,7 +219,7 @@ test("a commit is refused when what it was based on has changed", async () => {
   const change = { mutation: "updateLead", input: { id, company: "First" } };
   const { proposal } = await call(client, "propose", change);
   await world.owen.get(mutationOf("updateLead"), { input: { id, phone: "+14165550199" } });
-  const refused = await nothingKept(world, () =>
+  const refused = await expectNothingStored(world, () =>
     call(client, "commit", { ...change, proposal, idempotencyKey: "late" }),
   );
   expect(refused).toMatchObject({ isError: true, errors: [{ code: "CONFLICT", field: "proposal" }] });
@@ -237,6 +238,122 @@ test("a commit is refused when what it was based on has changed", async () => {
   ).toBe(false);
   const outside = { mutation: "suggestLeadEmail", input: { leadId: id } };
   expect(await call(client, "propose", outside)).toMatchObject({ errors: [{ reason: "NO_DRY_RUN" }] });
+});
+
+/** Makes `work` wait at a statement of the owner, does `meanwhile`, and lets it continue. */
+async function whileWaiting<T>(
+  hold: string,
+  work: () => Promise<T>,
+  meanwhile: () => Promise<unknown>,
+): Promise<T> {
+  const holder = await world.owner.connect();
+  try {
+    await holder.query(`begin; ${hold}`);
+    const working = work();
+    await until(async () => {
+      const { rows } = await world.owner.query("select from pg_locks where not granted");
+      return rows.length > 0;
+    });
+    await meanwhile();
+    await holder.query("rollback");
+    return await working;
+  } finally {
+    await holder.query("rollback");
+    holder.release();
+  }
+}
+
+test("a commit that waits for its review or its answer holds up no other change in the organization", async () => {
+  const { id } = await createLead(world.owen, { projectId: world.project.id, name: "Reviewed" });
+  const { id: other } = await createLead(world.owen, { projectId: world.project.id, name: "Other" });
+  const client = await agentOf(world.owen);
+  const sequences = async () =>
+    (
+      await world.owner.query<{ subject_id: string; sequence: string }>(
+        "select subject_id, sequence from app_public.events where subject_id in ($1, $2) and name = 'lead.updated' order by sequence",
+        [id, other],
+      )
+    ).rows;
+  // The review reads the events with this function.
+  await world.owner.query(`alter function app_hidden.dry_run_events(int) rename to dry_run_events_at_once;
+    create function app_hidden.dry_run_events(most int) returns jsonb language sql volatile as $$
+      select pg_advisory_xact_lock_shared(4711); select app_hidden.dry_run_events_at_once(most) $$;
+    grant execute on function app_hidden.dry_run_events to plat_user`);
+  try {
+    for (const [place, hold] of Object.entries({
+      review: "select pg_advisory_xact_lock(4711)",
+      answer: "lock table app_public.lead_notes in access exclusive mode",
+    })) {
+      const change = {
+        mutation: "updateLead",
+        input: { id, company: place },
+        selection: "{ company notes { text } events { name sequence } }",
+      };
+      const { proposal } = await call(client, "propose", change);
+      const before = (await sequences()).length;
+      const done = await whileWaiting(
+        hold,
+        () => call(client, "commit", { ...change, proposal, idempotencyKey: place }),
+        () => world.owen.get(mutationOf("updateLead"), { input: { id: other, company: place } }),
+      );
+      expect(done).toMatchObject({
+        isError: false,
+        answer: { company: place, notes: [] },
+        effects: { events: [{ name: "lead.updated", subjectId: id }], moreEvents: 0 },
+      });
+      expect(done.errors).toBeUndefined();
+      const added = (await sequences()).slice(before);
+      const order = place === "review" ? [other, id] : [id, other];
+      expect(added.map(({ subject_id: subject }) => subject)).toEqual(order);
+      // The numbers of the events in the answer are those that were stored.
+      const { sequence } = added.find(({ subject_id: subject }) => subject === id)!;
+      expect(done.answer.events).toContainEqual({ name: "lead.updated", sequence });
+    }
+  } finally {
+    await world.owner.query(`drop function app_hidden.dry_run_events(int);
+      alter function app_hidden.dry_run_events_at_once(int) rename to dry_run_events`);
+  }
+});
+
+test("a commit of what changes nothing any more is refused, and one without effects is accepted", async () => {
+  const { id } = await createLead(world.owen, { projectId: world.project.id, name: "Same", company: "A" });
+  const client = await agentOf(world.owen);
+  const change = { mutation: "updateLead", input: { id, company: "B" } };
+  const { proposal } = await call(client, "propose", change);
+  await world.owen.get(mutationOf("updateLead"), { input: { id, company: "B" } });
+  expect(await call(client, "commit", { ...change, proposal, idempotencyKey: "no effect" })).toMatchObject({
+    isError: true,
+    errors: [{ code: "CONFLICT", field: "proposal" }],
+  });
+  const again = await call(client, "propose", change);
+  expect(again.effects.events).toEqual([]);
+  expect(
+    await call(client, "commit", { ...change, proposal: again.proposal, idempotencyKey: "none" }),
+  ).toMatchObject({ isError: false, effects: { events: [] } });
+});
+
+test("a commit whose answer cannot be read says that it is done", async () => {
+  const { id } = await createLead(world.owen, { projectId: world.project.id, name: "Unread" });
+  const client = await agentOf(world.owen);
+  const change = {
+    mutation: "updateLead",
+    input: { id, company: "Read" },
+    selection: "{ company notes { text } }",
+  };
+  const { proposal } = await call(client, "propose", change);
+  const holder = await world.owner.connect();
+  try {
+    await holder.query("begin; lock table app_public.lead_notes in access exclusive mode");
+    const done = await call(client, "commit", { ...change, proposal, idempotencyKey: "unread" });
+    expect(done).toMatchObject({ isError: false, effects: { events: [{ name: "lead.updated" }] } });
+    expect(done.errors).toHaveLength(1);
+  } finally {
+    await holder.query("rollback");
+    holder.release();
+  }
+  expect((await world.owen.get("query ($id: ID!) { lead(id: $id) { company } }", { id })).lead.company).toBe(
+    "Read",
+  );
 });
 
 test("messages of one body are answered in turn, up to the size of one answer", async () => {

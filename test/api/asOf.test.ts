@@ -1,11 +1,13 @@
 /** Units, reservations and price lists as they were at a time. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { PoolClient } from "pg";
 import type { Person } from "../harness/api.ts";
 import { signUpBuyer } from "../harness/deals.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
+import { explain } from "../harness/explain.ts";
 import { randomFrom } from "../harness/random.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
-import { programOf } from "../harness/world.ts";
+import { createProject, programOf } from "../harness/world.ts";
 
 let world: Portfolio;
 beforeAll(async () => {
@@ -20,7 +22,9 @@ const reservationFields =
   "projectId unitId leadId status price listPriceSnapshot buyerLegalName expiresAt extendedCount cancelledAt cancellationReason notes metadata";
 const UNIT_AS_OF = `query ($id: ID!, $at: DateTime!) { unitAsOf(id: $id, at: $at) { unitId ${unitFields} } }`;
 const RESERVATION_AS_OF = `query ($id: ID!, $at: DateTime!) { reservationAsOf(id: $id, at: $at) { reservationId ${reservationFields} } }`;
-const UNITS_AS_OF = `query ($projectId: ID!, $at: DateTime!) { unitsAsOf(projectId: $projectId, at: $at) { unitId price status } }`;
+const UNITS_AS_OF = `query ($projectId: ID!, $at: DateTime!, $first: Int, $offset: Int) {
+  unitsAsOf(projectId: $projectId, at: $at, first: $first, offset: $offset) { unitId price status }
+}`;
 
 const now = async (): Promise<string> =>
   (await world.owner.query("select to_json(clock_timestamp()) #>> '{}' as at")).rows[0].at;
@@ -105,12 +109,9 @@ test("a price list is that of the time, from as many statements for many units a
     { unitId: first, price: "110000.00", status: "AVAILABLE" },
     { unitId: second, price: "200000.00", status: "OFF_MARKET" },
   ]);
-  const list = (amount: number) =>
+  const list = (size: number) =>
     world.statements(() =>
-      world.owen.get(
-        "query ($projectId: ID!, $at: DateTime!, $first: Int) { unitsAsOf(projectId: $projectId, at: $at, first: $first) { unitId price } }",
-        { projectId: world.project.id, at: two, first: amount },
-      ),
+      world.owen.get(UNITS_AS_OF, { projectId: world.project.id, at: two, first: size }),
     );
   await list(1);
   expect((await list(100)).count).toBe((await list(1)).count);
@@ -290,9 +291,141 @@ test("a history that is too long to be undone at once is refused, one of another
   expect(await world.owen.refused(UNITS_AS_OF, { projectId: world.project.id, at })).toMatchObject(tooLong);
   expect(await unitAsOf(other, at, world.olga)).toBeNull();
   expect(await unitAsOf(id, at)).toMatchObject({ unitId: id });
-  // What was changed before is not read.
+  // Only the changes of the page count.
+  const page = (input: object) => world.owen.get(UNITS_AS_OF, { projectId: world.project.id, at, ...input });
+  const { units } = await world.owen
+    .get(`query ($id: ID!) { project(id: $id) { units(orderBy: [ID_ASC], first: 1000) { id } } }`, {
+      id: world.project.id,
+    })
+    .then(({ project }) => project);
+  const place = units.findIndex((unit: { id: string }) => unit.id === other);
+  const { unitsAsOf: earlier } = await page({ first: place });
+  expect(earlier.map(({ unitId }: any) => unitId)).toEqual(units.slice(0, place).map((unit: any) => unit.id));
+  expect(earlier.map(({ unitId }: any) => unitId)).toContain(id);
+  expect(
+    await world.owen.refused(UNITS_AS_OF, { projectId: world.project.id, at, first: place + 1 }),
+  ).toMatchObject(tooLong);
+  // Changes before the time are not read.
   expect(await unitAsOf(other, await now())).toMatchObject({ unitId: other });
   expect(await unitAsOf(id, "0001-01-01T00:00:00Z")).toBeNull();
+});
+
+test("pages of a price list follow each other, and their sizes are checked", async () => {
+  const { id: projectId } = await createProject(world.owen, {
+    organizationId: world.harbour.id,
+    title: "Pages",
+    visibility: "PRIVATE",
+  });
+  const ids: string[] = [];
+  for (let number = 1; number <= 5; number++)
+    ids.push(await home({ projectId, number: `${number}`, price: `${number}00000.00` }));
+  const at = await now();
+  for (const id of ids) await change("updateUnit", { id, price: "1.00" });
+  const prices = async (input: object) =>
+    (await world.owen.get(UNITS_AS_OF, { projectId, at, ...input })).unitsAsOf.map(({ price }: any) => price);
+  expect(await prices({})).toEqual(["100000.00", "200000.00", "300000.00", "400000.00", "500000.00"]);
+  expect(await prices({ first: 2 })).toEqual(["100000.00", "200000.00"]);
+  expect(await prices({ first: 2, offset: 2 })).toEqual(["300000.00", "400000.00"]);
+  expect(await prices({ first: 2, offset: 4 })).toEqual(["500000.00"]);
+  expect(await prices({ first: 2, offset: 5 })).toEqual([]);
+  expect(await prices({ first: 0 })).toEqual([]);
+  expect(await prices({ first: null, offset: null })).toHaveLength(5);
+  for (const [input, refusal] of [
+    [{ first: -1 }, { code: "BAD_USER_INPUT", field: "first" }],
+    [{ first: 1001 }, { code: "LIMIT_EXCEEDED", field: "first" }],
+    [{ offset: -1 }, { code: "BAD_USER_INPUT", field: "offset" }],
+  ])
+    expect(await world.owen.refused(UNITS_AS_OF, { projectId, at, ...input })).toMatchObject(refusal!);
+  expect((await world.olga.get(UNITS_AS_OF, { projectId, at, first: 2 })).unitsAsOf).toEqual([]);
+});
+
+/** The rows that a transaction reads of tables, their partitions and indexes, counted by PostgreSQL. */
+async function rowsRead(client: PoolClient, tables: string[], work: () => Promise<void>): Promise<number[]> {
+  const counts = async () =>
+    (
+      await client.query<{ read: string }>(
+        `select (with parts as (select t as relid union select relid from pg_partition_tree(t))
+           select sum(pg_stat_get_xact_tuples_returned(r.oid) + pg_stat_get_xact_tuples_fetched(r.oid))
+           from (select relid as oid from parts union all
+             select indexrelid from pg_index where indrelid in (select relid from parts)) r) as read
+         from unnest($1::regclass[]) with ordinality as t (t, place)
+         order by place`,
+        [tables],
+      )
+    ).rows.map(({ read }) => Number(read));
+  const before = await counts();
+  await work();
+  return (await counts()).map((count, index) => count - before[index]!);
+}
+
+test("a page of a price list reads its own units, floor plans and events, not those of the project", async () => {
+  const { id: projectId } = await createProject(world.owen, {
+    organizationId: world.harbour.id,
+    title: "Large",
+    visibility: "PRIVATE",
+  });
+  const client = await world.owner.connect();
+  try {
+    await client.query("begin; set local session_replication_role = replica");
+    await client.query(
+      `with plans as (
+         insert into app_public.floor_plans (organization_id, project_id, title, bedrooms)
+           select $1, $2, 'Plan ' || n, 2 from generate_series(1, 1000) n returning id),
+       numbered as (select id, row_number() over (order by id) as n from plans),
+       made as (
+         insert into app_public.units (organization_id, project_id, floor_plan_id, currency, title, number, inserted_at)
+           select $1, $2, p.id, 'CAD', 'Unit', 'N' || s.n, now() - interval '1 day'
+           from generate_series(1, 10000) s (n) join numbered p on p.n = 1 + s.n / 10 % 1000 returning id)
+       insert into app_public.events (stream_id, organization_id, project_id, sequence, name, subject_type, subject_id,
+           actor_type, channel, changes, data)
+         select $1, $1, $2, 2000000 + row_number() over (), kind || '.updated', kind, id, 'SYSTEM', 'SYSTEM',
+           '{"title": ["Former", "Unit"]}', '{"title": "Unit"}'
+         from (select 'unit' as kind, id from made cross join generate_series(1, 3)
+           union all select 'floor_plan', id from plans cross join generate_series(1, 3))`,
+      [world.harbour.id, projectId],
+    );
+    await client.query(
+      "set local session_replication_role = origin; analyze app_public.units, app_public.floor_plans, app_public.events",
+    );
+    await client.query(
+      "select set_config('role', 'plat_user', true), set_config('plat.user_id', $1, true), set_config('plat.channel', 'API', true)",
+      [world.owen.id],
+    );
+    const tables = ["app_public.units", "app_public.floor_plans", "app_public.events"];
+    for (const size of [10, 100]) {
+      const read = await rowsRead(client, tables, async () => {
+        const { rows } = await client.query(
+          "select title, number from app_public.units_as_of($1, now() - interval '1 hour', $2, 5)",
+          [projectId, size],
+        );
+        expect(rows).toHaveLength(size);
+        expect(rows[0]).toMatchObject({ title: "Former" });
+      });
+      expect(read.map((count, index) => count < [10, 1, 30][index]! * size)).toEqual([true, true, true]);
+    }
+  } finally {
+    await client.query("rollback");
+    client.release();
+  }
+});
+
+test("a page of a price history reads its own events, not those of the unit", async () => {
+  const id = await home();
+  await change("updateUnit", { id, price: "410000.00" });
+  await world.owner.query(
+    `insert into app_public.events (stream_id, organization_id, project_id, sequence, name, subject_type, subject_id, actor_type, channel, changes, data)
+     select e.stream_id, e.organization_id, e.project_id, 3000000 + n, e.name, e.subject_type, e.subject_id, e.actor_type, e.channel, e.changes, e.data
+     from (select * from app_public.events where subject_id = $1 and name = 'unit.price_changed') e, generate_series(1, 2000) n`,
+    [id],
+  );
+  await world.owner.query("analyze app_public.events");
+  const { touched } = await explain(
+    world,
+    world.owen,
+    "query ($id: ID!) { unit(id: $id) { priceHistory(first: 10) { from to actor { firstName } } } }",
+    { id },
+  );
+  expect(touched("events")).toBe(10);
 });
 
 test("a former record has all columns of a record that are not left out on purpose", async () => {

@@ -5,7 +5,7 @@ import { join as joinPath } from "node:path";
 import { writingTasks } from "../../src/operations/effects.ts";
 import type { Person } from "../harness/api.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { nothingKept } from "../harness/nothingKept.ts";
+import { expectNothingStored } from "../harness/expectNothingStored.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
 import { digest } from "../harness/untouched.ts";
 import { programOf } from "../harness/world.ts";
@@ -25,7 +25,9 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 const dry = async (person: Person, field: string, input: object, selection = "{ id }") =>
-  nothingKept(world, () => person.ask(mutationOf(field, selection), { input: { ...input, dryRun: true } }));
+  expectNothingStored(world, () =>
+    person.ask(mutationOf(field, selection), { input: { ...input, dryRun: true } }),
+  );
 const effectsOf = async (...of: Parameters<typeof dry>) => {
   const { errors, extensions } = await dry(...of);
   expect(errors).toBeUndefined();
@@ -101,7 +103,7 @@ test("several mutations of a request build on each other; what one of them is re
     other: updateProject(input: { id: "${world.project.id}", title: "Another", dryRun: true }) { title }
   }`;
   const lead = { projectId: world.project.id, name: "Once", email: "once@example.com", dryRun: true };
-  const { data, errors, extensions } = await nothingKept(world, () =>
+  const { data, errors, extensions } = await expectNothingStored(world, () =>
     world.owen.ask(document, { lead, bad: { ...lead, email: "no address" } }),
   );
   expect(data).toMatchObject({ first: { id: expect.any(String) }, other: { title: "Another" } });
@@ -110,7 +112,7 @@ test("several mutations of a request build on each other; what one of them is re
     ["bad", "BAD_USER_INPUT"],
   ]);
   expect(names(extensions.effects)).toEqual(expect.arrayContaining(["lead.created", "project.updated"]));
-  const mixed = await nothingKept(world, () =>
+  const mixed = await expectNothingStored(world, () =>
     world.owen.ask(document, { lead, bad: { ...lead, dryRun: false, email: "good@example.com" } }),
   );
   expect(mixed).toMatchObject({ errors: [{ extensions: { code: "BAD_USER_INPUT", field: "dryRun" } }] });

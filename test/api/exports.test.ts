@@ -938,7 +938,17 @@ describe("the figures of a report", () => {
       /^Not available yet/,
     );
     const { allowed } = await world.owen.refused(CHANGE, { id, kind: "NONE" });
-    expect(allowed).toContain("SALES");
-    expect(allowed).not.toContain("COMMISSION");
+    const offered = type.enumValues
+      .map(({ name }: any) => name)
+      .filter((name: string) => name !== "COMMISSION");
+    expect(allowed).toEqual(offered);
+  });
+
+  test("can be declared as not available only for values of the enumeration", async () => {
+    const declared = world.owner.query(
+      `select app_private.describe_enum('chart_type', 'Visualization of a report.',
+         (select array_agg(array[value, description]) from app_public.chart_type_values), array['MAP'])`,
+    );
+    await expect(declared).rejects.toThrow("describe_enum declares {MAP} as not available");
   });
 });

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { asViewer } from "../../src/database/asViewer.ts";
-import { startCrowd, type Crowd } from "../harness/crowd.ts";
+import { startLargeOrganization, type LargeOrganization } from "../harness/largeOrganization.ts";
 import { poolOf } from "../harness/database.ts";
 
 // Whoever sees some projects of many reads a list that is merged from them, each as far as it can matter.
 
 const LEADS = 400;
-let crowd: Crowd;
+let crowd: LargeOrganization;
 let viewers: Pool;
 
 beforeAll(async () => {
-  crowd = await startCrowd(
+  crowd = await startLargeOrganization(
     { leads: LEADS, projects: 40 },
     () => ({ leads: 10 }),
     async (client) => {
@@ -39,7 +39,7 @@ const page = `query ($first: Int, $after: Cursor, $filter: LeadsFilter) {
   leadsConnection(first: $first, after: $after, filter: $filter) { nodes { id } pageInfo { hasNextPage endCursor } } }`;
 
 /** All that the policy shows, in the order of the list. */
-async function shown(person: Crowd["member"], status?: string[]): Promise<string[]> {
+async function shown(person: LargeOrganization["member"], status?: string[]): Promise<string[]> {
   const { rows } = await asViewer(viewers, { role: "plat_user", "plat.user_id": person.id! }, (client) =>
     client.query<{ id: string }>(
       `select id from app_public.leads where $1::text[] is null or status = any ($1)

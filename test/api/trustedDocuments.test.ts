@@ -63,7 +63,7 @@ test("a command registers the documents of a folder, all or none, and tells thei
   await writeFile(join(folder, "more.json"), JSON.stringify({ abc: "{ viewer { id } }" }));
   expect(await command()).toMatchObject({
     code: 1,
-    stderr: "more.json: the id abc stands for another document already; give it a new id.\n",
+    stderr: "more.json: the id abc is already the id of another document; use a new id.\n",
   });
   const { rows } = await api.owner.query("select id from app_private.documents order by id");
   expect(rows.map(({ id }) => id)).toEqual(["abc", idOf(viewer)]);

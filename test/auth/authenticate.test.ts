@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { createAuthenticator } from "../../src/auth/authenticate.ts";
-import { loadJwtKeys, loadSeal } from "../../src/auth/keys.ts";
+import { loadJwtKeys, loadSeal } from "../../src/auth/authKeys.ts";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
 import type { Config } from "../../src/base/config.ts";
 import { scripted } from "../http/scripted.ts";

@@ -7,7 +7,7 @@ import {
   provePassword,
   type TransformContext,
 } from "../../src/operations/inputs/passwords.ts";
-import { passwordHashes, strangersHashes } from "../../src/admission/semaphores.ts";
+import { passwordHashes, visitorHashes } from "../../src/admission/semaphores.ts";
 import { scripted } from "../http/scripted.ts";
 
 const good = "correct horse battery staple";
@@ -175,7 +175,7 @@ test("visitors from any number of networks share one hash at a time, so that sig
     () => (state.isOver = true),
   );
   while (!state.isOver) {
-    most.ofStrangers = Math.max(most.ofStrangers, strangersHashes.numbers.held);
+    most.ofStrangers = Math.max(most.ofStrangers, visitorHashes.numbers.held);
     most.waiting = Math.max(most.waiting, passwordHashes.numbers.waiting);
     most.inAll = Math.max(most.inAll, passwordHashes.numbers.held);
     await new Promise(setImmediate);

@@ -11,7 +11,7 @@ import {
   walFolder,
   type BackupFacts,
 } from "../../src/database/backupSeries.ts";
-import { segmentName } from "../../src/backup/backup.ts";
+import { segmentName } from "../../src/backup/takeBackup.ts";
 import { archivedStore } from "../../src/providers/files/contents.ts";
 import { createLocalFolder } from "../../src/providers/files/localFolder.ts";
 

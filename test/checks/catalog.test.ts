@@ -4,13 +4,13 @@
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
-import { checkCatalog, prepareChecks } from "../../src/checks/check.ts";
+import { checkCatalog, prepareChecks } from "../../src/checks/checkCatalog.ts";
 import { rules } from "../../src/checks/index.ts";
 import type { Finding } from "../../src/checks/rule.ts";
 import { sourceWords, type SourceWords } from "../../src/checks/sources.ts";
 import { ownerUrl } from "../../src/database/roles.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { checkFiles } from "../../src/checks/files.ts";
+import { checkFiles } from "../../src/checks/checkFiles.ts";
 import { guideBlocks } from "../harness/guide.ts";
 import { faults } from "./faults.ts";
 

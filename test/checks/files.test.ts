@@ -3,8 +3,8 @@ import { expect, test } from "@jest/globals";
 import { mkdtemp, rm, writeFile, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkChain } from "../../src/checks/chain.ts";
-import { checkFiles, readSqlFiles, type SqlFile } from "../../src/checks/files.ts";
+import { checkChain } from "../../src/checks/checkChain.ts";
+import { checkFiles, readSqlFiles, type SqlFile } from "../../src/checks/checkFiles.ts";
 
 test("the files keep every rule", async () => {
   const files = await readSqlFiles();

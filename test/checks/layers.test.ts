@@ -17,13 +17,13 @@ test("reports imports of a higher layer, of an earlier folder, and folders witho
       ["src/http/app.ts", from("../database/pool.ts")],
       ["src/limits/cost.ts", from("../lists/page.ts") + from("./tokens.ts")],
       ["src/lists/page.ts", loaded("../limits/cost.ts")],
-      ["src/compute/pool.ts", `new Worker(new URL("${"../tasks/job.ts"}", import.meta.url));\n`],
+      ["src/compute/computePool.ts", `new Worker(new URL("${"../tasks/job.ts"}", import.meta.url));\n`],
       ["src/server.ts", from("./http/app.ts")],
       ["src/unknown/file.ts", from("../http/app.ts")],
     ]),
   );
   expect(faults.map((fault) => fault.split(",")[0])).toEqual([
-    "src/compute/pool.ts (services) imports src/tasks/job.ts (services)",
+    "src/compute/computePool.ts (services) imports src/tasks/job.ts (services)",
     "src/database/pool.ts (database) imports src/http/app.ts (transport)",
     "src/limits/cost.ts (GraphQL) imports src/lists/page.ts (GraphQL)",
     "src/unknown has no layer: list it in src/checks/layers.ts",

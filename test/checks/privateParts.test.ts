@@ -10,7 +10,7 @@ import { makeSchema } from "postgraphile";
 import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
 import { DRIVER_VERSION, installedDriver, requireDriver } from "../../src/database/driver.ts";
 import { repository } from "../../src/checks/sources.ts";
-import { PdfLayout } from "../../src/pdf/layout.ts";
+import { PdfLayout } from "../../src/pdf/pdfLayout.ts";
 
 const require = createRequire(import.meta.url);
 const json = (file: string) => JSON.parse(readFileSync(join(repository, file), "utf8"));

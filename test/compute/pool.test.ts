@@ -1,7 +1,7 @@
 /** What organizations make the service compute: bounded, beside the event loop, and each in its own queue. */
 import { describe, expect, test } from "@jest/globals";
 import { budgets } from "../../src/compute/budget.ts";
-import { ComputeStopped, createCompute, type Compute } from "../../src/compute/pool.ts";
+import { ComputeStopped, createCompute, type Compute } from "../../src/compute/computePool.ts";
 import { testCompute } from "../harness/compute.ts";
 import { until } from "../harness/until.ts";
 import { nestedAll, slowFilter, slowLoop } from "../workflows/bombs.ts";

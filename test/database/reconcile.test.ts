@@ -214,7 +214,7 @@ test("structure that differs is told in a sentence each and left alone", async (
 test("an object that cannot be made for want of a column is refused, after the sentence that says which is lacking", async () => {
   await sql("drop view app_public.names; alter table app_public.units drop column name cascade");
   await expect(edit("units.sql", ["select true", "select id > 0"])).rejects.toThrow(
-    /^The database could not be given view app_public\.names: column .*name.* does not exist/,
+    /^The database could not create view app_public\.names: column .*name.* does not exist/,
   );
   expect(lines[0]).toBe("The database lacks column app_public.units.name, which the migrations create.");
 });

@@ -2,10 +2,10 @@ import { beforeAll, afterAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { readCatalog, type CatalogObject } from "../../src/database/catalog.ts";
 import { filledTables } from "../../src/database/catalogRows.ts";
-import { commentLines } from "../../src/docs/schemaSql/comments.ts";
-import { grantStatements } from "../../src/docs/schemaSql/grants.ts";
-import { format } from "../../src/docs/schemaSql/layout.ts";
-import { renderSchema } from "../../src/docs/schemaSql/render.ts";
+import { commentLines } from "../../src/docs/schemaSql/commentLines.ts";
+import { grantStatements } from "../../src/docs/schemaSql/grantStatements.ts";
+import { format } from "../../src/docs/schemaSql/sqlLayout.ts";
+import { renderSchema } from "../../src/docs/schemaSql/renderSchema.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
 let database: TestDatabase;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { filledTables } from "../../src/database/catalogRows.ts";
-import { readMovedTables } from "../../src/cli/move/tables.ts";
+import { readMovedTables } from "../../src/cli/move/movedTables.ts";
 import { readTenancies, type Tenancies, type Tenancy } from "../../src/database/tenancy.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { Agent, request } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { ReadsOf } from "../../src/database/reads.ts";
+import { ReadsOf } from "../../src/database/statementReads.ts";
 import type { Person } from "../harness/api.ts";
 import { long, testWithSeeds } from "../harness/seeds.ts";
 import { moves, play } from "./model.ts";

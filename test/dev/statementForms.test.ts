@@ -5,11 +5,11 @@ import {
   isShown,
   madeBy,
   replacing,
-  speaksOf,
+  describesObject,
   undoing,
   withoutBody,
 } from "../../src/dev/statementForms.ts";
-import { editOf, isAboutDropped, namesOf } from "../../src/dev/editCurrent.ts";
+import { editOf, refersToDropped, namesOf } from "../../src/dev/editCurrent.ts";
 import { isCall } from "../../src/dev/undoCalls.ts";
 
 test("recognizes what a statement creates, and how it is dropped", () => {
@@ -53,10 +53,12 @@ test("functions and views are replaced; policies and triggers dropped before the
 });
 
 test("grants and comments speak of the object of just that name", () => {
-  expect(speaksOf("grant execute on function app_public.f to plat_user", "app_public.f")).toBe(true);
-  expect(speaksOf("comment on function app_public.f(int) is 'F.'", "app_public.f")).toBe(true);
-  expect(speaksOf("grant execute on function app_public.f_more to plat_user", "app_public.f")).toBe(false);
-  expect(speaksOf("select app_private.make('app_public.f')", "app_public.f")).toBe(false);
+  expect(describesObject("grant execute on function app_public.f to plat_user", "app_public.f")).toBe(true);
+  expect(describesObject("comment on function app_public.f(int) is 'F.'", "app_public.f")).toBe(true);
+  expect(describesObject("grant execute on function app_public.f_more to plat_user", "app_public.f")).toBe(
+    false,
+  );
+  expect(describesObject("select app_private.make('app_public.f')", "app_public.f")).toBe(false);
 });
 
 test("a comment tells what it is on", () => {
@@ -168,13 +170,13 @@ test("what is about a table that was dropped is known by its name, and about a f
     "create function app_public.seconds_label(s app_public.seconds) returns text language sql as $$ select '' $$;",
     "grant execute on function app_public.seconds_label to plat_user;",
   ])
-    expect(isAboutDropped(text, dropped)).toBe(true);
+    expect(refersToDropped(text, dropped)).toBe(true);
   for (const text of [
     "create policy p on app_public.seconds_left using (true);",
     "comment on table app_public.waits is 'How many seconds somebody waits.';",
     "create function app_public.f() returns text language sql as $$ select app_public.seconds_label(null) $$;",
   ])
-    expect(isAboutDropped(text, dropped)).toBe(false);
+    expect(refersToDropped(text, dropped)).toBe(false);
 });
 
 test("a call of a generator is told from other statements", () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { generate } from "selfsigned";
 import { loadConfig } from "../../src/base/config.ts";
-import { checks, examine } from "../../src/doctor/doctor.ts";
+import { checks, examine } from "../../src/doctor/doctorChecks.ts";
 import type { Installation } from "../../src/doctor/finding.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";

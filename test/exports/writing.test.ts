@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formats } from "../../src/exports/formats.ts";
-import type { ExportRow, ExportSource } from "../../src/exports/source.ts";
+import type { ExportRow, ExportSource } from "../../src/exports/exportSource.ts";
 import { writtenInThread } from "../../src/exports/writing.ts";
 import { withIncoming } from "../../src/providers/files/incoming.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { getNamedType, type GraphQLInputObjectType } from "graphql";
 import { long } from "../harness/seeds.ts";
-import { nothingKept } from "../harness/nothingKept.ts";
+import { expectNothingStored } from "../harness/expectNothingStored.ts";
 import { mutationOf } from "../harness/records.ts";
 import { explore, type Working } from "./explore.ts";
 import { readTakes, selectionOf, writeTakes } from "./takes.ts";
@@ -35,7 +35,7 @@ async function runDry({ player: { person }, operation, variables }: Working): Pr
     if (reason !== "NO_DRY_RUN") faults.push(`${field.name} is refused with ${reason}`);
   } else if (description.includes("extensions.effects")) {
     // What the payment processor tells of what others did comes when it likes, but not each time.
-    const again = () => nothingKept(fuzz.world, ask, field.name);
+    const again = () => expectNothingStored(fuzz.world, ask, field.name);
     const { errors, extensions } = await again().catch(again).catch(again);
     if (errors || !extensions.effects) faults.push(`${field.name} answers ${JSON.stringify(errors)}`);
     dryRuns.add(field.name);

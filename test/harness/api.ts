@@ -8,7 +8,7 @@ import { createTestDatabase, poolOf, type TestDatabase } from "./database.ts";
 import type { HostOptions, KeptDocuments } from "./host.ts";
 import { signUp } from "./signUp.ts";
 
-/** An answer of the endpoint. */
+/** A response of the endpoint. */
 export interface Answer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
@@ -20,23 +20,23 @@ export interface Answer {
 export interface AskOptions {
   /** Further headers of the request. */
   headers?: Record<string, string>;
-  /** Gives the request up, whatever the server makes of it. */
+  /** Aborts the request. */
   signal?: AbortSignal;
 }
 
-/** Somebody who asks the API. */
+/** A client of the API. */
 export interface Person {
   /** Their id; null for an anonymous visitor. */
   id: string | null;
   email: string | null;
   token: string | null;
-  /** Sends a document and gives the whole answer, errors included. */
+  /** Sends a document and returns the entire response, errors included. */
   ask(query: string, variables?: Record<string, unknown>, options?: AskOptions): Promise<Answer>;
-  /** Sends a document that has to succeed; throws with the errors otherwise. */
+  /** Sends a document and returns its data; throws if the response has errors. */
   get(query: string, variables?: Record<string, unknown>): Promise<any>;
-  /** The same, where a visitor without a token finds null in what takes one. */
+  /** The same for a visitor: fields that require a token may be null. */
   sees(query: string, variables?: Record<string, unknown>): Promise<any>;
-  /** Sends a document that has to be refused; gives the extensions of its first error. */
+  /** Sends a document that must be refused; returns the extensions of the first error. */
   refused(
     query: string,
     variables?: Record<string, unknown>,
@@ -46,39 +46,39 @@ export interface Person {
 export interface Api {
   url: string;
   database: TestDatabase;
-  /** Files are kept in its folder `files`, on their way in in `incoming`. */
+  /** The folder of files: uploads are received in `incoming` and stored in `files`. */
   dataDir: string;
-  /** The owner's connection: no policy holds for it. */
+  /** Connections of the owner, to whom no policy applies. */
   owner: Pool;
   anonymous: Person;
-  /** Makes an account with a confirmed address and signs in, by the functions that the API calls. */
+  /** Creates an account with a confirmed address and signs in, with the functions that the API calls. */
   signUp(name: string): Promise<Person>;
-  /** Somebody with a token of their own. */
+  /** A client with the given token. */
   person(token: string, id?: string | null): Person;
-  /** Sends a body as it is. */
+  /** Sends a body unchanged. */
   post(body: string, headers: Record<string, string>): Promise<Answer>;
-  /** What the API keeps of documents and their plans; test files that run after each other share it. */
+  /** The cache of documents and plans of the API; test files that run in the same process share it. */
   keptDocuments(): Promise<KeptDocuments>;
-  /** How many SQL statements the work sent. */
+  /** Counts the SQL statements that `work` sends. */
   statements<T>(work: () => Promise<T>): Promise<{ result: T; count: number; texts: string[] }>;
   stop(): Promise<void>;
 }
 
-/** What the API under test signs login tokens with. */
+/** The key with which the API under test signs login tokens. */
 export const jwtKeys = [{ kid: "test", secret: "a secret of the tests with at least 32 characters" }];
 
-/** The address that it believes to have. */
+/** The base URL that the API under test is configured with. */
 export const baseUrl = "https://plat.example";
 
 declare global {
-  /** Loads what serves the API; see environment.ts. Benches, which run in one realm, do without. */
+  /** Loads the modules of the API; see environment.ts. Benchmarks run in one realm and do not need this. */
   var platHost: (() => Promise<typeof import("./host.ts")>) | undefined;
 }
 
-/** What the API under test seals secrets with. */
+/** The key with which the API under test seals secrets. */
 export const secretKeys = [{ kid: "test", secret: "a key of the tests with at least 32 characters" }];
 
-/** The real API over HTTPS, on a database of the test file's own. */
+/** Starts the real API over HTTPS, on a database of the test file. */
 export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {}): Promise<Api> {
   const database = from ?? (await createTestDatabase());
   const dataDir = await mkdtemp(join(tmpdir(), "plat-files-"));
@@ -151,7 +151,7 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
     };
   };
   const anonymous = person(null);
-  // PERF: one after the other they need one connection, on which the functions are compiled once.
+  // PERF: executed one after the other, they use one connection, on which the functions are compiled once.
   let signedUp: Promise<unknown> = Promise.resolve();
 
   return {

@@ -8,12 +8,12 @@ import { chromium, type Browser } from "playwright-core";
 import { whileLocked } from "./database.ts";
 
 const run = promisify(execFile);
-/** Held by the process that unpacks it. */
+/** Number of the advisory lock that the unpacking process holds. */
 const lock = 7_528_000_005n;
 
 /**
- * A real browser. On Linux (x64) the Chromium that comes as an npm package, with the libraries that a bare machine
- * lacks, so that the tests need nothing but `npm ci`; elsewhere the Chrome that is installed.
+ * A real browser. On Linux (x64), it is the Chromium of an npm package, with the libraries that a minimal machine
+ * lacks, so that the tests need only `npm ci`; elsewhere, it is the installed Chrome.
  */
 export async function openBrowser(): Promise<AsyncDisposable & { browser: Browser }> {
   if (process.platform !== "linux" || process.arch !== "x64") {
@@ -49,7 +49,10 @@ export async function openBrowser(): Promise<AsyncDisposable & { browser: Browse
   }
 }
 
-/** The folder of the run that it is unpacked to, by the first test file that asks for it: that takes two seconds of a processor. */
+/**
+ * The folder that the browser is unpacked to, once per run, by the first test file that needs it: that takes two
+ * seconds of CPU time.
+ */
 async function unpacked(): Promise<string> {
   const folder = process.env.PLAT_TEST_BROWSER;
   if (!folder) throw new Error("There is no folder for the browser: start the tests through `npm test`.");
@@ -57,7 +60,7 @@ async function unpacked(): Promise<string> {
     const isWhole = join(folder, "unpacked");
     if (existsSync(isWhole)) return;
     await run(process.execPath, [join(import.meta.dirname, "unpackBrowser.ts")], {
-      // The package unpacks its libraries only where it takes itself to be in the place that it was made for.
+      // The package unpacks its libraries only if it detects the environment that it was made for.
       env: { PATH: process.env.PATH, TMPDIR: folder, AWS_EXECUTION_ENV: "AWS_Lambda_nodejs22.x" },
     });
     await writeFile(isWhole, "");
@@ -66,8 +69,8 @@ async function unpacked(): Promise<string> {
 }
 
 /**
- * Tells the browser where its fonts lie. The package's own `fonts.conf` names fixed places outside the folder it is unpacked to;
- * without any font the browser dies at the first text.
+ * Configures the location of the fonts. `fonts.conf` of the package contains fixed paths outside its folder; without
+ * any font, the browser crashes at the first text.
  */
 async function configureFonts(programs: string, folder: string): Promise<string> {
   const escaped = (path: string) => path.replaceAll("&", "&amp;").replaceAll("<", "&lt;");

@@ -1,9 +1,10 @@
 import { Client } from "pg";
 
 /**
- * The state of what the schema is built from, as a text: the same for clones, another one after any change.
+ * A text that identifies the state of the catalog and of the enumerations, from which the GraphQL schema is built.
+ * Clones have the same text, and any change results in another one.
  *
- * Whatever changes the catalog, or the values of an enumeration, writes rows with a transaction of its own, or removes some.
+ * Whatever changes the catalog or the values of an enumeration inserts rows with a new transaction id, or removes rows.
  */
 export async function catalogState(connectionString: string): Promise<string> {
   const catalogs = "attribute attrdef class constraint description enum index namespace proc range type";
@@ -12,7 +13,7 @@ export async function catalogState(connectionString: string): Promise<string> {
   const statesOf = async (tables: string[]): Promise<string> => {
     const states = tables.map((name) => `select '${name}', count(*), max(xmin::text::bigint) from ${name}`);
     const { rows } = await client.query<{ state: string }>(
-      // The server may read them side by side, and then they come in any order.
+      // The server may read them in parallel, in any order.
       `select string_agg(s::text, ' ' order by s::text) as state from (${states.join(" union all ")}) s`,
     );
     return rows[0]!.state;

@@ -1,6 +1,6 @@
 /**
- * Reads that are checked: clients write rising numbers into leads and read leads that others write. A read is stale if it
- * shows less than what had been acknowledged, to anybody, when it was sent.
+ * Checks reads for staleness: clients write increasing numbers into leads, and read leads that other clients write. A
+ * read is stale if it returns a smaller number than one that had been acknowledged, to any client, before it was sent.
  */
 import { Agent } from "node:https";
 import { post } from "./load.ts";
@@ -11,7 +11,7 @@ export interface CheckedReads {
   readonly writes: number;
   /** One sentence each. */
   readonly stale: readonly string[];
-  /** Anything but the answer that was asked for. */
+  /** Unexpected responses. */
   readonly failed: readonly string[];
 }
 
@@ -20,10 +20,10 @@ interface Options {
   token: string;
   projectId: string;
   clients: number;
-  /** How many reads in all. */
+  /** Number of reads. */
   reads: number;
   seed?: number;
-  /** One of how many requests writes. */
+  /** One of this number of requests writes. */
   writesEach?: number;
 }
 
@@ -72,7 +72,7 @@ export async function checkReads({
       }
       started += 1;
       const leads = [...acknowledged.keys()];
-      // Every other read is of what the client has written itself.
+      // Every second read is of a lead that the client itself has written.
       const id = random(2) === 0 ? own : leads[random(leads.length)]!;
       const least = acknowledged.get(id)!;
       const found = await ask(READS[random(READS.length)]!, { id });

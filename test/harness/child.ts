@@ -6,8 +6,8 @@ const running = new Set<ChildProcess>();
 const endsWithinMs = 20_000;
 
 /**
- * Starts Node with these arguments as a process that does not outlive the test file, also where a test fails before it has ended the
- * process: one that lives on holds on to its jobs, and to the output of the run, which then never ends.
+ * Starts Node with these arguments, as a process that ends with the test file even if a test fails before it ends the
+ * process. A process that continues would keep its jobs, and the output of the run, which would never end.
  */
 export function startChild<Options extends SpawnOptions>(args: string[], options: Options): ChildProcess {
   return startProgram(process.execPath, args, options);
@@ -22,7 +22,7 @@ export function startProgram(program: string, args: string[], options: SpawnOpti
   return child;
 }
 
-/** Ends it as a crash would, and waits until it is gone. */
+/** Kills it, and waits until it is gone. */
 export async function killChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = once(child, "exit");
@@ -44,6 +44,6 @@ async function endAll(): Promise<void> {
   );
 }
 
-// Scripts that are no tests end their children themselves.
+// Scripts other than tests end their child processes themselves.
 (globalThis as { afterAll?: typeof import("@jest/globals").afterAll }).afterAll?.(endAll, 2 * endsWithinMs);
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));

@@ -3,7 +3,7 @@ import { isIPv4 } from "node:net";
 
 type Value = number | string | bigint | readonly Value[] | { readonly [key: string]: Value };
 
-/** A node of the search tree: what each bit leads to. */
+/** A node of the search tree, with a child or record for each bit. */
 type Node = [Node | Buffer | null, Node | Buffer | null];
 
 function control(type: number, size: number): Buffer {
@@ -29,7 +29,7 @@ function encode(value: Value): Buffer {
   return Buffer.concat([control(7, entries.length), ...entries.flat().map((part) => encode(part as Value))]);
 }
 
-/** The bits of an address of IPv6; an address of IPv4 is one of `::/96`, as the format has it. */
+/** The bits of an IPv6 address; an IPv4 address is in `::/96`, as the format defines. */
 function bitsOf(ip: string): number[] {
   const words = isIPv4(ip)
     ? [
@@ -55,7 +55,7 @@ function expand(ip: string): number[] {
 }
 
 /**
- * Writes a database of MaxMind's format, version 2.0, that knows the given networks and no other.
+ * Writes a database in MaxMind's format, version 2.0, with the given networks.
  * @param networks records by network, such as `128.100.0.0/16`.
  */
 export async function writeCityDatabase(path: string, networks: Record<string, Value>): Promise<void> {

@@ -1,10 +1,10 @@
 import type { Pool } from "pg";
 
 /**
- * Lets time pass: moves every time stamp of every record back by as much, and days by its whole days, which is the same as
- * if the clock went on. No trigger runs, so nothing but the time changes.
+ * Simulates that time passes: moves all timestamps of all records back by the interval, and dates by its whole days.
+ * Triggers do not run, so nothing else changes.
  * @param owner connections of the database's owner.
- * @param interval as PostgreSQL writes it, such as `3 days` or `47 hours`.
+ * @param interval in the format of PostgreSQL, such as `3 days` or `47 hours`.
  */
 export async function passTime(owner: Pick<Pool, "query">, interval: string): Promise<void> {
   const { rows } = await owner.query<{ statement: string }>(

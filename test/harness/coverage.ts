@@ -1,10 +1,10 @@
-/** Which operations of the API some test is about. */
+/** Determines which operations of the API have tests. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pool } from "pg";
 import { camel } from "../../src/schema/codecNames.ts";
 
-/** An operation as introspection tells it. */
+/** An operation, as returned by introspection. */
 export interface ServedField {
   name: string;
   type: ServedType;
@@ -14,7 +14,7 @@ interface ServedType {
   ofType?: ServedType | null;
 }
 
-/** What `uncoveredOperations` asks the schema for. */
+/** The introspection query of `uncoveredOperations`. */
 export const servedFields = `{
   __schema {
     queryType { fields { ...served } }
@@ -30,7 +30,7 @@ interface Served {
   types: { fields: ServedField[] | null }[];
 }
 
-/** Every identifier in the tests, in the spelling of the API. */
+/** All identifiers in the tests, as the API spells them. */
 async function namesInTests(): Promise<Set<string>> {
   const folder = join(import.meta.dirname, "..");
   const names = new Set<string>();
@@ -43,15 +43,14 @@ async function namesInTests(): Promise<Set<string>> {
   return names;
 }
 
-/** The type of a record, as the table is called. */
+/** The record type of a table. */
 function typeOfTable(table: string): string {
   const singular = table.replace(/ies$/, "y").replace(/(?<=ss|x|ch)es$|s$/, "");
   return camel(`_${singular}`);
 }
 
 /**
- * The types of records by what their policies and grants let whom do: two tables of one kind differ in the names of
- * permissions only.
+ * The record types, grouped by equal policies and grants: tables of a group differ only in the names of permissions.
  */
 async function kindsOfTables(owner: Pool): Promise<Map<string, string>> {
   const { rows } = await owner.query<{ name: string; kind: string }>(`
@@ -71,14 +70,14 @@ function recordOf(type: ServedType): string {
   return inner.name!.replace(/^Delete(\w+)Payload$/, "$1").replace(/Connection$/, "");
 }
 
-/** Made for every record; an operation that is not has a test of its own. */
+/** Generated for every record type; a replacement of a generated operation needs its own test. */
 const generated = (record: string) =>
   new RegExp(`^((create|upload|update|delete)?${record}|${record}s?(Connection)?)$`, "i");
 
 /**
- * Operations that are generated for records of other types than those given, whose tables have the policies of one of
- * these: what holds for the one holds for the other.
- * @param types of records that a test tries everything on
+ * Generated operations of record types other than the given ones, whose tables have the same policies as one of these,
+ * so that tests of the given types cover them.
+ * @param types record types on which a test tries all operations
  */
 export async function operationsAlike(
   fields: readonly ServedField[],
@@ -96,9 +95,9 @@ export async function operationsAlike(
 }
 
 /**
- * Operations that no test is about. One is, where a test names it; where it is generated for a record and a test names
- * another way to such records; or where the record's table has the policies of another one that a test is about.
- * @param schema the answer to `servedFields`
+ * Operations without a test. An operation has a test if a test names it; if it is generated for a record type and a
+ * test names another operation of that type; or if the table has the same policies as one with tests.
+ * @param schema the response to `servedFields`
  */
 export async function uncoveredOperations(schema: Served, owner: Pool): Promise<string[]> {
   const named = await namesInTests();

@@ -1,4 +1,4 @@
-/** Stands in for curl on machines without it: the options that the README uses, and no others. */
+/** Replaces curl on machines without it. It only supports the options that the README uses. */
 import { type IncomingMessage, request as plainRequest } from "node:http";
 import { request } from "node:https";
 import { parseArgs } from "node:util";

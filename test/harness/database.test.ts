@@ -33,7 +33,7 @@ test("clones are of one state until one is changed", async () => {
   for (const { authenticatorUrl } of [database, other, database, other])
     states.add(await catalogState(authenticatorUrl));
   expect(states.size).toBe(1);
-  // What the set-up keeps beside the migrated folder, so that no clone has to be asked.
+  // The set-up stores these facts beside the migrated folder, so that clones need not be queried.
   const kept = await readFile(join(process.env.PLAT_TEST_MIGRATED!, "catalog.state"), "utf8");
   expect([...states]).toEqual([kept]);
   await ask(other.ownerUrl, "comment on table app_public.leads is 'Others.'");

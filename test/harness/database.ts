@@ -5,19 +5,19 @@ import { authenticatorUrl, limitDatabase, workerUrl } from "../../src/database/r
 import { noteUsage, observe } from "../mutants/usage.ts";
 
 export interface TestDatabase {
-  /** The owner's connection: no policy holds for it. */
+  /** Connection string of the owner, to whom no policy applies. */
   ownerUrl: string;
-  /** The API's connection. */
+  /** Connection string of the API. */
   authenticatorUrl: string;
-  /** The connection of background work. */
+  /** Connection string of background work. */
   workerUrl: string;
-  /** Ends what is still connected and removes the database. */
+  /** Ends open connections and drops the database. */
   drop(): Promise<void>;
 }
 
 /**
- * A database of the test file's own, cloned in some 20 ms.
- * @param from "template" (migrated), "demo" (with the demo, but for its pictures) or "empty".
+ * Creates a database for the test file by cloning one, in about 20 ms.
+ * @param from "template" (migrated), "demo" (with the demo data, without pictures) or "empty".
  */
 export async function createTestDatabase(
   from: "template" | "demo" | "empty" = "template",
@@ -25,7 +25,7 @@ export async function createTestDatabase(
   const template = new URL(testCluster());
   const name = `test_${randomBytes(6).toString("hex")}`;
   const { PLAT_TEST_MUTANT: mutant, PLAT_TEST_USAGE: usage } = process.env;
-  // What loading runs is what the test file uses, and a mutant has a say in it.
+  // Loading executes the code under test, which mutation tests may have changed.
   const loads = from === "demo" && Boolean(mutant || usage);
   if (from === "demo" && !loads) await asRoot(makeDemo);
   const migrated = template.pathname.slice(1);
@@ -42,7 +42,7 @@ export async function createTestDatabase(
     workerUrl: workerUrl(owner.href),
     drop: async () => {
       await asRoot(async (client) => {
-        // Pools that were ended a moment ago say goodbye first: a forced end would reach them as an error.
+        // Pools that are being ended close their connections first: terminating these would be reported as an error.
         for (let tries = 0; tries < 100; tries++) {
           const { rowCount } = await client.query("select from pg_stat_activity where datname = $1", [name]);
           if (rowCount === 0) break;
@@ -60,15 +60,15 @@ async function clone(client: Client, source: string, name: string, isMigrated: b
   // Grants on a database are not cloned with it.
   if (!isMigrated) return;
   await limitDatabase(client, name);
-  // Tests kill workers, and do not wait until these count as dead.
+  // Tests kill workers, and do not wait until these are considered dead.
   await client.query(`alter database ${name} set plat.worker_grace = '0 s'`);
 }
 
 const demoName = "demo";
-/** Held by the process that makes it. */
+/** Number of the advisory lock that the creating process holds. */
 const demoLock = 7_528_000_003n;
 
-/** Makes the database that has the demo, if no test file of the run has done so yet: loading takes some thirty times as long as a clone. */
+/** Creates the database with the demo data, once per run: loading takes about thirty times as long as a clone. */
 async function makeDemo(client: Client): Promise<void> {
   await client.query("select pg_advisory_lock($1)", [demoLock]);
   const { rowCount } = await client.query("select from pg_database where datname = $1", [demoName]);
@@ -88,21 +88,24 @@ async function loadDemoInto(ownerUrl: string): Promise<void> {
 }
 
 /**
- * Connections to a database, which outlive refusals.
- * @param max at once
+ * Connections to a database, which remain open after errors of statements.
+ * @param max maximum number
  */
 export function poolOf(connectionString: string, max = 10): Pool {
   return new OrderedPool({ connectionString, max, connectionTimeoutMillis: 60_000 });
 }
 
-/** The test cluster's address, as the global set-up left it. */
+/** Connection string of the test cluster, from the global set-up. */
 export function testCluster(): string {
   const url = process.env.PLAT_TEST_CLUSTER;
   if (!url) throw new Error("The test cluster is not running: start the tests through `npm test`.");
   return url;
 }
 
-/** Does something while no other process of the run does it. @param lock any number that nobody else uses */
+/**
+ * Runs work while no other process of the run does the same.
+ * @param lock a number of an advisory lock that is used for nothing else
+ */
 export async function whileLocked(lock: bigint, work: () => Promise<void>): Promise<void> {
   await asRoot(async (client) => {
     await client.query("select pg_advisory_lock($1)", [lock]);

@@ -2,7 +2,7 @@ import type { Person } from "./api.ts";
 import { createIn } from "./records.ts";
 import type { World } from "./world.ts";
 
-/** Makes a purchase, without a home unless one is given, over the API, and gives its id. */
+/** Creates a purchase over the API, without a home unless one is given, and returns its id. */
 export function createBuyer(
   person: Person,
   project: { id: string },
@@ -16,7 +16,7 @@ export function createBuyer(
   });
 }
 
-/** Makes the user the buyer of a purchase, as an accepted invitation does. */
+/** Makes the user the buyer of a purchase, as accepting an invitation does. */
 export async function invite(world: World, buyerId: string, user: Person): Promise<void> {
   await world.owner.query("update app_public.buyers set user_id = $2 where id = $1", [buyerId, user.id]);
 }

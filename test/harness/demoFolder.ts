@@ -1,4 +1,7 @@
-/** A data folder with the demo, its pictures included, which a run loads once: to copy it takes a twentieth of loading. */
+/**
+ * A data folder with the demo data and pictures, created once per run: copying it takes a twentieth of the time of
+ * loading.
+ */
 import { existsSync } from "node:fs";
 import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,11 +13,11 @@ import { createFileStore } from "../../src/providers/files/index.ts";
 import { whileLocked } from "./database.ts";
 import { migratedFolder } from "./service.ts";
 
-/** Held by the process that makes it. */
+/** Number of the advisory lock that the creating process holds. */
 const lock = 7_528_000_004n;
 const logger = { info() {}, warn: console.warn };
 
-/** Like one that an earlier run of the service has loaded the demo into. */
+/** A data folder as left by an earlier run of the service with demo data. */
 export async function demoFolder(): ReturnType<typeof migratedFolder> {
   const loaded = await loadedFolder();
   const folder = await migratedFolder(loaded);
@@ -22,7 +25,7 @@ export async function demoFolder(): ReturnType<typeof migratedFolder> {
   return folder;
 }
 
-/** @returns the folder, from which `copyDataDir` copies; nobody starts it. */
+/** @returns the folder, as a source for `copyDataDir`; it is never started itself. */
 export async function loadedFolder(): Promise<string> {
   const { PLAT_TEST_MIGRATED: migrated, PLAT_TEST_DEMO: dataDir } = process.env;
   if (!migrated || !dataDir)

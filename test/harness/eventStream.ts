@@ -1,9 +1,9 @@
-/** A reader of event streams, as the specification of server-sent events says. */
+/** A reader of event streams, as specified for server-sent events. */
 import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
 
 export interface StreamMessage {
-  /** Absent where the message is an event. */
+  /** Undefined if the message is an event. */
   event?: string;
   id?: string;
   data: any;
@@ -12,24 +12,24 @@ export interface StreamMessage {
 export interface OpenStream {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** What came so far, in its order. */
+  /** Messages received so far, in order. */
   messages: StreamMessage[];
-  /** Events alone. */
+  /** Events received so far. */
   events: any[];
   /** The id of the last message that had one. */
   lastId: string | undefined;
-  /** The last number that the stream has said to be complete up to. */
+  /** The last sequence number up to which the stream has reported to be complete. */
   position: number;
-  /** Why it ended, as it said itself. */
+  /** The reason that the stream gave for its end. */
   end: any;
-  /** Milliseconds after which it wants its reader to come back, as it said last. */
+  /** The reconnection delay in milliseconds, as last sent. */
   retry: number | undefined;
-  /** Comments so far. */
+  /** Comments received so far. */
   comments: number;
   isClosed: boolean;
   /** The body of a refusal. */
   refusal: any;
-  /** Reads no more until `resume`. */
+  /** Stops reading until `resume`. */
   pause(): void;
   resume(): void;
   close(): void;
@@ -38,7 +38,7 @@ export interface OpenStream {
 const agent = new Agent({ keepAlive: false, rejectUnauthorized: false });
 
 /**
- * Opens a stream; gives it once its headers have come.
+ * Opens a stream; resolves when its headers have arrived.
  * @param address of the service, with any path
  */
 export async function openStream(

@@ -3,7 +3,7 @@ import { onStatement } from "../../src/database/statementEvents.ts";
 import { explainStatement } from "../../src/explain/statement.ts";
 import type { Api, Person } from "./api.ts";
 
-/** A node of a plan that was carried out. */
+/** A node of an executed plan. */
 export interface Node {
   "Node Type": string;
   "Relation Name"?: string;
@@ -15,20 +15,20 @@ export interface Node {
   Plans?: Node[];
 }
 
-/** How the statements of a request ran. */
+/** How the statements of a request were executed. */
 export interface Explained {
   statements: number;
   nodes: Node[];
   indexes: Set<string>;
   /** Rows of the table that were looked at, whether or not they passed. */
   touched(relation: string): number;
-  /** The most rows that any one sort took in. */
+  /** The largest number of rows that one sort received. */
   sorted: number;
 }
 
 /**
- * Carries out a statement as a user, or a visitor without a token, and takes it back: the nodes of its plan, the top one first. The plan is
- * the one that the API uses.
+ * Executes a statement as a user, or as a visitor without a token, and rolls it back. Returns the nodes of its plan,
+ * the root first. The plan is the same that the API uses.
  */
 export async function plan(
   client: ClientBase,
@@ -44,7 +44,9 @@ export async function plan(
 
 const partition = /^events_(?:first|\d{4}q\d)(?=_|$)/;
 
-/** A node of a partition under the names of the whole, unless it read a partition from one end to the other that is empty. */
+/**
+ * A node of a partition under the names of the partitioned table, unless it is a sequential scan of an empty partition.
+ */
 function ofWhole(node: Node): Node {
   const { "Relation Name": relation, "Index Name": index } = node;
   const isEmpty =
@@ -64,14 +66,14 @@ export function touched(nodes: Node[], relation: string): number {
     .reduce((sum, n) => sum + times(n["Actual Rows"] + (n["Rows Removed by Filter"] ?? 0), n), 0);
 }
 
-/** EXPLAIN tells rows as an average of the loops, in hundredths. */
+/** EXPLAIN reports rows as an average per loop, rounded to hundredths. */
 const times = (rows: number, { "Actual Loops": loops }: Node) => Math.round(rows * loops);
 
-/** The tables that were read from one end to the other. */
+/** Tables that were read by a sequential scan. */
 export const scanned = (nodes: Node[]): string[] =>
   nodes.filter((n) => n["Node Type"] === "Seq Scan").map((n) => n["Relation Name"]!);
 
-/** Asks the API, then explains the statements that it sent, as the same viewer under the same role. */
+/** Sends a request to the API, then explains its statements, as the same viewer and role. */
 export async function explain(
   api: Api,
   person: Person,
@@ -103,7 +105,7 @@ export async function explain(
   };
 }
 
-/** The most rows that were touched or sorted; infinite where a whole table was read. */
+/** The largest number of rows that were read or sorted; infinite if a whole table was read. */
 export function cost(explained: Explained, relation: string): number {
   const whole = scanned(explained.nodes).includes(relation);
   return whole ? Infinity : Math.max(explained.touched(relation), explained.sorted);

@@ -1,4 +1,4 @@
-/** What somebody sees of a record, field by field, as the served schema has them. */
+/** The values of all fields of a record, as one viewer sees them. */
 import { expect } from "@jest/globals";
 import {
   getNamedType,
@@ -15,8 +15,8 @@ import {
 import type { Person } from "./api.ts";
 
 /**
- * All fields of a record, those that are records or lists by what there is of them; null where it is not seen. A connection has to have
- * what its list has, and is left out.
+ * All fields of a record; for records and lists, whether or how many there are; null if the record is not visible. A
+ * connection must have the same count as its list and is omitted.
  */
 export async function everyField(
   schema: GraphQLSchema,
@@ -59,13 +59,13 @@ function selection(field: GraphQLField<unknown, unknown>): string {
   const type = getNamedType(field.type);
   if (isLeafType(type)) return field.name;
   if (isConnection(type)) return `${field.name} { nodes { kind: __typename } totalCount }`;
-  // Values rather than records: all of them.
+  // Types that are values rather than records: all fields.
   if (isObjectType(type) && !type.getFields().id && !isListType(getNullableType(field.type)))
     return `${field.name} { ${Object.values(type.getFields()).map(selection).join(" ")} }`;
   return `${field.name} { kind: __typename }`;
 }
 
-/** What somebody sees of a value, in the words of the tables. */
+/** How tables of tests describe a value. */
 export function shown(value: unknown, ownersValue: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value) && (typeof value[0] === "object" || value.length === 0)) {
@@ -74,7 +74,7 @@ export function shown(value: unknown, ownersValue: unknown): string {
   return JSON.stringify(value, unsigned) === JSON.stringify(ownersValue, unsigned) ? "yes" : "less";
 }
 
-/** Addresses of files are signed for who asks. */
+/** File URLs are signed for each viewer. */
 export const unsigned = (_key: string, value: unknown): unknown =>
   typeof value === "string" && value.startsWith("https://plat.example/")
     ? value.replace(/\/files\/.*/, "")

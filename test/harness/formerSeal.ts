@@ -1,7 +1,7 @@
 import { createCipheriv, hkdfSync, randomBytes } from "node:crypto";
 import type { SealingKey } from "../../src/secrets/seal.ts";
 
-/** Seals as versions did that bound nothing to its row. */
+/** Seals as earlier versions did, without binding the text to its row. */
 export function sealUnbound({ kid, secret }: SealingKey, text: string): string {
   const iv = randomBytes(12);
   const key = Buffer.from(hkdfSync("sha256", secret, "", "plat sealed secrets", 32));

@@ -1,6 +1,6 @@
 /**
- * Pages as a good program asks for them: everything that stands on one, 50 records with all that is around them, no `first`
- * where a record has few. No limit of the service may ever be met by one of them, in an organization of any size.
+ * Queries of realistic pages: everything that a page shows, 50 records with their related records, without `first` for
+ * lists that are short. No limit of the service may affect them, in an organization of any size.
  */
 
 const file = "id title url filename filemime filesize updatedAt";
@@ -20,7 +20,7 @@ const offer =
 const reservation = `id number status price currency fee expiresAt executedAt statusChangedAt financingType occupancyType notes preapproved
   totalContractPrice metadata version updatedAt`;
 
-/** Title → document; each takes `$project` or nothing. */
+/** Documents by title; each has the variable `$project` or none. */
 export const fullPages: Readonly<Record<string, string>> = {
   "50 units with everything around them": `query Units($project: ID!) {
     units(first: 50, filter: { projectIds: [$project] }) {

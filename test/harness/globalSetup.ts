@@ -12,7 +12,7 @@ declare global {
   var platTestCluster: { postgres: EmbeddedPostgres; folder: string } | undefined;
 }
 
-/** One cluster per run, with a migrated template that each test file clones. */
+/** Starts one cluster per run, with a migrated template that each test file clones. */
 export default async function globalSetup({ nonFlagArgs }: { nonFlagArgs: string[] }): Promise<void> {
   await removeLeftoverFolders();
   const folder = await scratchFolder("test");
@@ -26,7 +26,7 @@ export default async function globalSetup({ nonFlagArgs }: { nonFlagArgs: string
         .then(({ buildAhead }) => buildAhead(migrated))
         .catch(() => {});
     process.env.PLAT_TEST_DEMO = await scratchFolder("demo");
-    // Programs are run from it, which memory may forbid.
+    // Programs are executed from it, which a memory file system may not permit.
     process.env.PLAT_TEST_BROWSER = await scratchFolder("browser", { onDisk: true });
     await copyDataDir(migrated, folder);
     const logger = { info() {}, warn: console.warn, error: console.error };
@@ -37,14 +37,14 @@ export default async function globalSetup({ nonFlagArgs }: { nonFlagArgs: string
       await (await host()).keepReading(migrated, authenticatorUrl(postgres.connectionString));
     await makeTemplate(postgres.connectionString);
   } catch (error) {
-    // There is no teardown after a set-up that failed.
+    // Jest runs no teardown after a failed set-up.
     await globalTeardown();
     await removeDataDir(folder);
     throw error;
   }
 }
 
-/** Makes the migrated database one that can be cloned and that nobody connects to: a connection would be in the way. */
+/** Makes the migrated database a template without connections: an open connection would prevent clones. */
 async function makeTemplate(connectionString: string): Promise<void> {
   const root = new URL(connectionString);
   const name = escapeIdentifier(root.pathname.slice(1));

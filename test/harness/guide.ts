@@ -4,7 +4,7 @@ import type { ClientBase } from "pg";
 
 /** A fenced block of a guide. */
 export interface Block {
-  /** What stands behind the fence, such as "sql" or "sh". */
+  /** The info string of the block, such as "sql" or "sh". */
   language: string;
   text: string;
   /** The heading above it. */
@@ -23,7 +23,7 @@ export async function guideBlocks(file: string): Promise<Block[]> {
   return blocks;
 }
 
-/** Runs the SQL of a guide as its reader would: the migration, the replaceable objects, and what is derived from all. */
+/** Executes the SQL of a guide like its reader: the migration, the replaceable objects, and the derived objects. */
 export async function runGuide(file: string, owner: ClientBase): Promise<void> {
   const blocks = (await guideBlocks(file)).filter(({ language }) => language === "sql");
   if (blocks.length !== 2) throw new Error(`${file} has to hold a migration and a file of objects.`);

@@ -1,8 +1,8 @@
-/** The API under test as its process runs it: what a test file starts here shares the loaded modules with the file before. */
+/** Starts the API under test in the realm of the process, so that test files share its loaded modules. */
 import pino from "pino";
 import type { GraphQLSchema } from "postgraphile/graphql";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
-import { createCompute } from "../../src/compute/pool.ts";
+import { createCompute } from "../../src/compute/computePool.ts";
 import { serviceDeadlines } from "../../src/database/deadlines.ts";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
 import { startGraphql, type GraphqlInstance, type GraphqlOptions } from "../../src/service/startGraphql.ts";
@@ -41,15 +41,18 @@ export interface HostOptions extends Partial<
     | "usageDelayMs"
   >
 > {
-  /** Whose X-Forwarded-* headers count; as express takes it. */
+  /** Trusted proxies for X-Forwarded-* headers, in the format of express. */
   trustProxy?: string[] | number | false;
-  /** Files lie there rather than in the folder. */
+  /** A file store that replaces the folder. */
   s3?: S3Options;
-  /** How long a statement waits until what is due is settled. */
+  /** How long a statement waits for the expiry of due records. */
   patienceMs?: number;
 }
 
-/** A provider of a test file fails with a class of its own realm: its failures become those that the API knows. */
+/**
+ * Errors of a provider from a test file have the class of its realm; they are converted to those of the realm of the
+ * API.
+ */
 const inThisRealm = ({ name, write }: DraftProvider): DraftProvider => ({
   name,
   write: (request) =>
@@ -62,7 +65,7 @@ const inThisRealm = ({ name, write }: DraftProvider): DraftProvider => ({
 
 const tokens = createLoginTokens(jwtKeys);
 
-/** While it is on, what operations store is rolled back where it would be committed; they answer as if it were stored. */
+/** While enabled, operations are rolled back instead of committed, and respond as if they were committed. */
 export const dryRun = { on: false };
 const { send } = Session.prototype;
 Session.prototype.send = async function (this: Session, statements, arrayMode, behind) {
@@ -72,7 +75,7 @@ Session.prototype.send = async function (this: Session, statements, arrayMode, b
     return { ...(await send.call(this, [{ text: "rollback" }], arrayMode)), command: "COMMIT" };
   if (text === "begin" || this.client.getTransactionStatus() !== "I")
     return await send.call(this, statements, arrayMode, behind);
-  // A batch that is a transaction of its own becomes one that can be undone; in such a one nothing is prepared.
+  // A batch that is a transaction becomes one that is rolled back. In such a batch, nothing is prepared.
   try {
     const batch = [{ text: "begin" }, ...statements.map((one) => ({ text: one.text, values: one.values }))];
     return await send.call(this, batch, arrayMode);
@@ -81,21 +84,21 @@ Session.prototype.send = async function (this: Session, statements, arrayMode, b
   }
 };
 
-/** What the API keeps of documents and their plans. */
+/** The cache of documents and plans of the API. */
 export interface KeptDocuments {
   bytes: number;
   documents: number;
-  /** Queries that were compiled in this process, so that they are answered without their plan. */
+  /** Compiled queries of this process, which are executed without a plan. */
   compiled: number;
-  /** Whether a plan goes with its document. */
+  /** Whether the plan of a document is removed from the cache together with it. */
   plansAreForgotten: boolean;
 }
 
-/** The text of a token that SQL has decided on, as the API gives it out. */
+/** Signs a token that SQL has determined, like the API. */
 export const signLoginToken = (claims: string): string => tokens.sign(JSON.parse(claims));
 
 /**
- * Serves a database over HTTPS on a port of its own.
+ * Serves a database over HTTPS on a free port.
  * @param isClone whether the database was cloned from the migrated one and is unchanged.
  */
 export async function serve(
@@ -108,13 +111,13 @@ export async function serve(
   const compute = createCompute({ log });
   const graphql = await startGraphql({
     authenticatorUrl,
-    // Enough for operations of one viewer that race each other: 40 % of them, and all but three are for operations.
+    // Enough for concurrent operations of one viewer: they get 40 %, and all but three connections are for operations.
     poolSize: 10,
-    // Tests ask one after the other, and nobody else waits for them.
+    // Tests send requests one after the other, and no other client waits.
     introspectionHoldMs: 0,
-    // Statements that tests count are those of their requests.
+    // Tests only count statements of their requests.
     usageDelayMs: 2 ** 31 - 1,
-    // Whatever a test asks, its answer has to be the one that a compiled query would write from the same rows.
+    // For each request of a test, the response must equal the one that a compiled query writes from the same rows.
     compileAtOnce: true,
     onMismatch: (document, planned, written) => {
       throw new Error(`${document}\nis compiled to\n${written}\nbut its plan answers\n${planned}`);

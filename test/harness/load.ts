@@ -1,4 +1,7 @@
-/** A mixed load over HTTPS, whose answers are compared with what was written: leads are made, changed, noted, read and listed. */
+/**
+ * A mixed load over HTTPS that creates, changes, annotates, reads and lists leads, and compares the responses with what
+ * was written.
+ */
 import { randomUUID } from "node:crypto";
 import { Agent, request } from "node:https";
 // oxlint-disable-next-line no-restricted-imports -- pauses between two attempts
@@ -6,16 +9,19 @@ import { setTimeout as delay } from "node:timers/promises";
 import { randomFrom } from "./random.ts";
 
 export interface LoadOptions {
-  /** Where the service is now: asked for each request, as it may be restarted elsewhere. */
+  /** Returns the current address of the service, which may change with a restart. */
   baseUrl: () => string;
-  /** A login token of somebody who may write leads. */
+  /** A login token of a user who can write leads. */
   token: string;
   projectId: string;
   clients: number;
   seed: number;
-  /** Whether a request that got no answer, or UNAVAILABLE, is sent again under its idempotency key until it is answered. */
+  /**
+   * Whether a request without a response, or with UNAVAILABLE, is retried under its idempotency key until it is
+   * answered.
+   */
   persistent: boolean;
-  /** Milliseconds that each client rests between two requests; none where omitted. */
+  /** Milliseconds that each client pauses between requests. Default: none. */
   restMs?: number;
 }
 
@@ -23,11 +29,14 @@ export interface Load {
   requests: number;
   /** Names of the leads whose creation was acknowledged, by id. */
   acknowledged: Map<string, string>;
-  /** How many requests were sent again, by what they were answered. */
+  /** Number of retried requests, by their final response. */
   again: Record<string, number>;
-  /** Answers that are not what was asked for. */
+  /** Unexpected responses. */
   wrong: string[];
-  /** Waits for the requests under way, and for those that are sent again. @param giveUp whether nothing is sent again any more */
+  /**
+   * Waits for requests in progress, including retries.
+   * @param giveUp whether to stop retrying
+   */
   stop(giveUp?: boolean): Promise<void>;
 }
 
@@ -37,10 +46,13 @@ interface Answer {
 }
 
 const pauseMs = 50;
-/** How long a request is sent again. */
+/** How long a request is retried. */
 const patienceMs = 120_000;
 
-/** Sends one GraphQL request. @throws Error when the connection breaks before an answer, or after 30 seconds. */
+/**
+ * Sends one GraphQL request.
+ * @throws Error if the connection is lost before a response, or after 30 seconds.
+ */
 export function post(
   agent: Agent,
   baseUrl: string,
@@ -76,7 +88,10 @@ export function post(
   });
 }
 
-/** Signs the owner of the demo in. @returns a token, and a project and its organization that leads can be written to */
+/**
+ * Signs in as the owner of the demo organization.
+ * @returns a token, and a project with its organization in which leads can be written
+ */
 export async function signIn(
   baseUrl: string,
 ): Promise<{ token: string; projectId: string; organizationId: string }> {
@@ -100,7 +115,7 @@ export async function signIn(
   return { token, projectId: project.id, organizationId: project.organization.id };
 }
 
-/** Begins the load, which goes on until it is stopped. */
+/** Starts the load, which continues until it is stopped. */
 export function startLoad(options: LoadOptions): Load {
   const agent = new Agent({ keepAlive: true, maxSockets: options.clients });
   const load: Omit<Load, "stop"> = { requests: 0, acknowledged: new Map(), again: {}, wrong: [] };

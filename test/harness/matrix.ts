@@ -1,12 +1,12 @@
-/** Permissions as a table in the test itself: operations below each other, people beside each other, what comes of it in the cells. */
+/** Permissions as a table in the test: a row for each operation, a column for each person, the outcome in the cells. */
 import type { Answer, Person } from "./api.ts";
 import { mutationOf } from "./records.ts";
 
-/** What somebody tries. */
+/** An operation that is tried. */
 export type Operation = (person: Person) => Promise<Answer>;
 
 type Values = Record<string, unknown>;
-/** Values, or what makes them anew for each try. */
+/** Values, or a function that creates them for each attempt. */
 export type Made = Values | ((person: Person) => Values | Promise<Values>);
 const valuesFor = async (person: Person, made: Made) => (typeof made === "function" ? made(person) : made);
 
@@ -39,13 +39,13 @@ export function readMatrix(text: string): Matrix {
   };
 }
 
-/** How tables write the codes that are too long for their cells. */
+/** Abbreviations of codes that are too long for the cells. */
 export const shortCodes: Record<string, string> = { FORBIDDEN: "FORBID", UNAUTHENTICATED: "UNAUTH" };
 
 /**
- * What an answer amounts to, in the words of a table: the code of its refusal, `null`, `hidden`, `yes` for a value, how many
- * for a list (`none` for an empty one). A connection has to count the same in all its ways.
- * @param short how the table writes a code.
+ * The outcome of a response as written in the table: the code of its refusal, `null`, `hidden`, `yes` for a value, the
+ * number for a list (`none` for an empty one). All counts of a connection must be equal.
+ * @param short abbreviations of codes
  */
 export function outcome(answer: Answer, short: Record<string, string> = {}): string {
   const code = answer.errors?.[0]?.extensions.code;
@@ -63,7 +63,7 @@ export function outcome(answer: Answer, short: Record<string, string> = {}): str
   return counts.size === 1 ? String([...counts][0] || "none") : `counts differ: ${[...counts].join(", ")}`;
 }
 
-/** Lets all of them try the operation, one after the other: what came of it, by their names. */
+/** Executes the operation as each person, one after the other. Returns the outcomes by their names. */
 export async function outcomes(
   people: Record<string, Person>,
   operation: Operation,
@@ -79,7 +79,7 @@ export function ask(query: string, variables: Made = {}): Operation {
   return async (person) => person.ask(query, await valuesFor(person, variables));
 }
 
-/** Looks a record up by its id; gives a member of it where one is asked for, `hidden` where not even the record is seen. */
+/** Queries a record by its id. Returns a field of it, if one is requested, or `hidden` if the record is not visible. */
 export function look(field: string, id: string, member?: string): Operation {
   return async (person) => {
     const selection = member ? `{ value: ${member} }` : "{ id }";
@@ -91,7 +91,7 @@ export function look(field: string, id: string, member?: string): Operation {
   };
 }
 
-/** Calls an operation with an input. */
+/** Executes a mutation with an input. */
 export function mutation(field: string, input: Made, selection = "{ __typename }"): Operation {
   return async (person) => {
     const answer = await person.ask(mutationOf(field, selection), { input: await valuesFor(person, input) });

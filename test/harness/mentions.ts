@@ -1,8 +1,8 @@
 import type { Pool } from "pg";
 
 /**
- * Where a database mentions any of some texts: the tables of all schemas but the catalog's, with how many rows do. Rows are
- * compared as text, so JSON and arrays are looked into; case does not count.
+ * Searches a database for texts: returns the tables that contain any of them, of all schemas but the catalog's, with
+ * the number of rows. Rows are compared as text, so JSON and arrays are included; case is ignored.
  */
 export async function mentions(owner: Pool, texts: readonly string[]): Promise<Record<string, number>> {
   const { rows: tables } = await owner.query<{ name: string }>(

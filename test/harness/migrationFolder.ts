@@ -4,10 +4,10 @@ import { dirname, join } from "node:path";
 import { Client } from "pg";
 import { migrationText } from "../../src/database/committed.ts";
 
-/** A small folder of migrations for tests of what applies them. */
+/** A small folder of migrations, for tests of the code that applies them. */
 export interface MigrationFolder extends AsyncDisposable {
   path: string;
-  /** Writes files of `objects`, or removes those without a text. */
+  /** Writes files below `objects`; a file without text is removed. */
   objects(files: Record<string, string | undefined>): Promise<void>;
   /** Commits a migration. */
   commit(name: string, body: string): Promise<void>;
@@ -20,7 +20,7 @@ create schema app_private;
 create table app_private.schema_objects (hash text primary key, applied_at timestamptz not null default clock_timestamp());
 `;
 
-/** A folder whose first migration makes our schemas, and `tables` besides. */
+/** A folder whose first migration creates our schemas and `tables`. */
 export async function migrationFolder(
   tables: string,
   objects: Record<string, string> = {},
@@ -60,7 +60,7 @@ export async function migrationFolder(
   return folder;
 }
 
-/** Runs a statement on a connection of its own. */
+/** Runs a statement on a new connection. */
 export async function runSql<T extends Record<string, unknown>>(
   connectionString: string,
   text: string,

@@ -2,7 +2,7 @@ import type { Person } from "./api.ts";
 import { createIn, mutationOf, type Create } from "./records.ts";
 import type { World } from "./world.ts";
 
-/** Makes what a negotiation takes, and negotiates. */
+/** Creates negotiations and the records that they need, and negotiates. */
 export interface Table {
   create: Create;
   /** A unit for sale in the project. */
@@ -10,7 +10,7 @@ export interface Table {
   lead(input?: Record<string, unknown>): Promise<string>;
   /** A purchase that is being prepared. */
   buyer(input?: Record<string, unknown>): Promise<string>;
-  /** A negotiation of a new lead about the unit, or about a new one. */
+  /** A negotiation of a new lead on the given unit, or on a new one. */
   negotiation(input?: Record<string, unknown>): Promise<string>;
   offer(
     negotiationId: string,
@@ -22,7 +22,7 @@ export interface Table {
   answer(offerId: string, action: "ACCEPT" | "REJECT", by?: Person): Promise<string>;
   /** Fields of a record by its id. */
   read(field: string, id: string, fields: string, by?: Person): Promise<any>;
-  /** What a mutation is refused with. */
+  /** The refusal of a mutation. */
   refused(
     field: string,
     input: Record<string, unknown>,
@@ -32,7 +32,7 @@ export interface Table {
 
 let serial = 0;
 
-/** @param by who does it where nobody is named; of a project of `world` unless another is given. */
+/** @param by the default person; in a project of `world` unless another one is given. */
 export function negotiate(world: World, by: Person = world.owen, project = world.project): Table {
   const create = createIn(by);
   const unit: Table["unit"] = (input = {}) =>

@@ -1,4 +1,6 @@
-/** Packages that one command needs and a plain install leaves out: they stand in a folder of their own, with a lock file of its own. */
+/**
+ * Packages that only one command needs. They are not part of a plain install: each has a folder with its own lock file.
+ */
 import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** A portfolio whose organization takes payments, at a sandbox processor that the real client talks to over HTTP. */
+/** A portfolio whose organization accepts payments, through the real client and a sandbox processor over HTTP. */
 import { randomBytes } from "node:crypto";
 import pino from "pino";
 import type { PaymentProcessor } from "../../src/providers/payments/index.ts";
@@ -16,15 +16,15 @@ export interface Payments extends Portfolio {
   processor: PaymentProcessor;
   webhookSecret: string;
   /**
-   * Lets the next call of a method fail, before it reaches the processor or after it was carried out there: as if the process
-   * died at this moment, or the processor did not answer.
+   * Makes the next call of a method fail, before or after the processor executes it, as if the process died or the
+   * processor did not answer at that moment.
    */
   failNext(method: keyof PaymentProcessor, when: "before" | "after", how?: "dies" | "is mute"): void;
   /** How often each method of the processor was called. */
   calls: Map<string, number>;
-  /** What the processor told is taken and worked on. */
+  /** Receives and processes the events of the processor. */
   settle(): Promise<void>;
-  /** Runs the job that finds out about what was begun; throws where it fails, or fails at one of them. */
+  /** Runs the job that reconciles payments of unknown result; throws if it fails. */
   reconcile(): Promise<void>;
   /** Reads and removes the mails that jobs have sent since the last time. */
   mails: Outbox["take"];
@@ -45,7 +45,7 @@ export const representative = {
   address: { thoroughfare: "1 Quay Street", locality: "Toronto", postalCode: "M5J 2N8", country: "CA" },
 };
 
-/** @param from a database to use; one of its own when absent. */
+/** @param from the database to use. Default: a new one. */
 export async function startPayments(from?: TestDatabase, options: HostOptions = {}): Promise<Payments> {
   const database = from ?? (await createTestDatabase());
   const log = pino({ level: "silent" });
@@ -55,7 +55,7 @@ export async function startPayments(from?: TestDatabase, options: HostOptions = 
   const failures = new Map<string, { when: "before" | "after"; how: "dies" | "is mute" }>();
   const calls = new Map<string, number>();
   const processorOf = ({ createStripeProcessor, ProcessorFailure }: Host): PaymentProcessor => {
-    // Configured as for the real one, but for the address.
+    // Configured like the real processor, except for the URL.
     const real = createStripeProcessor({
       secretKey: sandbox.secretKey,
       api: sandbox.api,
@@ -85,7 +85,7 @@ export async function startPayments(from?: TestDatabase, options: HostOptions = 
     ) as unknown as PaymentProcessor;
   };
   const here = await import("./host.ts");
-  // The API runs in a realm of its own, and so does what it calls; jobs run here.
+  // The API and everything that it calls run in another realm; jobs run in this one.
   const forApi = processorOf(await (globalThis.platHost?.() ?? here));
   const processor = processorOf(here);
   const world = await startPortfolio(database, { ...options, payments: forApi });
@@ -132,7 +132,7 @@ export async function startPayments(from?: TestDatabase, options: HostOptions = 
     async reconcile() {
       await world.owner.query("select app_private.add_job('payments__reconcile')");
       const lines = [...(await work()), ...(await work())];
-      // What fails here is often made up for by what the processor tells later.
+      // A failure here is often corrected by later events of the processor.
       const failed = lines.filter(
         (line) => /^(warning|error)/.test(line) && /processor|reconcile/.test(line),
       );

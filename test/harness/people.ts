@@ -2,13 +2,13 @@ import type { Pool, QueryResultRow } from "pg";
 import { poolOf } from "./database.ts";
 import { asViewer } from "../../src/database/asViewer.ts";
 
-/** Acts as people in SQL, the way the API does: their role and settings, one transaction for each statement. */
+/** Executes SQL as users, like the API: with their role and settings, one transaction for each statement. */
 export interface People {
-  /** Without any policy, as the owner of the database. */
+  /** Connections of the owner, to whom no policy applies. */
   owner: Pool;
   /** A new user with the confirmed email address `<name>@example.com`; returns the id. */
   person(name: string): Promise<string>;
-  /** A new organization with its members; the first owner is whoever founds it. */
+  /** A new organization with its members; the first owner creates it. */
   organization(name: string, members: Record<string, "OWNER" | "ADMIN" | "MEMBER">): Promise<string>;
   /** Runs one statement as a user, or as a visitor without a token (null). */
   as<R extends QueryResultRow>(
@@ -22,7 +22,7 @@ export interface People {
 
 type Settings = Record<string, string>;
 
-/** What the caller of the API reads of a refusal. */
+/** The parts of a refusal that a client of the API receives. */
 export interface Refusal {
   code: string;
   message: string;
@@ -32,7 +32,7 @@ export interface Refusal {
   retryAfterSeconds?: number;
 }
 
-/** The coded error that a statement ends with; fails when there is none. */
+/** The coded error of a statement; fails if there is none. */
 export async function refusal(statement: Promise<unknown>): Promise<Refusal> {
   try {
     await statement;
@@ -47,7 +47,7 @@ export async function refusal(statement: Promise<unknown>): Promise<Refusal> {
 export function createPeople(ownerUrl: string): People {
   const owner = poolOf(ownerUrl, 2);
   const viewers = poolOf(ownerUrl);
-  // Removing the database ends what is still connected.
+  // Dropping the database ends open connections.
   for (const pool of [owner, viewers]) pool.on("error", () => {});
 
   async function person(name: string): Promise<string> {

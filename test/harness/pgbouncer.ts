@@ -1,4 +1,7 @@
-/** PgBouncer before a server: apt-get install pgbouncer, or another version, whose program the variable PGBOUNCER names. */
+/**
+ * Starts PgBouncer in front of a server. It is installed with `apt-get install pgbouncer`; the variable PGBOUNCER can
+ * name the program of another version.
+ */
 import { execFileSync } from "node:child_process";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,13 +14,13 @@ import { until } from "./until.ts";
 const binary = process.env.PGBOUNCER ?? "pgbouncer";
 
 export interface Pooler extends AsyncDisposable {
-  /** The owner's login by way of the pooler, which shares sessions by transaction or by session. */
+  /** Connection string of the owner through the pooler, which pools by transaction or by session. */
   url(mode: "transaction" | "session"): string;
-  /** Writes another server into its settings, and has them read. */
+  /** Configures another server and reloads the configuration. */
   pointAt(serverUrl: string): Promise<void>;
 }
 
-/** @param logins connection strings whose users it admits, the owner's first */
+/** @param logins connection strings of the permitted users, the owner's first */
 export async function startPooler(serverUrl: string, logins: readonly string[]): Promise<Pooler> {
   const folder = await temporaryFolder();
   await chmod(folder.path, 0o755);
@@ -71,7 +74,7 @@ ${tracksStatements() ? "max_prepared_statements = 200\n" : ""}`,
     url,
     pointAt: async (server) => {
       await writeSettings(new URL(server));
-      // Its console knows the simple protocol only, which psql speaks.
+      // Its console only supports the simple query protocol, which psql uses.
       execFileSync("psql", [url("pgbouncer"), "-c", "RELOAD"], { stdio: "ignore" });
     },
     [Symbol.asyncDispose]: async () => {

@@ -3,14 +3,17 @@ import { request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { baseUrl } from "./api.ts";
 
-/** Forwards plain HTTP on a port of its own to a service with a certificate of its own, with these headers where they are not sent. */
+/**
+ * Forwards plain HTTP from a free port to a service with a self-signed certificate, and adds the given headers if they
+ * are not sent.
+ */
 export async function startPlainProxy(
   target: string,
   headers: Record<string, string> = {},
 ): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((incoming, response) => {
     const { host, connection: _, ...given } = incoming.headers;
-    // Pages at its own address are the service's own.
+    // Pages at the address of the proxy are those of the service.
     if (given.origin === `http://${host}` && /^127\.0\.0\.1:/.test(host!)) given.origin = baseUrl;
     const outgoing = request(
       new URL(incoming.url!, target),

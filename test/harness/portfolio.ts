@@ -6,12 +6,12 @@ import { affiliate, createProject, join, startWorld, type World } from "./world.
 
 export { createProject } from "./world.ts";
 
-/** A record of the set-up. */
+/** A record that was created by the set-up. */
 export interface Known {
   id: string;
 }
 
-/** The world with everybody who has a part in its projects, and leads of several people in them. */
+/** The world with a person of each role in its projects, and leads of several of them. */
 export interface Portfolio extends World {
   /** A second MEMBER of Harbour Homes. */
   mia: Person;
@@ -41,7 +41,7 @@ export interface Portfolio extends World {
   };
 }
 
-/** Everybody by the part that they have in `project`, and the buyers named, as tables of permissions have them beside each other. */
+/** Everybody by their role in `project`, and the given buyers: the columns of tables of permissions. */
 export function cast(world: Portfolio, buyers: Record<string, Person> = {}): Record<string, Person> {
   const { owen, ada, max, sam, bob, olga, anonymous } = world;
   return {
@@ -56,12 +56,12 @@ export function cast(world: Portfolio, buyers: Record<string, Person> = {}): Rec
   };
 }
 
-/** Makes a lead over the API and gives its id. */
+/** Creates a lead over the API and returns its id. */
 export async function createLead(person: Person, input: Record<string, unknown>): Promise<Known> {
   return { id: await createIn(person)("createLead", input) };
 }
 
-/** An organization of somebody else's that `person` is a MEMBER of, affiliated with the project. */
+/** A new organization of another owner, with `person` as a MEMBER, affiliated with the project. */
 async function partner(world: World, person: Person, name: string, role: string) {
   const founder = await world.signUp(`${name} Founder`);
   const { createOrganization: organization } = await founder.get(

@@ -1,23 +1,23 @@
-/** A way to a server that can be closed, cut or silent, as networks are. */
+/** A proxy before a server that can simulate failures of a network: closed, interrupted or silent connections. */
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
 export interface Proxy extends AsyncDisposable {
   readonly port: number;
-  /** The address of a server, by way of the proxy. */
+  /** The address of a server through the proxy. */
   through(url: string): string;
-  /** Has new connections lead to another port. */
+  /** Forwards new connections to another port. */
   lead(port: number): void;
-  /** Cuts every connection and refuses new ones. */
+  /** Closes all connections and refuses new ones. */
   shut(): void;
-  /** Takes everything from now on, also new connections, passes nothing on and says nothing. */
+  /** Accepts connections and data from now on, but forwards and answers nothing. */
   hush(): void;
-  /** Passes on what comes from now on. Connections that were silent are cut. */
+  /** Forwards data again from now on, and closes connections that were silent. */
   open(): void;
-  /** Has each piece arrive that many milliseconds later, in both directions; 0 as it was. */
+  /** Delays data by that many milliseconds, in both directions; 0 for no delay. */
   delay(ms: number): void;
 }
 
-/** @param port where it leads, on this machine */
+/** @param port of the server, on this machine */
 export async function startProxy(port: number): Promise<Proxy> {
   const sockets = new Set<Socket>();
   let target = port;

@@ -1,6 +1,6 @@
 /**
- * Numbers that look random and are the same for the same seed (mulberry32).
- * @returns what gives the next one, a whole number from 0 on and below the one that it is given.
+ * Pseudorandom numbers that are equal for equal seeds (mulberry32).
+ * @returns a function that returns the next integer from 0 to below its argument.
  */
 export function randomFrom(seed: number): (below: number) => number {
   let state = seed;

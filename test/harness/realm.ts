@@ -1,6 +1,6 @@
 /**
- * The realm of a test file with an ordinary global object. Jest makes one whose every access, of `Math` or `Buffer` too, asks a proxy:
- * code that uses them for each character takes five times as long there.
+ * A realm for test files with an ordinary global object. In the realms of Jest, each access to a global such as `Math`
+ * or `Buffer` passes through a proxy: code that uses one per character takes five times as long.
  */
 import v8 from "node:v8";
 import vm from "node:vm";
@@ -8,13 +8,14 @@ import { TestEnvironment } from "jest-environment-node";
 
 const { createContext } = vm;
 
-// PERF: what V8 keeps of scripts it has compiled holds the realm that each was compiled in, with all its modules, for as long as the process
-// lives: some 10 MB per test file, which every collection of garbage goes through. Files late in a run took three times as long by that.
+// PERF: compiled scripts that V8 caches keep a reference to the realm in which they were compiled, with all its
+// modules, as long as the process lives: about 10 MB per test file, which every garbage collection scans. The last
+// files of a run took three times as long because of this.
 v8.setFlagsFromString("--no-compilation-cache");
 
 export default class extends TestEnvironment {
   constructor(...args: ConstructorParameters<typeof TestEnvironment>) {
-    // What the constructor makes the context of cannot be given to it.
+    // The constructor does not accept the object of the context.
     vm.createContext = () => createContext(vm.constants.DONT_CONTEXTIFY);
     try {
       super(...args);

@@ -1,12 +1,12 @@
 import type { Person } from "./api.ts";
 
-/** The document of an operation by its name: its variable is the input; what is selected stands in braces, if there is anything. */
+/** The document of a mutation with the variable `input`, and a selection in braces, if any. */
 export function mutationOf(field: string, selection = "{ id }"): string {
   const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`;
   return `mutation ($input: ${type}!) { ${field}(input: $input) ${selection} }`;
 }
 
-/** Creates a record by its operation and returns its id; as another person where one is named. */
+/** Creates a record with its mutation, as the given person, and returns its id. */
 export type Create = (field: string, input: Record<string, unknown>, person?: Person) => Promise<string>;
 
 /** Creates records as this person. */

@@ -1,4 +1,4 @@
-/** The service on a primary with two standbys that answer its queries. */
+/** Starts the service with a primary and two standbys that answer its queries. */
 import { freePort } from "../../src/network/freePort.ts";
 import { signIn } from "./load.ts";
 import { type Service, startService, temporaryFolder } from "./service.ts";
@@ -8,7 +8,7 @@ export interface ReplicatedService extends AsyncDisposable {
   readonly servers: Replication;
   readonly service: Service;
   readonly viewer: Awaited<ReturnType<typeof signIn>>;
-  /** Statements of queries that replicas answered, and the primary. */
+  /** Number of statements of queries that replicas and the primary answered. */
   answered(): Promise<{ replica: number; primary: number }>;
 }
 

@@ -1,21 +1,22 @@
 /**
- * What functions tell whom of the rows of rowWorld.ts: computed fields and masked columns, given a row, and functions given the id of
- * one. Each is asked as the roles of the API ask, about rows that the viewer sees and about those they do not.
+ * What functions reveal about the rows of rowWorld.ts to each viewer: computed fields and masked columns, which take a
+ * row, and functions that take an id. Each is called with the roles of the API, for rows that the viewer can see and
+ * for others.
  */
 import { escapeLiteral, type Client } from "pg";
 import type { Reach } from "./rowReach.ts";
 import { bundles, type RowWorld, type Viewer } from "./rowWorld.ts";
 
-/** A function that answers by who asks. */
-export interface Answering {
+/** A function whose result depends on the viewer. */
+export interface ViewerFunction {
   /** With its schema. */
   name: string;
   table: string;
   /** The call about row `c.copy`. */
   call: string;
-  /** Whether it tells rows apart by what varies in a bundle. */
+  /** Whether its result depends on the properties that vary in a bundle. */
   byStatus: boolean;
-  /** Itself and the functions it calls, be it through others. */
+  /** The function and those that it calls directly or indirectly. */
   uses: ReadonlySet<string>;
   /** The function of the schema `rows` that makes the call, without the name of the role. */
   asks: string;
@@ -32,15 +33,15 @@ const functionsQuery = `
   order by 1`;
 
 /**
- * Links are signed alike for whoever reads the row; what gives the row itself masks it by the functions of its columns. PERF: and what a
- * draft is made of takes longer than all the rest.
+ * Signed links are equal for everybody who reads the row. Functions that return the row itself are masked by the
+ * functions of its columns. PERF: the inputs of a draft take longer than everything else.
  */
 const without = /_url$|^app_hidden\.(masked|lead_email_facts)$/;
-/** Asks about the viewer itself, and not through a function that is listed too. */
+/** Reads the viewer directly, not through a function that is also listed. */
 const asking = /_can\(|viewer_|sees_|current_user_id|scopes_allow|has_whole_account|has_part_in/;
 
-/** Finds them and prepares their calls, in a database that startRows has filled. */
-export async function startAnswers(client: Client, world: RowWorld): Promise<Answering[]> {
+/** Finds the functions and prepares their calls, in a database that startRows has filled. */
+export async function startAnswers(client: Client, world: RowWorld): Promise<ViewerFunction[]> {
   const { rows: found } = await client.query<{ name: string; source: string }>(
     `select n.nspname || '.' || p.proname as name, string_agg(p.prosrc, ' ') as source
      from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname like 'app\\_%' group by 1`,
@@ -78,7 +79,7 @@ export async function startAnswers(client: Client, world: RowWorld): Promise<Ans
   return kept;
 }
 
-/** The table of whose rows a function takes the id, by the name of the argument or of the function. */
+/** The table whose ids a function takes, derived from the name of the argument or of the function. */
 function tableOf(name: string, argument: string, { tables }: RowWorld): string | undefined {
   const subjects = [
     argument.replace(/_id$/, ""),
@@ -88,7 +89,7 @@ function tableOf(name: string, argument: string, { tables }: RowWorld): string |
   return subjects.map((subject) => `app_public.${subject}s`).find((table) => tables.has(table));
 }
 
-/** Each lead is known to whoever owns the project, and to each party of it. */
+/** Each lead is known to the owner of the project and to each party of it. */
 const externalIds = `
   insert into app_private.lead_external_ids (organization_id, system, external_id, lead_id, project_id)
   select organization_id, 'crm', id::text, id, project_id from app_public.leads
@@ -143,12 +144,12 @@ const positions = new Set(plain.filter((name) => !/deleted|another|Hidden|Old/.t
 const isShared = (label: string) => !plain.some((bundle) => label.startsWith(bundle));
 
 /**
- * The rows that somebody asks a function about. PERF: not each position, and what varies where the function tells it apart; of a token it
- * is enough to know whether it is told at all.
+ * The rows for which a function is called as a viewer. PERF: not in every position, and variants only if the function
+ * distinguishes them; for a token, only whether it gets any result.
  */
-export const rowsAsked = (
+export const testedRows = (
   { tables }: RowWorld,
-  { table, byStatus }: Answering,
+  { table, byStatus }: ViewerFunction,
   { settings }: Pick<Viewer, "settings">,
 ): Set<string> =>
   new Set(
@@ -160,22 +161,22 @@ export const rowsAsked = (
   );
 
 /**
- * Lets everybody ask, inside of an open transaction of the owner's.
- * @param asked all, or those that are asked for
+ * Calls the functions as every viewer, in an open transaction of the owner.
+ * @param asked the functions to call. Default: all
  */
-export async function answersOf(client: Client, world: RowWorld, asked: Answering[]): Promise<Reach> {
+export async function answersOf(client: Client, world: RowWorld, asked: ViewerFunction[]): Promise<Reach> {
   const found: Reach = new Map(asked.map(({ name }) => [name, new Map()]));
   if (asked.length === 0) return found;
-  const questions = (role: string, rowsOf: (one: Answering) => Iterable<string>) =>
+  const questions = (role: string, rowsOf: (one: ViewerFunction) => Iterable<string>) =>
     asked
       .map((one) => {
         const labels = [...rowsOf(one)].map((label) => escapeLiteral(label));
         return `select '${one.name}' as what, rows.${one.asks}_${role}(array[${labels.join(", ")}]::text[]) as told`;
       })
       .join(" union all ");
-  const byPeople = questions("user", (one) => rowsAsked(world, one, {}));
-  const byVisitors = questions("anonymous", (one) => rowsAsked(world, one, {}));
-  const byTokens = questions("user", (one) => rowsAsked(world, one, { settings: {} }));
+  const byPeople = questions("user", (one) => testedRows(world, one, {}));
+  const byVisitors = questions("anonymous", (one) => testedRows(world, one, {}));
+  const byTokens = questions("user", (one) => testedRows(world, one, { settings: {} }));
   await asEverybody(client, world, async ({ name, user, settings }) => {
     const { rows } = await client.query<{ what: string; told: string[] | null }>(
       settings ? byTokens : user ? byPeople : byVisitors,
@@ -185,7 +186,10 @@ export async function answersOf(client: Client, world: RowWorld, asked: Answerin
   return found;
 }
 
-/** Of the views that mask: the rows that everybody sees, and those whose masked column has a value; by view or function of the column. */
+/**
+ * The visible rows of masking views by viewer, and those whose masked column has a value; by view or function of the
+ * column.
+ */
 export async function maskedOf(client: Client, world: RowWorld): Promise<Reach> {
   const { rows: columns } = await client.query<{
     view: string;
@@ -224,8 +228,8 @@ export async function maskedOf(client: Client, world: RowWorld): Promise<Reach> 
 }
 
 /**
- * In which projects whether somebody may do something is not what the sets of organizations and projects say that policies and views
- * ask, be they found for the query or handed on with it.
+ * Projects in which the permission check of a viewer differs from the sets of organizations and projects that policies
+ * and views use, whether these are computed for the query or passed with it.
  */
 export async function differentSets(
   client: Client,
@@ -261,7 +265,7 @@ export async function differentSets(
       "select access, classes from app_private.access_of($1, $2, $3)",
       [user, settings?.organization_id, settings?.scopes?.split(",")],
     );
-    // Where it is too large the query finds it itself.
+    // If it is too large, the query computes it.
     if (rows[0]!.access !== null) {
       const access = { "": rows[0]!.access, _: "{}|{}|{}|{}|{}" };
       const classes = rows[0]!.classes!.map((sets, index) => [`_${index + 1}`, sets] as const);

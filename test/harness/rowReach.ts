@@ -1,4 +1,7 @@
-/** What everybody reaches of the rows of rowWorld.ts, tried in SQL as the roles of the API, and how it is told. */
+/**
+ * Determines which rows of rowWorld.ts each viewer can read and write, tried in SQL with the roles of the API, and
+ * formats the result.
+ */
 import { type Client, escapeLiteral } from "pg";
 import { bundles, makeRows, type Bundle, type RowWorld } from "./rowWorld.ts";
 
@@ -94,14 +97,14 @@ end $body$$text$,
 $outer$;
 `;
 
-/** Rows by their labels, or null where the role lacks the grant; by table, command and viewer. */
+/** The labels of the rows, or null if the role lacks the grant; by table, command and viewer. */
 export type Reach = Map<string, Map<string, string[] | null>>;
 
 const commands = ["select", "insert", "update", "delete"];
 
 /**
- * Lets everybody try everything, inside of an open transaction of the owner's, which is as before afterwards.
- * @param tables all, or those that are asked for
+ * Executes every command as every viewer in an open transaction of the owner, which is unchanged afterwards.
+ * @param tables the tables to try. Default: all
  */
 export async function reachOf(
   client: Client,
@@ -135,7 +138,8 @@ export async function reachOf(
       )
       .join(" union all ");
   };
-  // PERF: each row that is added is a statement of its own. What varies is tried in some positions, and of a token whether it may at all.
+  // PERF: each inserted row is a separate statement. Variants are tried in some positions, and for a token only whether
+  // it can insert at all.
   const plain = new Set(bundles.map(({ name }) => name));
   const triedByPeople = tries(
     (label) => plain.has(label) || /^View\/(open|own|seller) |^(project|organization) /.test(label),
@@ -150,7 +154,7 @@ export async function reachOf(
         .map(([key, value]) => `set local plat.${key} = '${value}'`)
         .join("; ")}; set local role ${user ? "plat_user" : "plat_anonymous"}`,
     );
-    // Of a token it is enough to know what it may do at all.
+    // For a token, it is sufficient to know what it can do at all.
     const { rows } = await client.query<{ what: string; reached: string[] | null }>(
       settings ? triedByTokens : triedByPeople,
     );
@@ -162,11 +166,12 @@ export async function reachOf(
 }
 
 /**
- * How many rows of tables without distinctions, such as lists of values, a role of the database reads, in an open transaction.
- * @param only all, or those that are asked for
- * @throws DatabaseError where the role lacks the grant
+ * Number of rows that a role of the database reads of tables without row-level rules, such as lists of values, in an
+ * open transaction.
+ * @param only the tables to read. Default: all
+ * @throws DatabaseError if the role lacks the grant
  */
-export async function readWhole(
+export async function readOpenTables(
   client: Client,
   world: RowWorld,
   role: string,
@@ -192,7 +197,7 @@ export async function readWhole(
 }
 
 /**
- * As text to read: which rows who reaches, and of which tables and by which commands that holds.
+ * A readable text: the rows that each viewer reaches, with the tables and commands to which that applies.
  * @param rowsOf all rows of each table
  */
 export function tell(reach: Reach, world: RowWorld, rowsOf = world.tables): string {
@@ -216,7 +221,7 @@ function whoReaches(byViewer: Map<string, string[] | null>, world: RowWorld, eve
   const groups = new Map<string, string[]>();
   for (const [name, labels] of byViewer) {
     const rows = labels === null ? "not granted" : together(labels, every);
-    // Of tokens those are told that reach something.
+    // Only tokens that reach something are listed.
     if (!names.includes(name) && (labels ?? []).length === 0) continue;
     groups.set(rows, [...(groups.get(rows) ?? []), name]);
   }
@@ -239,7 +244,7 @@ const regions: [name: string, is: (bundle: Bundle) => boolean][] = [
   ["the deleted", ({ deletedFrom }) => deletedFrom !== undefined],
 ];
 
-/** @param every all rows of the table: a bundle whose rows are all reached is told by its name. */
+/** @param every all rows of the table: a bundle whose rows are all reached is represented by its name. */
 function together(labels: string[], every: Set<string>): string {
   const bundleOf = (label: string) =>
     bundleNames.find((name) => label === name || label.startsWith(`${name} `)) ?? label;

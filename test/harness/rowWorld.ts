@@ -1,40 +1,41 @@
 /**
- * Rows of every table that has policies, in every position that decides on them: of a project that is private or public, whose leads
- * are everybody's or one's own, assigned to this or that one, of a buyer, deleted, of another organization. Made from the catalog, so
- * that a table to come has them too. They are rows as they are: triggers, foreign keys and checks have no say, policies have.
+ * Rows of every table with policies, in every position that decides about access: in a private or public project, in a
+ * project whose leads are visible to all members or only to their assignee, assigned to various people, of a buyer,
+ * deleted, and of another organization. They are generated from the catalog, so that new tables are included. Triggers,
+ * foreign keys and checks do not apply when they are inserted; policies apply when they are read.
  */
 import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
-import { valueOf } from "./twoHouses.ts";
+import { valueOf } from "./twoOrganizations.ts";
 
-/** Who looks at the rows, by the part that they have. */
+/** The viewers, by role. */
 export interface Viewer {
   name: string;
   /** Null for a visitor without a token. */
   user: string | null;
-  /** Of the access token, where it is restricted. */
+  /** The restrictions of the access token, if any. */
   settings?: Record<string, string>;
 }
 
 export interface RowWorld {
-  /** People of Harbour, of organizations with a part in its project View, buyers, and people of elsewhere. */
+  /** Members of Harbour, members of organizations affiliated with its project View, buyers, and unrelated people. */
   people: Viewer[];
   /** Access tokens of these people for one permission each, or for one organization. */
   tokens: Viewer[];
-  /** Tables with policies that tell rows apart, each with what its rows are called. */
+  /** Tables whose policies distinguish rows, each with the name of its rows. */
   tables: Map<string, Set<string>>;
 }
 
 interface Column {
   name: string;
-  /** Not everybody who sees the row is told it. */
+  /** Whether not everybody who sees the row can read the column. */
   masked: boolean;
   type: string;
   notNull: boolean;
   required: boolean;
   generated: boolean;
   refersTo: string | null;
-  /** The table of its values, where it is an enumeration. */
+  /** The table of its values, if it is an enumeration. */
   values: string | null;
 }
 
@@ -50,9 +51,9 @@ export interface Bundle {
   assignee?: string;
   author?: string;
   buyer?: string;
-  /** Its rows are deleted, and refer to the living ones of another. */
+  /** Its rows are deleted, and refer to existing rows of another bundle. */
   deletedFrom?: string;
-  /** Whether each table has a row for each value of what tells its rows apart. */
+  /** Whether each table has a row for each value that its policies distinguish. */
   varied?: boolean;
 }
 
@@ -62,7 +63,7 @@ const members: Record<string, [organization: string, role: string]> = {
   admin: ["Harbour", "ADMIN"],
   member: ["Harbour", "MEMBER"],
   "another member": ["Harbour", "MEMBER"],
-  // The organization requires a second factor, and the time to set one up is over.
+  // The organization requires a second factor, and the time to set one up has expired.
   "owner without second factor": ["Harbour", "OWNER"],
   "member without second factor": ["Harbour", "MEMBER"],
   "seller without second factor": ["Sisters", "MEMBER"],
@@ -70,7 +71,7 @@ const members: Record<string, [organization: string, role: string]> = {
   "seller's admin": ["Sisters", "ADMIN"],
   builder: ["Brick", "MEMBER"],
   marketer: ["Media", "MEMBER"],
-  // Of the last two roles a row gives every permission: what it takes to change what a role may do.
+  // The last two roles have every permission, as a row each, which changing the permissions of a role requires.
   "role with all": ["Bank", "MEMBER"],
   "role with own": ["Title", "MEMBER"],
   outsider: ["Summit", "OWNER"],
@@ -122,7 +123,7 @@ export const bundles: Bundle[] = [
   { name: "Quiet/member", project: "Quiet", assignee: "member", author: "member" },
   { name: "Quiet/another", project: "Quiet", assignee: "another member", author: "another member" },
   { name: "Park/open", project: "Park", varied: true },
-  // Assigned to somebody who has no part in the project, and buys there.
+  // Assigned to a person who has no role in the project and is a buyer there.
   { name: "Park/seller", project: "Park", assignee: "seller", author: "seller", buyer: "seller" },
   { name: "Hidden", project: "Hidden" },
   { name: "Old", project: "Old" },
@@ -148,13 +149,13 @@ export const bundles: Bundle[] = [
 
 const longAgo = "2026-01-05T10:00:00Z";
 
-/** Columns that say who did something; others that refer to users mean the author too. */
+/** Columns with the person responsible for a record; other columns that refer to users contain its author. */
 const ofAssignee = new Set(["assignee_id", "host_id", "agent_user_id"]);
 /** Columns that refer to the account of the buyer. */
 const ofBuyer = new Set(["app_public.buyers.user_id", "app_public.reservations.buyer_id"]);
-/** What tells rows of one bundle apart. */
+/** The columns that distinguish the rows of a bundle. */
 const telling = /^(public|published|active|visible_to_buyer|visibility|status|is_self_service)$/;
-/** What a row is without saying so: not a draft that nobody outside is shown. */
+/** Defaults of a row: for example, not a draft, which non-members cannot see. */
 const shown: Record<string, string> = {
   "app_public.agreements": "SENT",
   "app_public.agreement_signers": "INVITED",
@@ -162,7 +163,7 @@ const shown: Record<string, string> = {
   "app_public.lots": "AVAILABLE",
   "app_public.units": "AVAILABLE",
 };
-/** What may be omitted of a row of a deal. */
+/** Tables of deals; columns that refer to them can be omitted. */
 const deals = new Set(["app_public.leads", "app_public.buyers", "app_public.reservations"]);
 const sides: Record<string, string> = { lead_id: "app_public.leads", buyer_id: "app_public.buyers" };
 
@@ -190,7 +191,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
   };
   const people = [...Object.keys(members), ...buyers, stranger];
   await client.query("begin; set local session_replication_role = replica");
-  // What rows have to be like has tests of its own.
+  // The constraints of rows have their own tests.
   const { rows: rules } = await client.query<{ drop: string }>(
     `select format('alter table %s drop constraint %I cascade', conrelid::regclass, conname) as drop from pg_constraint
      where contype in ('c', 'u', 'x') and conrelid = any ($1::regclass[]) and conparentid = 0
@@ -214,7 +215,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
       select 'TITLE', permission, 'OWN', true from app_private.role_permissions group by permission
       on conflict (role, permission, in_affiliated) do update set reach = 'OWN';`);
 
-  /** What a column gets that has to have a value. */
+  /** The value of a required column. */
   const fillers = new Map<string, unknown>();
   async function fillerOf(type: string): Promise<unknown> {
     if (!fillers.has(type)) {
@@ -420,7 +421,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
             }
         }
       }
-      // What is deleted is nobody's any more, also for what refers to it.
+      // A deleted row is visible to nobody, also for rows that refer to it.
       for (const { name, refersTo } of label === "View/seller" ? table.columns : [])
         if (refersTo && refersTo !== table.name && !shared.has(refersTo) && hasDeleted.has(refersTo))
           for (const also of name === "buyer_id" && left.includes("lead_id") ? ["", " without lead"] : [""])
@@ -428,7 +429,7 @@ export async function makeRows(client: Client): Promise<RowWorld> {
               [name]: idOf(refersTo, "View/seller, deleted"),
               ...(also && { lead_id: null }),
             });
-      // Somebody's row at another's deal.
+      // A row of one person in the deal of another.
       if (label === "View/own" && left.length > 0) {
         const another = Object.fromEntries(left.map((name) => [name, idOf(sides[name]!, "View/member")]));
         await variant("of another's deal", another);
@@ -494,13 +495,13 @@ export async function makeRows(client: Client): Promise<RowWorld> {
             deleted_at: longAgo,
           });
       }
-      // What the team adds to somebody's deal.
+      // Rows that the team adds to a deal.
       if (label === "View/buyer" && Object.keys(byStranger).length > 0)
         await variant(
           "by the team",
           Object.fromEntries(Object.keys(byStranger).map((name) => [name, idOf("user", "owner")])),
         );
-      // What one of several columns alone says.
+      // One of several columns is set.
       if (label === "View/buyer" && Object.keys(byStranger).length > 1)
         for (const name of Object.keys(byStranger))
           await variant(`with only ${name}`, { ...byStranger, [name]: values[name] });
@@ -565,12 +566,12 @@ export async function makeRows(client: Client): Promise<RowWorld> {
     people: [...people.map((name) => viewer(name)), viewer("visitor")],
     tokens: [
       ...permissions.map(({ permission }) => token("owner", permission)),
-      // What takes two permissions.
+      // Two permissions are needed.
       ...["owner", "member"].flatMap((name) =>
         ["lead.read", "buyer.read"].map((permission) => token(name, `workflow.read,${permission}`)),
       ),
       ...["lead.read,lead.write", "lead.read,buyer.write"].map((both) => token("owner", both)),
-      // What their part does not have.
+      // Permissions that the role does not have.
       token("member", "org.billing"),
       ...["lead.read", "buyer.read", "sale.write"].map((permission) => token("role with own", permission)),
       ...["purchase.own", "sale.read"].map((permission) => token("buyer", permission)),

@@ -7,20 +7,23 @@ import type { S3Options } from "../../src/base/providerOptions.ts";
 /** A store that speaks the S3 protocol. */
 export interface S3 {
   options: S3Options;
-  /** The keys of what it has. */
+  /** The keys of the stored objects. */
   keys(): Promise<string[]>;
-  /** Uploads in parts that were begun and not finished. */
+  /** Multipart uploads that were started and not completed. */
   unfinished(): Promise<string[]>;
-  /** How it fails those who read a content, though it tells of it as ever: with 503, in the middle, or not at all. */
+  /**
+   * How reading a content fails, although its metadata are returned: with status 503, in the middle, or without a
+   * response.
+   */
   failReads(how: "503" | "cut" | undefined): void;
-  /** What it did, such as `ObjectCreated:Put, or of parts ObjectCreated:Post`. */
+  /** The operations, such as `ObjectCreated:Put`, or `ObjectCreated:Post` for multipart uploads. */
   events: string[];
   close(): Promise<void>;
 }
 
 const bucket = "plat";
 
-/** @param directory for what it keeps. @param wanted its port; a free one unless given */
+/** @param directory for its data. @param wanted its port. Default: any free port */
 export async function startS3(directory: string, wanted = 0): Promise<S3> {
   const server = new S3rver({
     port: wanted,
@@ -32,7 +35,7 @@ export async function startS3(directory: string, wanted = 0): Promise<S3> {
   const uploads = join(directory, bucket, "._S3rver_uploads");
   let readsFail: "503" | "cut" | undefined;
   const unfinished = () => readdir(uploads).catch(() => []);
-  // What the counterpart lacks of the protocol: to tell what was begun, and to break it off.
+  // Parts of the protocol that the package lacks: listing and aborting multipart uploads.
   server.middleware.unshift(async (ctx, next) => {
     if (ctx.method === "GET" && readsFail === "503") {
       ctx.status = 503;

@@ -1,4 +1,4 @@
-/** The part of the package that tests use; it has no types of its own. */
+/** Declares the part of the package that tests use; it has no types. */
 declare module "s3rver" {
   import type { EventEmitter } from "node:events";
   import type { ServerResponse } from "node:http";
@@ -10,7 +10,7 @@ declare module "s3rver" {
     body: string;
     status: number;
     path: string;
-    /** Whether the body is sent as the answer; otherwise `res` is written by hand. */
+    /** Whether the body is sent as the response; otherwise, the handler writes to `res`. */
     respond: boolean;
     res: ServerResponse;
   }

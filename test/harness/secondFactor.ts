@@ -7,11 +7,11 @@ import { password } from "./signUp.ts";
 export interface Authenticator {
   secret: string;
   recoveryCodes: string[];
-  /** A code that was not used yet: each call forgets the last accepted one, as half a minute does. */
+  /** An unused code: each call makes the account forget the last accepted one, as 30 seconds would. */
   next(): Promise<string>;
 }
 
-/** What an app shows now. @param drift in steps of 30 seconds */
+/** The code that the app shows now. @param drift in steps of 30 seconds */
 export const codeOf = (secret: string, drift = 0): string => totpCode(secret, totpStep() + drift);
 
 /** Gives an account a second factor over the API. */

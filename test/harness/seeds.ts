@@ -1,14 +1,14 @@
 /**
- * Random tests. The suite plays the seed 1 and those that test/seeds.json keeps, so each run is like the one before. The long form,
- * `npm run test:long`, plays new ones, says which, and keeps in that file those that found something: to be committed with what mends it.
- * `SEED=7 npm run test:long` plays that one.
+ * Random tests. The suite uses the seed 1 and the seeds of test/seeds.json, so that each run is the same. `npm run
+ * test:long` uses new seeds, prints them, and adds those that found a failure to that file, which is committed with the
+ * correction. `SEED=7 npm run test:long` uses that seed.
  */
 import { randomInt } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "@jest/globals";
 
-/** Whether this is the long form, in which other tests may do more too. */
+/** Whether this is `npm run test:long`, in which other tests can also do more. */
 export const long = process.env.TEST_LONG === "1";
 
 const file = resolve(import.meta.dirname, "../seeds.json");
@@ -16,7 +16,7 @@ const freshSeeds = 10;
 
 /**
  * A random test: `play` does the same for the same seed.
- * @param withinMs how long one may take; as other tests when absent.
+ * @param withinMs time limit of one run. Default: that of other tests.
  */
 export function testWithSeeds(name: string, play: (seed: number) => Promise<void>, withinMs?: number): void {
   if (!process.env.SEED)

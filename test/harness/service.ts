@@ -12,13 +12,13 @@ import { until } from "./until.ts";
 export interface ServiceOptions {
   env?: NodeJS.ProcessEnv;
   args?: string[];
-  /** Whom to run as; this process's user when absent. */
+  /** The user to run as. Default: the user of this process. */
   user?: { uid: number; gid: number };
-  /** The clone to start; this one when absent. */
+  /** The clone of the repository to start. Default: this one. */
   clone?: string;
-  /** What of it is run; the service as `npm start` runs it when absent. */
+  /** The program to run. Default: the service, as `npm start` runs it. */
   entry?: string;
-  /** Milliseconds that it may take until it is ready; 50 s when absent. */
+  /** Time limit in milliseconds until it is ready. Default: 50 s. */
   withinMs?: number;
 }
 
@@ -37,15 +37,15 @@ export interface Service extends AsyncDisposable {
   stop(signal?: NodeJS.Signals): Promise<Exit>;
   /** Waits until the log has a line with that message. */
   logged(message: string): Promise<string>;
-  /** What is in the log so far. */
+  /** The lines of the log so far. */
   log(): string;
-  /** What the service told people on stderr, once it is there. */
+  /** The text on stderr that is meant for people, as soon as it is written. */
   banner(): Promise<string>;
-  /** Waits until stderr, from that position on, has such a text. */
+  /** Waits until stderr contains such a text after that position. */
   told(pattern: RegExp, from?: number): Promise<{ match: RegExpExecArray; end: number }>;
-  /** GET, whatever the certificate. */
+  /** Sends a GET request, without checking the certificate. */
   get(path: string): Promise<{ status: number; body: unknown }>;
-  /** Asks as a visitor. */
+  /** Sends a request as a visitor. */
   ask(query: string): Promise<{ status: number; body: unknown }>;
 }
 
@@ -58,7 +58,7 @@ interface Run {
   output: { stdout: string; stderr: string };
 }
 
-/** Starts the whole service as users do and waits for its ready line. */
+/** Starts the entire service like a user, and waits for the line that reports that it is ready. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { child, exit, output } = runService(options);
   const logged = (message: string) =>
@@ -118,12 +118,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
 }
 
-/** Runs the service to its end, for starts that are refused and for commands such as --migrate-only. */
+/** Runs the service until it exits, for starts that are refused and for commands such as --migrate-only. */
 export function runToExit(options: ServiceOptions): Promise<Exit> {
   return runService(options).exit;
 }
 
-/** What `npm start` of a clone sets for the process: variables that stand there by themselves, and options of Node. */
+/** The environment of `npm start` in a clone: variables and options of Node. */
 export function startScript(clone: string): { env: Record<string, string>; options: string[] } {
   const { scripts } = JSON.parse(readFileSync(join(clone, "package.json"), "utf8")) as {
     scripts: { start: string };
@@ -153,14 +153,14 @@ function runService({
     cwd: clone,
     ...user,
     stdio: ["ignore", "pipe", "pipe"],
-    // Nothing of the surrounding shell's settings; what `npm start` sets.
+    // Without settings of the calling shell, but with those of `npm start`.
     env: {
       ...start.env,
       PATH: process.env.PATH,
       HOME: "/nonexistent",
       NODE_COMPILE_CACHE: join(repository, "node_modules", ".cache", "node"),
       GRAPHILE_ENV: "production",
-      // With DATABASE_URL it would be production otherwise.
+      // With DATABASE_URL, the default would be production.
       NODE_ENV: "test",
       PORT: "0",
       DEMO: "0",
@@ -177,7 +177,7 @@ function runService({
   return { child, exit, output };
 }
 
-/** @param query of a visitor, which is posted; a GET where omitted. */
+/** @param query posted as a visitor. Default: a GET request. */
 function get(url: string, query?: string): Promise<{ status: number; body: unknown }> {
   const asked = query !== undefined && { method: "POST", headers: { "content-type": "application/json" } };
   return new Promise((done, fail) => {
@@ -191,7 +191,7 @@ function get(url: string, query?: string): Promise<{ status: number; body: unkno
   });
 }
 
-/** A data folder that goes away with the test, cluster included. Mode 0711 unless told otherwise. */
+/** A data folder that is removed after the test, with its cluster. Default mode: 0711. */
 export async function temporaryFolder(
   mode = 0o711,
   options?: { onDisk: boolean },
@@ -202,8 +202,8 @@ export async function temporaryFolder(
 }
 
 /**
- * A data folder like one that an earlier run of the service has migrated, with a database of its own.
- * @param from the data folder that is copied; that of the run where omitted.
+ * A data folder as left by an earlier run of the service that has migrated it, with its own cluster.
+ * @param from the data folder to copy. Default: the one of the run.
  */
 export async function migratedFolder(
   from = process.env.PLAT_TEST_MIGRATED,
@@ -211,7 +211,7 @@ export async function migratedFolder(
   if (!from) throw new Error("There is no migrated folder: start the tests through `npm test`.");
   const folder = await temporaryFolder();
   await copyDataDir(from, folder.path);
-  // As the earlier run kept it: to make one takes as long as the copy.
+  // As stored by the earlier run: creating one takes as long as the copy.
   const { cert, key } = await testCertificate();
   await writeFile(join(folder.path, "certificate.pem"), cert);
   await writeFile(join(folder.path, "key.pem"), key, { mode: 0o600 });
@@ -229,7 +229,7 @@ export function ownerOf(pid: number): number {
   return Number(spawnSync("ps", ["-o", "uid=", "-p", String(pid)], { encoding: "utf8" }).stdout);
 }
 
-/** Whether that process still does anything; one that is dead and only waits to be reaped does not. */
+/** Whether that process is alive; a zombie is not. */
 export async function isRunning(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);

@@ -1,6 +1,6 @@
 /**
- * One GraphQL schema for all databases of a process whose catalogs are alike, as those of clones are. To read a catalog and to build
- * the schema takes two seconds; it holds nothing of the database or the API it was built for.
+ * One GraphQL schema for all databases of a process with equal catalogs, such as clones. Reading a catalog and building
+ * the schema takes two seconds. The schema has no reference to the database or API for which it was built.
  */
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
@@ -16,8 +16,8 @@ type Adaptor = ReturnType<typeof makeFusedAdaptor>;
 const built = new Map<string, Schema>();
 
 /**
- * What makes an instance of a preset whose schema is that of the database.
- * @param isClone whether it was cloned a moment ago from that of the migrated folder, whose state is known.
+ * Returns a function that creates an instance of a preset with the schema of the database.
+ * @param isClone whether the database was just cloned from that of the migrated folder, whose state is known.
  */
 export async function sharedSchema(
   connectionString: string,
@@ -27,7 +27,7 @@ export async function sharedSchema(
   return serving(built.get(state) ?? remember(state, buildOnce(state, connectionString)));
 }
 
-/** The state of clones, where it is kept; a mutant is none any more. */
+/** The state of clones, if it is stored; a database changed by a mutation test is not a clone. */
 async function stateOfClones(): Promise<string | undefined> {
   const { PLAT_TEST_MIGRATED: migrated, PLAT_TEST_MUTANT: mutant } = process.env;
   if (!migrated || mutant) return undefined;
@@ -40,13 +40,13 @@ async function buildOnce(state: string, connectionString: string): Schema {
   return await build(connectionString, kept?.state === state ? kept : undefined);
 }
 
-/** Builds the schema of the migrated folder while its database is not there yet, where what it says of itself is kept. */
+/** Builds the schema of the migrated folder before its database is started, from the stored query results. */
 export async function buildAhead(migrated: string): Promise<void> {
   const kept = await keptReading(migrated);
   if (kept) await remember(kept.state, build("", kept));
 }
 
-/** Keeps what the database of the migrated folder says of itself beside it. */
+/** Stores the query results of the database of the migrated folder beside it. */
 export async function keepReading(migrated: string, connectionString: string): Promise<void> {
   const reading: Reading = { state: await catalogState(connectionString), answers: {} };
   await remember(reading.state, build(connectionString, reading));
@@ -72,11 +72,11 @@ function build(connectionString: string, reading?: Reading): Schema {
   });
 }
 
-/** What a database has answered to whom builds the schema: all that it takes to build it again. */
+/** The results of all queries that building the schema needs. */
 interface Reading {
   /** The state of its catalog. */
   state: string;
-  /** By settings and question. */
+  /** By settings and query. */
   answers: Record<string, { rows: unknown[] }>;
 }
 
@@ -91,7 +91,7 @@ interface Question {
   values?: unknown[];
 }
 
-/** Asks a database what it has not answered yet, and notes the answer. */
+/** Sends a query to the database unless its result is known, and records the result. */
 function remembering({ answers }: Reading): Adaptor {
   const fused = makeFusedAdaptor();
   return {

@@ -6,9 +6,9 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Runs commands as a reader of the guides would: in bash, with curl, and with nothing of this process's environment. */
+/** Runs commands like a reader of the guides: in bash, with curl, without the environment of this process. */
 export interface Shell extends AsyncDisposable {
-  /** @returns what the commands wrote to stdout; throws when one of them fails. */
+  /** @returns the standard output of the commands; throws if one of them fails. */
   run(commands: string, env?: Record<string, string>): Promise<string>;
 }
 

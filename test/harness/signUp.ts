@@ -1,17 +1,17 @@
 import type { Pool } from "pg";
 
-/** Everybody's password in tests. */
+/** The password of all users in tests. */
 export const password = "correct horse battery staple";
 
-/** Its hash, since to make and check one for each takes 60 ms. */
+/** Its hash: computing and checking one for each user takes 60 ms. */
 const passwordHash =
   "$argon2id$v=19$m=19456,t=2,p=1$NZIWE2ZrDkGXzVOjWPs4Sw$+deYdWh9/K2TzzHC4vuPMka8AXqaq1Ip8OGJvfbiV+o";
 let names = 0;
 
 /**
- * Makes an account with a confirmed address and signs in, by the functions that the API calls.
- * @param name first and last name; the address is made of it.
- * @param sign gives the text of a token that SQL has decided on.
+ * Creates an account with a confirmed address and signs in, with the functions that the API calls.
+ * @param name first and last name; the address is derived from it.
+ * @param sign signs a token that SQL has determined.
  * @param domain of the address.
  */
 export async function signUp(
@@ -30,7 +30,7 @@ export async function signUp(
       text: "select id from app_public.create_account(email => $1, password => $2, first_name => $3, last_name => $4)",
       values: [email, passwordHash, firstName, rest.join(" ") || null],
     });
-    // The code of the mail that confirms an address has tests of its own.
+    // Confirmation by the code in a mail has its own tests.
     await client.query("set local role none");
     await client.query({
       name: "confirm the address",
@@ -53,7 +53,10 @@ export async function signUp(
   }
 }
 
-/** Marks the address of an account as confirmed or not, and leaves its tokens alone; the way by mail has tests of its own. */
+/**
+ * Marks the address of an account as confirmed or not, without changing its tokens; confirmation by mail has its own
+ * tests.
+ */
 export async function setConfirmed(owner: Pool, userId: string | null, isConfirmed: boolean): Promise<void> {
   const client = await owner.connect();
   try {

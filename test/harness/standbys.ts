@@ -1,4 +1,4 @@
-/** A primary and standbys that follow it by streaming replication, on the data of the demo. */
+/** A primary and standbys with streaming replication, with the demo data. */
 import { execFileSync } from "node:child_process";
 import { createWriteStream } from "node:fs";
 import { appendFile, chmod, mkdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
@@ -18,12 +18,12 @@ const settings = {
   ...fastSettings,
   wal_level: "replica",
   max_wal_senders: 10,
-  // A commit waits for a standby, if one is to have it.
+  // With synchronous replication, a commit waits for a standby.
   synchronous_commit: "on",
 };
 
 export interface Server {
-  /** The login of the owner, who is the superuser, at this server alone. */
+  /** Connection string of the owner, a superuser, for this server only. */
   readonly url: string;
   readonly port: number;
   sql<Row extends object>(text: string): Promise<Row[]>;
@@ -39,7 +39,7 @@ export interface Standby extends Server {
 export interface Replication extends AsyncDisposable {
   readonly primary: Server;
   readonly standbys: readonly Standby[];
-  /** The login at all servers, whichever is the primary. */
+  /** Connection string with all servers, whichever is the primary. */
   url(servers: readonly Server[]): string;
   /** Ends the primary without a word. */
   killPrimary(): Promise<void>;
@@ -111,7 +111,7 @@ const serverAt = (url: string, port: number): Server => ({
 const pidOf = async (data: string): Promise<number> =>
   Number((await readFile(join(data, "postmaster.pid"), "utf8")).split("\n")[0]);
 
-/** Copies the primary into a folder that a standby can start on. */
+/** Copies the primary into a data folder for a standby. */
 async function copy(primary: Server, folder: string, { uid, gid }: RunAs): Promise<string> {
   await mkdir(folder);
   const [tar, manifest] = ["base.tar", "manifest"].map((name) => createWriteStream(join(folder, `.${name}`)));
@@ -128,7 +128,7 @@ async function copy(primary: Server, folder: string, { uid, gid }: RunAs): Promi
   return folder;
 }
 
-/** Makes the standby the primary that has received most. @returns it */
+/** Promotes the standby that has received most. @returns it */
 export async function promote(standbys: readonly Server[]): Promise<Server> {
   const received = await Promise.all(
     standbys.map(async (server) => {

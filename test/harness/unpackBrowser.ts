@@ -1,6 +1,9 @@
-/** Unpacks the Chromium of the npm package into TMPDIR; a process of its own, because the package looks there only. */
+/**
+ * Unpacks the Chromium of the npm package into TMPDIR. It is a separate process, because the package reads that
+ * variable only.
+ */
 import chromium from "@sparticuz/chromium";
 
-// Nothing that the tests look at is drawn by it, and it takes a while to unpack.
+// The tests need no WebGL, which takes time to unpack.
 chromium.setGraphicsMode = false;
 console.log(await chromium.executablePath());

@@ -4,9 +4,9 @@ import { setTimeout as pause } from "node:timers/promises";
 const longestPauseMs = 200;
 
 /**
- * Looks again and again until what is found is as it should be, and gives it. Waiting in tests goes through here: it ends, says what
- * was found last, and leaves the processor to those that are waited for.
- * @throws Error when it is not so within that time.
+ * Calls `look` repeatedly until its result satisfies the condition, and returns it. All waiting in tests uses this
+ * function: it has a time limit, reports the last result, and uses little CPU time.
+ * @throws Error if the condition is not satisfied within the time limit.
  */
 export async function until<T>(
   look: () => T | Promise<T>,
@@ -20,7 +20,7 @@ export async function until<T>(
     const waited = performance.now() - began;
     if (waited > withinMs)
       throw new Error(`It was not so within ${withinMs} ms; at last: ${JSON.stringify(found, null, 2)}`);
-    // PERF: what takes seconds is looked at less and less often, at the price of a twentieth of the wait.
+    // PERF: the pauses grow with the waiting time, up to a twentieth of it.
     await pause(Math.max(pauseMs, Math.min(waited / 20, longestPauseMs)));
   }
 }

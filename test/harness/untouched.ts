@@ -25,17 +25,17 @@ const tables = [
   "events",
 ];
 
-/** Everything that the operations of leads and projects can write, events and slugs included. */
+/** All tables that operations on leads and projects can write to, including events and slugs. */
 const written = [...tables.map((name) => `app_public.${name}`), "app_private.slugs"];
 
 interface Known {
-  /** How many rows there are, and the latest transaction that wrote one: as long as this is so, so is the digest. */
+  /** Number of rows and the latest transaction that wrote one: the digest is unchanged as long as these are. */
   state: string;
   digest: string;
 }
 const known = new WeakMap<Api["owner"], Map<string, Known>>();
 
-/** A digest of the rows of each of the tables. What nobody has written since the last one is not read again. */
+/** A digest of the rows of each table. A table that was not written since the last digest is not read again. */
 export async function digest({ owner }: Api, of: string[] = written): Promise<Record<string, string>> {
   const latest = known.get(owner) ?? new Map<string, Known>();
   known.set(owner, latest);
@@ -66,7 +66,7 @@ async function perTable(
   return Object.fromEntries(rows.map((row) => [row.name, row.value]));
 }
 
-/** Does the work and proves that it changed no record and wrote no event. */
+/** Runs work and proves that it changed no record and wrote no event. */
 export async function untouched<T>(api: Api, work: () => Promise<T>): Promise<T> {
   const before = await digest(api);
   const result = await work();

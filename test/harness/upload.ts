@@ -7,13 +7,13 @@ import type { Answer, Api, Person } from "./api.ts";
 export interface FilePart {
   bytes: Buffer;
   name?: string;
-  /** What the client claims it is. */
+  /** The media type that the client states. */
   type?: string;
 }
 
 export interface UploadOptions {
   headers?: Record<string, string>;
-  /** Sends only so many bytes of the body, announces all of them, and hangs up. */
+  /** Number of bytes after which the connection is closed, although the full length was announced. */
   cutOffAfter?: number;
 }
 
@@ -26,7 +26,7 @@ export function multipartBody(...given: Parameters<typeof multipartPieces>): {
   return { type, body: Buffer.concat(pieces) };
 }
 
-/** PERF: a FormData copies large files four times over; these are not copied at all. */
+/** PERF: a FormData copies large files four times; this does not copy them. */
 function multipartPieces(
   query: string,
   variables: Record<string, unknown>,
@@ -42,7 +42,7 @@ function multipartPieces(
   ];
   for (const [i, path] of paths.entries()) {
     const { bytes, name = "file.bin", type = "application/octet-stream" } = files[path]!;
-    // As browsers write them.
+    // In the format of browsers.
     const shown = name.replaceAll("\n", "%0A").replaceAll("\r", "%0D").replaceAll('"', "%22");
     pieces.push(part(String(i), `; filename="${shown}"\r\ncontent-type: ${type}`), bytes, "\r\n");
   }
@@ -53,7 +53,7 @@ function multipartPieces(
   };
 }
 
-/** Sends raw bytes to the endpoint; an answer without a body stands for a connection that ended without one. */
+/** Sends raw bytes to the endpoint; an empty response means that the connection ended without one. */
 export function sendRaw(
   api: Pick<Api, "url">,
   person: Person,
@@ -68,7 +68,7 @@ export function sendRaw(
 interface Pieces {
   pieces: readonly Buffer[];
   type: string;
-  /** The length that is announced where fewer bytes are sent, after which the connection is ended. */
+  /** The announced length, if fewer bytes are sent before the connection is closed. */
   announced?: number;
 }
 
@@ -138,7 +138,7 @@ function pngChunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, content, check]);
 }
 
-/** A small PNG that unfolds to `side` × `side` black and white pixels. */
+/** A small PNG of `side` × `side` black and white pixels. */
 export function pixelBomb(side: number): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(side, 0);
@@ -153,7 +153,7 @@ export function pixelBomb(side: number): Buffer {
   ]);
 }
 
-/** As large as asked for: a PNG with padding that decoders skip. */
+/** A PNG of the given size, with padding that decoders skip. */
 export async function paddedPng(size: number): Promise<Buffer> {
   const png = await picture();
   const end = png.subarray(-12);

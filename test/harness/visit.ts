@@ -6,7 +6,7 @@ export interface Page {
   text: string;
 }
 
-/** Asks for a page of the service as a browser or mail program does, without a token. */
+/** Requests a page of the service like a browser or mail program, without a token. */
 export const visit = (url: URL, method = "GET", body?: string): Promise<Page> =>
   new Promise((resolve, reject) => {
     request(

@@ -1,14 +1,17 @@
-/** What operations tell a visitor, whatever they are asked. */
+/** What operations reveal to a visitor. */
 import type { ClientBase, DatabaseError } from "pg";
 
 /**
- * Calls, as a visitor and with nulls only, each operation that has to do with who calls, and each function that a visitor may execute and that refuses
- * visitors by itself.
+ * Calls each operation that depends on the viewer, and each function that a visitor can execute and that refuses
+ * visitors, as a visitor and with nulls only.
  * @param client of a superuser, in a transaction
- * @param about the only one to call; all of them where omitted
- * @returns by function what it told; null where it was carried out
+ * @param about the only one to call. Default: all of them
+ * @returns the result by function; null if it was executed
  */
-export async function toldVisitors(client: ClientBase, about?: string): Promise<Map<string, string | null>> {
+export async function visitorResults(
+  client: ClientBase,
+  about?: string,
+): Promise<Map<string, string | null>> {
   const { rows } = await client.query<{ name: string; call: string }>(
     `select p.oid::regprocedure::text as name, format('select %s.%I(%s)', p.pronamespace::regnamespace, p.proname,
        (select string_agg('null::' || case t when 'anyelement'::regtype then 'app_public.tasks' else format_type(t, null) end, ', ' order by i) from unnest(p.proargtypes::oid[]) with ordinality u (t, i))) as call

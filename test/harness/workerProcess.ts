@@ -1,4 +1,6 @@
-/** A worker in a process of its own, to be killed: `node workerProcess.ts <database> <folder of tasks> [<data folder>]`. */
+/**
+ * A worker in a separate process, to be killed: `node workerProcess.ts <database> <folder of tasks> [<data folder>]`.
+ */
 import pino from "pino";
 import { makePool } from "../../src/database/pool.ts";
 import { authenticatorUrl, workerUrl } from "../../src/database/roles.ts";
@@ -8,7 +10,7 @@ import { createFileStore } from "../../src/providers/files/index.ts";
 import { startWorker } from "../../src/worker.ts";
 
 const [connectionString, taskDirectory, dataDir] = process.argv.slice(2) as [string, string, string?];
-/** What tasks that write files need. */
+/** The dependencies of tasks that write files. */
 const viewers = makePool({ connectionString: authenticatorUrl(connectionString), max: 2 });
 const files = dataDir && {
   viewersOf: () => viewers,

@@ -3,7 +3,7 @@ import type { TestDatabase } from "./database.ts";
 import type { HostOptions } from "./host.ts";
 import { mutationOf } from "./records.ts";
 
-/** People of two organizations around one project, made over the API as its users would. */
+/** Two organizations with their members and a project, created over the API. */
 export interface World extends Api {
   /** OWNER of Harbour Homes. */
   owen: Person;
@@ -19,7 +19,7 @@ export interface World extends Api {
   project: { id: string; slug: string };
 }
 
-/** Puts a user into an organization; the way by invitation and mail has tests of its own. */
+/** Adds a user to an organization; invitation by mail has its own tests. */
 export async function join(api: Api, organizationId: string, person: Person, role: string): Promise<void> {
   await api.owner.query(
     "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, $3)",
@@ -41,7 +41,7 @@ export async function affiliate(
   );
 }
 
-/** Makes a project over the API and gives its id and slug. */
+/** Creates a project over the API and returns its id and slug. */
 export async function createProject(
   person: Person,
   input: Record<string, unknown>,
@@ -52,7 +52,7 @@ export async function createProject(
   return data.createProject;
 }
 
-/** A program that acts with an access token of the person's: with these scopes, or as the input says. */
+/** A program with an access token of the person, with these scopes or other input. */
 export async function programOf(api: Api, person: Person, input: Record<string, unknown>): Promise<Person> {
   const { createAccessToken } = await person.get(mutationOf("createAccessToken", "{ token }"), {
     input: { name: "Robot", ...input },
@@ -60,7 +60,7 @@ export async function programOf(api: Api, person: Person, input: Record<string, 
   return api.person(createAccessToken.token);
 }
 
-/** @param from a database with more than the migrations; a fresh one when absent. */
+/** @param from a database with further contents. Default: a new one. */
 export async function startWorld(from?: TestDatabase, options?: HostOptions): Promise<World> {
   const api = await startApi(from, options);
   const [owen, ada, max, olga] = await Promise.all(

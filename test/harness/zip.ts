@@ -1,6 +1,9 @@
 import { inflateRawSync } from "node:zlib";
 
-/** The entries of a ZIP archive by their names, from its central directory: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT */
+/**
+ * The entries of a ZIP archive by name, from its central directory:
+ * https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
+ */
 export function readZip(archive: Buffer): Map<string, Buffer> {
   const end = archive.lastIndexOf(Buffer.from("PK\x05\x06", "latin1"));
   const entries = new Map<string, Buffer>();

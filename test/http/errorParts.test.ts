@@ -1,7 +1,15 @@
 /** How failures become what a caller is told, part by part: whole requests have errors.test.ts. */
 import { describe, expect, test } from "@jest/globals";
-import { SafeError } from "postgraphile/grafast";
-import { buildSchema, GraphQLError, Kind, parse, validate, type ExecutionArgs } from "postgraphile/graphql";
+import { grafast, makeGrafastSchema, SafeError } from "postgraphile/grafast";
+import {
+  buildSchema,
+  GraphQLError,
+  Kind,
+  parse,
+  validate,
+  type ExecutionArgs,
+  type ExecutionResult,
+} from "postgraphile/graphql";
 import { CodedError, internalError } from "../../src/base/errors.ts";
 import { executionError, validationError, withoutNames } from "../../src/http/graphqlErrors.ts";
 import { inputMember } from "../../src/http/inputMember.ts";
@@ -350,15 +358,24 @@ describe("anything that was thrown", () => {
     for (const nothing of [undefined, null, "text"]) expect(coded(nothing).code).toBe("INTERNAL");
   });
 
-  test("is what the planner means for the caller, by its code or its words", () => {
+  test("is what the planner means for the caller, by its code or as a timeout", async () => {
     expect(coded(new SafeError("No.", { code: "CONFLICT", statusCode: 400, a: 1 } as never))).toMatchObject({
       code: "CONFLICT",
       message: "No.",
       extensions: { a: 1 },
     });
     expect(Object.keys(coded(new SafeError("No.", { statusCode: 400 } as never)).extensions)).toEqual([]);
-    for (const message of ["Timeout exceeded.", "It took too long."])
-      expect(coded(new SafeError(message)).code).toBe("LIMIT_EXCEEDED");
+    expect(coded(new SafeError("Timeout exceeded.")).code).toBe("BAD_USER_INPUT");
+    const { errors } = (await grafast({
+      schema: makeGrafastSchema({ typeDefs: "type Query { ok: Int }" }),
+      source: "{ ok }",
+      resolvedPreset: { grafast: { timeouts: { planning: -1 } } } as unknown as GraphileConfig.ResolvedPreset,
+      requestContext: {},
+    })) as ExecutionResult;
+    expect(coded(errors![0])).toMatchObject({
+      code: "LIMIT_EXCEEDED",
+      message: expect.stringMatching(/too long/),
+    });
     expect(coded(new SafeError("No.", { code: "UNKNOWN" } as never)).code).toBe("BAD_USER_INPUT");
   });
 

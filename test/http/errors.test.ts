@@ -38,7 +38,7 @@ test("a coded error goes out with its message, path and extensions", async () =>
 });
 
 test("what the planner means for the caller is coded too", async () => {
-  faults.resolver = () => new SafeError("Execution timeout exceeded, please simplify.");
+  faults.resolver = () => new SafeError("Please simplify.", { [Symbol("timeout")]: true } as never);
   expect((await only("{ fault }")).extensions.code).toBe("LIMIT_EXCEEDED");
   faults.resolver = () => new SafeError("Invalid cursor.");
   expect((await only("{ fault }")).extensions.code).toBe("BAD_USER_INPUT");

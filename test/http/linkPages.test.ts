@@ -1,7 +1,7 @@
 /** Pages behind links of mails, feeds and notices of providers: what each says, asks of the database, and refuses. */
 import { createHash, createHmac } from "node:crypto";
 import { expect, test } from "@jest/globals";
-import type { Compute } from "../../src/compute/pool.ts";
+import type { Compute } from "../../src/compute/computePool.ts";
 import { calendars } from "../../src/http/calendars.ts";
 import { confirmPage } from "../../src/http/confirm.ts";
 import { consentPage } from "../../src/http/consent.ts";

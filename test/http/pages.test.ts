@@ -8,9 +8,9 @@ import pino from "pino";
 import { buildSchema } from "postgraphile/graphql";
 import { createMetrics } from "../../src/http/metrics.ts";
 import { openMonitoring, startMonitoring } from "../../src/http/monitoring.ts";
-import { repository } from "../../src/http/portal/documents.ts";
-import { readFacts } from "../../src/http/portal/facts.ts";
-import { MarkdownReference } from "../../src/http/portal/reference.ts";
+import { repository } from "../../src/http/portal/guides.ts";
+import { readFacts } from "../../src/http/portal/referenceFacts.ts";
+import { MarkdownReference } from "../../src/http/portal/markdownReference.ts";
 import { Readiness } from "../../src/monitoring/readiness.ts";
 import { startServer, tokens } from "./server.ts";
 

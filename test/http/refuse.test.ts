@@ -72,7 +72,7 @@ async function refused(error: unknown, asked: Asked = {}) {
       request.end(Buffer.alloc(announced));
       await until(() => received!.complete || received!.socket.destroyed);
     }
-    const readWhole = received!.complete;
+    const readOpenTables = received!.complete;
     const json = /json/.test(response.headers["content-type"] ?? "") ? JSON.parse(text) : undefined;
     return {
       status: response.statusCode,
@@ -80,7 +80,7 @@ async function refused(error: unknown, asked: Asked = {}) {
       text,
       json,
       broken,
-      readWhole,
+      readOpenTables,
       logged,
       state,
     };
@@ -201,12 +201,12 @@ test("a refusal is not packed, though the answer was to be", async () => {
 test("of a large body nothing more is read once its request is refused, unless it is to be drained", async () => {
   const error = new CodedError("CONFLICT", "There is one.");
   const left = await refused(error, { announced: 1_000_000 });
-  expect([left.status, left.readWhole]).toEqual([409, false]);
+  expect([left.status, left.readOpenTables]).toEqual([409, false]);
   const drained = await refused(error, {
     announced: 1_000_000,
     before: (_response, state) => void (state.isDrained = true),
   });
-  expect([drained.status, drained.readWhole]).toEqual([409, true]);
+  expect([drained.status, drained.readOpenTables]).toEqual([409, true]);
 });
 
 test("a refusal is said in the language that the request accepts, or that the viewer has chosen", async () => {

@@ -5,7 +5,7 @@ import { Weighing } from "../../src/limits/heaviestPart.ts";
 import { hasFragmentCycle, limitExceeded, measureDocument } from "../../src/limits/measureDocument.ts";
 import { operationCost } from "../../src/limits/operationCost.ts";
 import { OperationWork, withWork, workOf } from "../../src/admission/operationWork.ts";
-import { isStranger, partyOf } from "../../src/admission/party.ts";
+import { isVisitor, partyOf } from "../../src/admission/party.ts";
 import { planningSteps } from "../../src/limits/planningSteps.ts";
 import { queryLimits } from "../../src/admission/queryLimits.ts";
 import { scanTokens } from "../../src/limits/scanTokens.ts";
@@ -266,7 +266,7 @@ test("who asks is a viewer, or the network of a stranger; all strangers are one 
   const stranger = partyOf(null, "2001:db8::1");
   expect(stranger).toEqual({ key: "network 2001:db8::/64", group: "strangers" });
   expect(partyOf(null, undefined)).toEqual({ key: "network unknown", group: "strangers" });
-  expect([isStranger(stranger), isStranger(partyOf("u1", undefined))]).toEqual([true, false]);
+  expect([isVisitor(stranger), isVisitor(partyOf("u1", undefined))]).toEqual([true, false]);
 });
 
 describe("the work of an operation", () => {

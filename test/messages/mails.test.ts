@@ -2,7 +2,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { tell } from "../../src/messages/recognize.ts";
 import { money, when, writtenOut } from "../../src/messages/values.ts";
-import * as templates from "../../src/providers/mail/templates.ts";
+import * as templates from "../../src/providers/mail/mailTemplates.ts";
 
 const expiresAt = new Date("2026-11-23T13:33:00Z");
 const invitation = {

@@ -1,6 +1,6 @@
 /** What is said in which language, and the keys that clients translate by. The catalogues are compared with all sentences by `npm run check`. */
 import { describe, expect, test } from "@jest/globals";
-import { differences, withoutKey } from "../../src/checks/messages.ts";
+import { differences, withoutKey } from "../../src/checks/checkMessages.ts";
 import { catalogues } from "../../src/messages/catalogue.ts";
 import { acceptedLanguage, languageOf } from "../../src/messages/language.ts";
 import { tell } from "../../src/messages/recognize.ts";

@@ -3,9 +3,9 @@
  * function, and what a role may call in one schema decides nothing about another function of the same.
  */
 import { Client } from "pg";
-import { prepareChecks } from "../../src/checks/check.ts";
-import { gatherFacts } from "../../src/checks/facts.ts";
-import { grantRules } from "../../src/checks/grants.ts";
+import { prepareChecks } from "../../src/checks/checkCatalog.ts";
+import { gatherFacts } from "../../src/checks/catalogFacts.ts";
+import { grantRules } from "../../src/checks/grantRules.ts";
 import { sourceWords } from "../../src/checks/sources.ts";
 import type { Mutant } from "./mutants.ts";
 

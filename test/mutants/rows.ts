@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { Client, DatabaseError } from "pg";
 import { answersOf, differentSets, maskedOf, startAnswers } from "../harness/rowAnswers.ts";
-import { reachOf, readWhole, startRows, type Reach } from "../harness/rowReach.ts";
+import { reachOf, readOpenTables, startRows, type Reach } from "../harness/rowReach.ts";
 import { calledIn, type Mutant } from "./mutants.ts";
 
 export interface RowTrial {
@@ -54,7 +54,7 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
     const counts = async () => {
       const found = [];
       for (const role of ["plat_user", "plat_anonymous"])
-        found.push((await readWhole(client, world, role, [table])).get(table));
+        found.push((await readOpenTables(client, world, role, [table])).get(table));
       return found;
     };
     await client.query("begin");

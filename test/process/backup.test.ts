@@ -204,7 +204,7 @@ test("what cannot be restored is refused with a reason, and leaves nothing behin
   };
   const [backup] = await allBackups(archive.path);
   expect(await refused(["--at", "2026-01-01"])).toBe(
-    "--at takes a moment with its zone, such as 2026-11-21T14:03Z.",
+    "--at needs a time with its offset, such as 2026-11-21T14:03Z.",
   );
   expect(await refused(["--at", "2020-01-01T00:00Z"])).toMatch(/^The first backup of .* was finished at /);
   expect(await refused(["--at", "2999-01-01T00:00Z"])).toMatch(

@@ -69,7 +69,9 @@ test("without git, without a commit and in a shallow clone the check says that i
     expect(own.check()).toEqual({
       status: 0,
       said: expect.stringMatching(
-        new RegExp(`^Whether committed migrations were edited could not be looked at: ${reason.source}\n$`),
+        new RegExp(
+          `^It could not be determined whether committed migrations were edited: ${reason.source}\n$`,
+        ),
       ),
     });
   unknown(/there is no git, or no repository with a commit\./);
@@ -150,6 +152,6 @@ test("headers that do not fit the text are refused, with the command that makes 
   const { status, said } = own.check();
   expect(status).toBe(1);
   expect(said).toMatch(
-    /^The headers of migrations\/committed\/000002-m\.sql .*`npm run migrations:commit -- <name>`/m,
+    /^The hashes in the header of migrations\/committed\/000002-m\.sql .*`npm run migrations:commit -- <name>`/m,
   );
 });

@@ -7,7 +7,7 @@ import { Client, Pool } from "pg";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import pino from "pino";
 import { demoUser, loadDemo } from "../../src/demo/index.ts";
-import { demoPayments } from "../../src/demo/payments.ts";
+import { demoPayments } from "../../src/demo/demoPayments.ts";
 import { startSandbox } from "../../src/providers/payments/sandbox/index.ts";
 import { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 import { migrate } from "../../src/database/migrate.ts";

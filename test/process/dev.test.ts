@@ -235,7 +235,7 @@ comment on table app_public.loop_things is 'A thing.';
   });
   expect(wrong).toMatchObject({
     status: 1,
-    stderr: expect.stringMatching(/^Say what the migration is called/),
+    stderr: expect.stringMatching(/^Give the name of the migration/),
   });
   await save("current.sql", "create table app_public.faulty (id nothing);");
   const faulty = spawnSync(process.execPath, ["src/cli/commitMigration.ts", "faulty"], {

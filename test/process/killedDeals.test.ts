@@ -7,7 +7,7 @@ import { createIn } from "../harness/records.ts";
 import { long } from "../harness/seeds.ts";
 import { startService, temporaryFolder } from "../harness/service.ts";
 import { until } from "../harness/until.ts";
-import { sendWish, type Wish } from "../harness/wishes.ts";
+import { sendRepeatedRequest, type RepeatedRequest } from "../harness/repeatedRequests.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 /** Of each kind; the long form has more. */
@@ -16,7 +16,7 @@ const each = long ? 67 : 24;
 const jwtKeys = "test:a secret of the tests with at least 32 characters";
 
 let world: World;
-let wishes: Wish[];
+let wishes: RepeatedRequest[];
 
 beforeAll(async () => {
   world = await startWorld();
@@ -35,7 +35,7 @@ beforeAll(async () => {
   const reserve = (i: number) =>
     make("createReservation", { unitId: units[i], leadId: leads[i], acceptedTerms: true });
   const made = await Promise.all(
-    Array.from({ length: each }, async (_, i): Promise<Wish[]> => {
+    Array.from({ length: each }, async (_, i): Promise<RepeatedRequest[]> => {
       await reserve(3 * i);
       const refunded = await reserve(3 * i + 1);
       const negotiationId = await make("createNegotiation", {
@@ -98,7 +98,7 @@ test("each is whole or absent, and is there once after asking again", async () =
     let answered = 0;
     await Promise.all(
       wishes.map(async (wish, i) => {
-        first[i] = await sendWish(service.baseUrl, agent, world.owen, wish);
+        first[i] = await sendRepeatedRequest(service.baseUrl, agent, world.owen, wish);
         if (++answered === each) await service.stop("SIGKILL");
       }),
     );
@@ -121,7 +121,9 @@ test("each is whole or absent, and is there once after asking again", async () =
   expect(await broken(world.owner)).toEqual({});
 
   await using service = await startService({ env, args: ["--api-only"] });
-  const second = await Promise.all(wishes.map((wish) => sendWish(service.baseUrl, agent, world.owen, wish)));
+  const second = await Promise.all(
+    wishes.map((wish) => sendRepeatedRequest(service.baseUrl, agent, world.owen, wish)),
+  );
   for (const answer of second) expect(answer).toMatch(/^[0-9a-f-]{36}$/);
   expect(first.filter((answer, i) => answer !== "LOST" && answer !== second[i])).toEqual([]);
   expect(new Set(await effects())).toEqual(new Set([1]));

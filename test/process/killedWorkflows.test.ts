@@ -9,7 +9,7 @@ import { randomUUID } from "node:crypto";
 import { Agent } from "node:https";
 import { secretKeys } from "../harness/api.ts";
 import { startService, temporaryFolder, type Service } from "../harness/service.ts";
-import { sendWish, type Wish } from "../harness/wishes.ts";
+import { sendRepeatedRequest, type RepeatedRequest } from "../harness/repeatedRequests.ts";
 import { until } from "../harness/until.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
@@ -58,7 +58,7 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
     ],
     { trigger: { type: "EVENT", event: "lead.created" } },
   );
-  const wishes: Wish[] = Array.from({ length: committed + rolledBack }, (_, n) => ({
+  const wishes: RepeatedRequest[] = Array.from({ length: committed + rolledBack }, (_, n) => ({
     field: "createLead",
     key: randomUUID(),
     input: {
@@ -81,7 +81,7 @@ test("nothing is lost, nothing made up, nothing done twice", async () => {
       const n = next++;
       for (let answer = "LOST"; answer === "LOST"; answers[n] = answer) {
         const { baseUrl } = (await until(() => running.service, Boolean, patience))!;
-        answer = await sendWish(baseUrl, agent, world.owen, wishes[n]!);
+        answer = await sendRepeatedRequest(baseUrl, agent, world.owen, wishes[n]!);
       }
     }
   }

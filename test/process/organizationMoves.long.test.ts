@@ -4,7 +4,7 @@ import { Agent } from "node:https";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { loadSeal } from "../../src/auth/keys.ts";
+import { loadSeal } from "../../src/auth/authKeys.ts";
 import { loadConfig } from "../../src/base/config.ts";
 import { apiUrlOf } from "../../src/database/pooler.ts";
 import { onConnection } from "../../src/database/onConnection.ts";
@@ -109,7 +109,9 @@ test("an organization whose rows others refer to is not moved", async () => {
   const { code, stderr } = await run("move", slug, "--to", settings, "--yes");
   expect([code, stderr]).toEqual([
     1,
-    expect.stringMatching(/who sells together is on one installation:\n.* app_public\.project_organizations/),
+    expect.stringMatching(
+      /Organizations that sell together must be on one installation:\n.* app_public\.project_organizations/,
+    ),
   ]);
   await sql(
     folders.source,
@@ -117,7 +119,7 @@ test("an organization whose rows others refer to is not moved", async () => {
        delete from app_public.project_organizations where organization_id <> owner_id; end $$`,
   );
   const dry = await run("move", slug, "--to", settings);
-  expect([dry.code, dry.stdout]).toEqual([0, expect.stringContaining("Nothing is changed: add --yes")]);
+  expect([dry.code, dry.stdout]).toEqual([0, expect.stringContaining("Nothing was changed: add --yes")]);
   expect(await sql(folders.target, "select from app_public.organizations")).toEqual([]);
 }, 120_000);
 
@@ -248,11 +250,11 @@ test("its rows stay until they are removed, and the directory after that", async
       "select count(*)::int as count from app_public.leads where organization_id = $1",
       [viewer.organizationId],
     );
-  expect((await run("move", slug, "--to", settings)).stderr).toContain("has moved to");
-  expect((await run("move", slug, "--remove")).stdout).toContain("Nothing is changed: add --yes");
+  expect((await run("move", slug, "--to", settings)).stderr).toContain("has already moved to");
+  expect((await run("move", slug, "--remove")).stdout).toContain("Nothing was changed: add --yes");
   expect((await rows())[0]!.count).toBeGreaterThan(20);
   const { code, stderr, stdout } = await run("move", slug, "--remove", "--yes");
-  expect([code, stderr, stdout]).toEqual([0, "", expect.stringContaining("are removed")]);
+  expect([code, stderr, stdout]).toEqual([0, "", expect.stringContaining("were removed")]);
   expect(await rows()).toEqual([{ count: 0 }]);
   expect((await ask(source.baseUrl, viewer.token, WHERE)).errors).toEqual([
     expect.objectContaining({

@@ -98,7 +98,7 @@ test("exports one as an owner sees it, records and files, without a worker", asy
   const lines = (name: string) => entries.get(`${name}.jsonl`)!.toString().trimEnd().split("\n");
   expect(lines("leads").length).toBe(manifest.records.leads);
   expect(stdout).toContain(
-    `has ${Object.values<number>(manifest.records).reduce((a, b) => a + b)} records of ${slug}.`,
+    `contains ${Object.values<number>(manifest.records).reduce((a, b) => a + b)} records of ${slug}.`,
   );
   expect(manifest).toMatchObject({ missing: [], files: expect.any(Number) });
   expect([...entries.keys()].filter((name) => name.startsWith("files/")).length).toBe(manifest.files);
@@ -106,7 +106,7 @@ test("exports one as an owner sees it, records and files, without a worker", asy
   expect(await query("select from app_public.exports e where e.subject = 'ORGANIZATION'")).toEqual([]);
   await writeFile(file, "mine");
   expect((await run("export", slug, "--to", file)).stderr).toContain(
-    "is there already; it is not overwritten.",
+    "exists already; it is not overwritten.",
   );
   expect(await readFile(file, "utf8")).toBe("mine");
 });
@@ -126,7 +126,7 @@ test("is deleted in 30 days, not before --yes, not while others rely on it, and 
   const tried = await run("delete", "closing-homes");
   expect([tried.code, tried.stdout + tried.stderr]).toEqual([
     0,
-    expect.stringContaining("Nothing is changed: add --yes"),
+    expect.stringContaining("Nothing was changed: add --yes"),
   ]);
   expect(await state()).toEqual([]);
   const done = await run("delete", "closing-homes", "--yes", "--reason", "The contract has ended.");

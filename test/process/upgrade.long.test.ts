@@ -20,7 +20,7 @@ import { onConnection } from "../../src/database/onConnection.ts";
 import { startPostmaster, stopLeftover } from "../../src/database/postmaster.ts";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { databaseUser } from "../../src/database/systemUser.ts";
-import { fetchServer, upgradeDataDir } from "../../src/database/upgrade.ts";
+import { fetchServer, upgradeDataDir } from "../../src/database/upgradeDataDir.ts";
 import { loadDemo } from "../../src/demo/index.ts";
 import { loadOrCreateSecret } from "../../src/secrets/loadOrCreateSecret.ts";
 import { contents, installed, killUpgrade, phases, reduced, reducedRows } from "./upgradeWorld.ts";

@@ -9,7 +9,7 @@ import { startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
 import { onConnection } from "../../src/database/onConnection.ts";
 import { scratchFolder } from "../../src/database/scratchFolder.ts";
 import { databaseUser } from "../../src/database/systemUser.ts";
-import { upgradeDataDir } from "../../src/database/upgrade.ts";
+import { upgradeDataDir } from "../../src/database/upgradeDataDir.ts";
 import { contents, installed, killUpgrade, reduced, reducedRows } from "./upgradeWorld.ts";
 
 let dataDir: string;

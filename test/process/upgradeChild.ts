@@ -3,7 +3,7 @@
  * What is being done is told on stdout.
  */
 import { onConnection } from "../../src/database/onConnection.ts";
-import { upgradeDataDir } from "../../src/database/upgrade.ts";
+import { upgradeDataDir } from "../../src/database/upgradeDataDir.ts";
 import { reduced } from "./upgradeWorld.ts";
 
 const [dataDir, server] = process.argv.slice(2) as [string, string];

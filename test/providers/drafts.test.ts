@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { composeDraft } from "../../src/drafts/compose.ts";
+import { composeDraft } from "../../src/drafts/composeDraft.ts";
 import { checkDraft } from "../../src/compute/drafts/checkDraft.ts";
 import {
   createDraftProvider,

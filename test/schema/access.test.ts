@@ -22,11 +22,11 @@ import {
   answersOf,
   differentSets,
   maskedOf,
-  rowsAsked,
+  testedRows,
   startAnswers,
-  type Answering,
+  type ViewerFunction,
 } from "../harness/rowAnswers.ts";
-import { reachOf, readWhole, startRows, tell, type Reach } from "../harness/rowReach.ts";
+import { reachOf, readOpenTables, startRows, tell, type Reach } from "../harness/rowReach.ts";
 import type { RowWorld } from "../harness/rowWorld.ts";
 
 const file = join(import.meta.dirname, "access.txt");
@@ -35,7 +35,7 @@ let database: TestDatabase;
 let client: Client;
 let world: RowWorld;
 let reach: Reach;
-let answering: Answering[];
+let answering: ViewerFunction[];
 let answers: Reach;
 let masked: Reach;
 
@@ -76,7 +76,7 @@ test("everybody reaches the rows that access.txt says, and no others", () => {
 });
 
 test("everybody sees the rows listed in answers.txt only", () => {
-  const found = tell(answers, world, new Map(answering.map((one) => [one.name, rowsAsked(world, one, {})])));
+  const found = tell(answers, world, new Map(answering.map((one) => [one.name, testedRows(world, one, {})])));
   if (process.env.WRITE_ACCESS) writeFileSync(answersFile, found);
   expect(found.split("\n")).toEqual(readFileSync(answersFile, "utf8").split("\n"));
 });
@@ -90,7 +90,7 @@ test("masking views return for visible rows what the column functions return", (
       if (!inView) continue;
       const seen = masked.get(one.table.replace("app_public.", "app_hidden.masked_"))!.get(viewer.name)!;
       const told = answers.get(one.name)!.get(viewer.name) ?? [];
-      const asked = rowsAsked(world, one, viewer);
+      const asked = testedRows(world, one, viewer);
       for (const label of seen.filter((row) => asked.has(row))) {
         if (inView.includes(label)) given += 1;
         if (inView.includes(label) !== told.includes(label))
@@ -105,10 +105,10 @@ test("lists of values and other tables that are the same for everybody are read 
   // Apps are offered to whoever is signed in.
   const ofUsers = new Set(["app_public.integration_apps"]);
   await client.query("begin");
-  const all = await readWhole(client, world, "plat_owner");
+  const all = await readOpenTables(client, world, "plat_owner");
   const [byUser, byVisitor] = [
-    await readWhole(client, world, "plat_user"),
-    await readWhole(client, world, "plat_anonymous"),
+    await readOpenTables(client, world, "plat_user"),
+    await readOpenTables(client, world, "plat_anonymous"),
   ];
   await client.query("rollback");
   expect(all.size).toBeGreaterThan(100);

@@ -7,7 +7,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { escapeLiteral, type QueryResult } from "pg";
-import { startTwoHouses, valueOf, type TwoHouses } from "../harness/twoHouses.ts";
+import { startTwoOrganizations, valueOf, type TwoOrganizations } from "../harness/twoOrganizations.ts";
 
 interface Definer {
   /** As a call names it. */
@@ -35,7 +35,7 @@ interface Outcome {
   touched: string[];
 }
 
-let world: TwoHouses;
+let world: TwoOrganizations;
 let definers: Definer[];
 /** Those that only the login of the API may call. */
 let steps: Definer[];
@@ -65,10 +65,10 @@ const definersQuery = `
     and not exists (select from unnest($2::text[]) r where has_function_privilege(r, p.oid, 'execute'))
   order by 2`;
 
-const first = (house: TwoHouses["theirs"], table: string): string | undefined => house.get(table)?.[0];
+const first = (house: TwoOrganizations["theirs"], table: string): string | undefined => house.get(table)?.[0];
 
 beforeAll(async () => {
-  world = await startTwoHouses();
+  world = await startTwoOrganizations();
   const { client } = world;
   const viewers = ["plat_user", "plat_anonymous"];
   ({ rows: definers } = await client.query<Definer>(definersQuery, [viewers, []]));

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { buildSchema, isEnumType, isInputObjectType, isObjectType } from "graphql";
 import { demoUser } from "../../src/demo/index.ts";
 import { startApi } from "../harness/api.ts";
-import { startTwoHouses, type TwoHouses } from "../harness/twoHouses.ts";
+import { startTwoOrganizations, type TwoOrganizations } from "../harness/twoOrganizations.ts";
 
 interface Masked {
   table: string;
@@ -37,7 +37,7 @@ interface Viewer {
   settings: Record<string, string>;
 }
 
-let world: TwoHouses;
+let world: TwoOrganizations;
 let columns: Masked[];
 const planted: Planted[] = [];
 let viewers: Viewer[];
@@ -176,7 +176,7 @@ async function findViewers(): Promise<Viewer[]> {
 }
 
 beforeAll(async () => {
-  world = await startTwoHouses();
+  world = await startTwoOrganizations();
   const { client } = world;
   await client.query("set plan_cache_mode = force_generic_plan");
   ({ rows: columns } = await client.query<Masked>(maskedQuery));

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Api, Person } from "../harness/api.ts";
-import { startCrowd } from "../harness/crowd.ts";
+import { startLargeOrganization } from "../harness/largeOrganization.ts";
 import { cost, explain, scanned } from "../harness/explain.ts";
 
 const LEADS = 60_000;
@@ -15,7 +15,7 @@ let project: string;
 beforeAll(async () => {
   // Small ones too: of few organizations, any is likely to have most of the rows.
   const small = Array.from({ length: 40 }, (_, n) => ({ name: `small-${n}`, leads: 5, projects: 1 }));
-  ({ api, owner, member, seller, project } = await startCrowd(
+  ({ api, owner, member, seller, project } = await startLargeOrganization(
     { leads: LEADS, events: 20_000 },
     () => ({ leads: 5_000 }),
     undefined,

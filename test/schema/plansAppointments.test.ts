@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { loadAppointments } from "../../bench/data/appointments.ts";
 import type { Api, Person } from "../harness/api.ts";
-import { startCrowd } from "../harness/crowd.ts";
+import { startLargeOrganization } from "../harness/largeOrganization.ts";
 import { cost, explain } from "../harness/explain.ts";
 
 let api: Api;
@@ -11,7 +11,7 @@ let project: string;
 let lead: string;
 
 beforeAll(async () => {
-  ({ api, owner, member, seller, project } = await startCrowd(
+  ({ api, owner, member, seller, project } = await startLargeOrganization(
     { leads: 20_000 },
     () => ({ leads: 2_000 }),
     (client) => loadAppointments(client, 3),

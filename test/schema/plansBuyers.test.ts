@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { loadPurchases } from "../../bench/data/purchases.ts";
 import type { Api, Person } from "../harness/api.ts";
-import { startCrowd } from "../harness/crowd.ts";
+import { startLargeOrganization } from "../harness/largeOrganization.ts";
 import { cost, explain } from "../harness/explain.ts";
 
 const BUYERS = 40_000;
@@ -11,7 +11,7 @@ let owner: Person, member: Person, seller: Person, buyer: Person, small: Person;
 let project: string;
 
 beforeAll(async () => {
-  ({ api, owner, member, seller, project } = await startCrowd(
+  ({ api, owner, member, seller, project } = await startLargeOrganization(
     { leads: BUYERS },
     async ({ signUp }) => {
       const names = ["Bea Buyer", "Max Member", "Sue Owner", "Sid Seller"];

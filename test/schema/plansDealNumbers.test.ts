@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { loadDealNumbers } from "../../bench/data/dealNumbers.ts";
 import { loadOffers } from "../../bench/data/offers.ts";
 import type { Api, Person } from "../harness/api.ts";
-import { startCrowd } from "../harness/crowd.ts";
+import { startLargeOrganization } from "../harness/largeOrganization.ts";
 import { explain, plan, scanned, touched } from "../harness/explain.ts";
 
 const amount = Number(process.env.DEALS ?? 20_000);
@@ -17,7 +17,7 @@ let people: Record<"owner" | "member" | "seller" | "stranger", Person>;
 let project: string;
 
 beforeAll(async () => {
-  const crowd = await startCrowd(
+  const crowd = await startLargeOrganization(
     { leads: Math.ceil(amount / 10) },
     () => ({ leads: 500 }),
     async (client, organizations) => {

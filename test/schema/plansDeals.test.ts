@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { loadOffers } from "../../bench/data/offers.ts";
 import type { Api, Person } from "../harness/api.ts";
-import { startCrowd } from "../harness/crowd.ts";
+import { startLargeOrganization } from "../harness/largeOrganization.ts";
 import { cost, explain } from "../harness/explain.ts";
 
 let api: Api;
@@ -10,7 +10,7 @@ let owner: Person, member: Person, seller: Person;
 let project: string, unit: string;
 
 beforeAll(async () => {
-  ({ api, owner, member, seller, project } = await startCrowd(
+  ({ api, owner, member, seller, project } = await startLargeOrganization(
     { leads: 6_000 },
     () => ({ leads: 500 }),
     async (client, organizations) => {

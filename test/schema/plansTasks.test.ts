@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { loadTasks } from "../../bench/data/tasks.ts";
 import type { Api, Person } from "../harness/api.ts";
-import { startCrowd } from "../harness/crowd.ts";
+import { startLargeOrganization } from "../harness/largeOrganization.ts";
 import { cost, explain } from "../harness/explain.ts";
 
 /** Set it for a look at a larger size. */
@@ -12,7 +12,7 @@ let owner: Person, member: Person, seller: Person, small: Person;
 let project: string;
 
 beforeAll(async () => {
-  ({ api, owner, member, seller, project } = await startCrowd(
+  ({ api, owner, member, seller, project } = await startLargeOrganization(
     { leads },
     async ({ signUp }) => {
       const names = ["Max Member", "Sue Owner", "Sid Seller"];

@@ -3,9 +3,9 @@
  * security, and every table of principals against what ends its rows.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { startTwoHouses, type TwoHouses } from "../harness/twoHouses.ts";
+import { startTwoOrganizations, type TwoOrganizations } from "../harness/twoOrganizations.ts";
 
-let world: TwoHouses;
+let world: TwoOrganizations;
 
 interface RecordType {
   table_name: string;
@@ -26,7 +26,7 @@ let records: RecordType[];
 let principals: PrincipalTable[];
 
 beforeAll(async () => {
-  world = await startTwoHouses();
+  world = await startTwoOrganizations();
   records = (
     await world.client.query(
       "select r.*, app_hidden.source_of(format('app_public.%I', r.table_name)::regclass) as source from app_hidden.record_types r order by r.table_name",

@@ -3,9 +3,9 @@
  * views and what functions know of the viewer, read as every user of two organizations.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { startTwoHouses, type TwoHouses } from "../harness/twoHouses.ts";
+import { startTwoOrganizations, type TwoOrganizations } from "../harness/twoOrganizations.ts";
 
-let world: TwoHouses;
+let world: TwoOrganizations;
 let users: { id: string; name: string }[];
 /** SQL that reads each thing, one text a row. */
 let readable: { name: string; query: string }[];
@@ -43,7 +43,7 @@ const readableQuery = `
   order by 1`;
 
 beforeAll(async () => {
-  world = await startTwoHouses();
+  world = await startTwoOrganizations();
   ({ rows: readable } = await world.client.query(readableQuery));
   // Everybody has a part in the second organization too, for tokens that are restricted to it.
   await world.client.query(

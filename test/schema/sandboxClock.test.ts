@@ -1,10 +1,10 @@
 /** The clock of a sandbox, over every table that has rows of an organization: all its times move, and nobody else's. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { startTwoHouses, type TwoHouses } from "../harness/twoHouses.ts";
+import { startTwoOrganizations, type TwoOrganizations } from "../harness/twoOrganizations.ts";
 
-let world: TwoHouses;
+let world: TwoOrganizations;
 beforeAll(async () => {
-  world = await startTwoHouses();
+  world = await startTwoOrganizations();
 });
 afterAll(() => world?.end());
 

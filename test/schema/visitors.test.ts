@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { readTakes } from "../fuzz/takes.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
-import { toldVisitors } from "../harness/visitorCalls.ts";
+import { visitorResults } from "../harness/visitorCalls.ts";
 
 let database: TestDatabase;
 let client: Client;
@@ -20,7 +20,7 @@ afterAll(async () => {
 
 test("whatever is not for visitors tells them to sign in before it looks at what they ask", async () => {
   await client.query("begin");
-  const told = await toldVisitors(client);
+  const told = await visitorResults(client);
   await client.query("rollback");
   expect(told.size).toBeGreaterThan(80);
   const forVisitors = new Set(

@@ -9,7 +9,7 @@ import {
   MailRefused,
   type MailMessage,
 } from "../../src/providers/mail/index.ts";
-import { organizationContacted, organizationInvite } from "../../src/providers/mail/templates.ts";
+import { organizationContacted, organizationInvite } from "../../src/providers/mail/mailTemplates.ts";
 import { answer, startSmtpServer, type SmtpServer } from "./smtp.ts";
 import { testCertificate } from "../harness/certificate.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Logger, runOnce, WorkerPreset, type WorkerEvents } from "graphile-worker";
 import { Client } from "pg";
 import PostalMime, { type Email } from "postal-mime";
-import { createCompute } from "../../src/compute/pool.ts";
+import { createCompute } from "../../src/compute/computePool.ts";
 import { makePool } from "../../src/database/pool.ts";
 import { authenticatorUrl, workerUrl } from "../../src/database/roles.ts";
 import { incomingFolder } from "../../src/providers/files/incoming.ts";

@@ -1,6 +1,6 @@
 /** Workflows whose calls lead to this machine, in a process of its own, to be killed: `node callWorker.ts <database> <data folder>`. */
 import pino from "pino";
-import { createCompute } from "../../src/compute/pool.ts";
+import { createCompute } from "../../src/compute/computePool.ts";
 import { createSmsProvider } from "../../src/providers/sms/index.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { workerUrl } from "../../src/database/roles.ts";

@@ -1,6 +1,6 @@
 /** Workflows with the real provider, in a process of its own, to be killed: `node smsWorker.ts <database> <address of the API>`. */
 import pino from "pino";
-import { createCompute } from "../../src/compute/pool.ts";
+import { createCompute } from "../../src/compute/computePool.ts";
 import { createTwilio } from "../../src/providers/sms/twilio.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { workerUrl } from "../../src/database/roles.ts";

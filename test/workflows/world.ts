@@ -1,5 +1,5 @@
 import pino from "pino";
-import { createCompute, type ComputeOptions } from "../../src/compute/pool.ts";
+import { createCompute, type ComputeOptions } from "../../src/compute/computePool.ts";
 import { createSmsProvider, type SmsProvider } from "../../src/providers/sms/index.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { startWorkflows, type Workflows } from "../../src/workflows/runner.ts";

@@ -20,8 +20,8 @@ begin
   elsif (select count(*) from (
       select from unnest(undone_changes.ids) i (id) join app_public.events e on e.subject_id = i.id and e.id >= first_id
         and e.occurred_at > undone_changes.at limit most_changes + 1) e) > most_changes then
-    perform app_hidden.fail('LIMIT_EXCEEDED', 'Too much has changed since that time to undo it at once; give a later '
-      'time, or ask for single records.', jsonb_build_object('field', 'at', 'limit', most_changes));
+    perform app_hidden.fail('LIMIT_EXCEEDED', 'There were too many changes since that time; use a later time or a '
+      'smaller page.', jsonb_build_object('field', 'at', 'limit', most_changes));
   elsif exists (select from unnest(undone_changes.ids) i (id) join app_public.events e on e.subject_id = i.id
       and e.occurred_at > undone_changes.at and e.id >= first_id and e.data = '{}') then
     perform app_hidden.fail('BAD_USER_INPUT',

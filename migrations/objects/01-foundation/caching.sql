@@ -115,7 +115,7 @@ language sql stable security definer rows 2000 set search_path = pg_catalog, pg_
   order by name, kind
 $$;
 comment on function app_private.what_is_read() is
-  'What statements go through, for src/database/reads.ts: functions with their bodies, views with their definitions, '
-  'tables with the conditions of their policies for reading. is_counted: each change counts up the revision of a '
-  'stream; is_constant: nothing changes it; is_private: each row is of an organization, and visitors see none.';
+  'What a statement can read, for src/database/statementReads.ts: functions with their bodies, views with their '
+  'definitions, tables with the conditions of their SELECT policies. is_counted: each change increments the revision '
+  'of a stream; is_constant: nothing changes it; is_private: its rows belong to organizations, and visitors see none.';
 grant execute on function app_private.what_is_read() to plat_authenticator;

@@ -51,7 +51,8 @@ comment on function app_private.create_enum(text, text, text[]) is
 comment on function app_private.add_enum_values(text, text[]) is
   'Adds values to an enumeration; describe_enum documents them.';
 
-create function app_private.describe_enum(name text, description text, value_list text[]) returns void
+create function app_private.describe_enum(
+  name text, description text, value_list text[], not_available text[] default '{}') returns void
 language plpgsql volatile as $$
 declare
   type_name text := replace(initcap(replace(name, '_', ' ')), ' ', '');
@@ -61,16 +62,21 @@ begin
   execute format('select array_agg(value) from app_public.%I', name || '_values') into declared;
   if not (declared @> described and described @> declared) then
     raise exception 'The enumeration % has the values %, but describe_enum describes %.', name, declared, described;
+  elsif not (declared @> not_available) then
+    raise exception 'The enumeration % has the values %, but describe_enum declares % as not available.',
+      name, declared, not_available;
   end if;
   execute format('comment on table app_public.%I is %L', name || '_values',
-    E'@enum\n@enumName ' || type_name || E'\n\n' || description);
+    E'@enum\n@enumName ' || type_name || E'\n' || case when not_available <> '{}'
+      then '@notAvailable ' || array_to_string(not_available, ' ') || E'\n' else '' end || E'\n' || description);
   execute format('comment on domain app_public.%I is %L', name, E'@enum ' || name || E'_values\n\n' || description);
   execute format('update app_public.%I v set description = $1[i][2] from generate_subscripts($1, 1) i
       where v.value = $1[i][1]', name || '_values')
     using value_list;
 end $$;
-comment on function app_private.describe_enum(text, text, text[]) is
-  'Documents an enumeration and each of its values; refuses a list that lacks a value or has another one.';
+comment on function app_private.describe_enum(text, text, text[], text[]) is
+  'Documents an enumeration and each of its values; refuses a list that lacks a value or has another one. Values that '
+  'are declared as not available are refused elsewhere, and error messages do not suggest them.';
 
 comment on domain app_public.email_address is
   E'@scalar EmailAddress\n\nAn email address, such as ada@example.com. Case is ignored; stored in lower case.';

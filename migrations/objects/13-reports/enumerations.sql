@@ -11,7 +11,7 @@ select app_private.describe_enum('report_kind', 'Business area of a report.', ar
   ['COMMISSION', 'Not available yet: commissions. Reports of this kind are refused.'],
   ['ACTIVITY', 'Activity of the sales team.'],
   ['CUSTOM', 'Any other area.']
-]);
+], not_available => array['COMMISSION']);
 
 select app_private.describe_enum('report_subject', 'Kind of record in the rows of a report or export.', array[
   ['LEADS', 'One row per lead.'],

@@ -1,5 +1,5 @@
 -- The effects of a transaction that is rolled back: its events as the viewer reads them, and their consequences.
--- src/database/dryRun.ts reads them at the end of such a transaction.
+-- src/database/dryRunTransaction.ts reads them at the end of such a transaction.
 
 create function app_private.dry_run_events() returns table (id uuid, organization_id uuid, sequence bigint, name text)
 language sql stable rows 20 security definer set search_path = pg_catalog, pg_temp as $$

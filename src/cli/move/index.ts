@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import type { Client } from "pg";
-import { loadSeal } from "../../auth/keys.ts";
+import { loadSeal } from "../../auth/authKeys.ts";
 import { loadConfig, type Config } from "../../base/config.ts";
 import { migrateOn } from "../../database/onConnection.ts";
 import { apiUrlOf } from "../../database/pooler.ts";
@@ -23,7 +23,7 @@ interface Asked {
 export async function move({ config, loginUrl, slug, settingsFile, yes }: Asked): Promise<void> {
   const other = loadConfig(parseEnv(await readFile(settingsFile, "utf8")), ["--migrate-only"]);
   const url = other.baseUrl;
-  if (!url) throw new Error(`${settingsFile} lacks BASE_URL, by which the other installation is reached.`);
+  if (!url) throw new Error(`${settingsFile} lacks BASE_URL, the URL of the other installation.`);
   await withDatabase(other, async (otherUrl) => {
     const [here, there] = await Promise.all([opened(config, loginUrl), opened(other, otherUrl)]);
     try {
@@ -39,18 +39,18 @@ export async function move({ config, loginUrl, slug, settingsFile, yes }: Asked)
               tell,
             );
             if (await it.prepare()) {
-              console.log(`${slug} is at ${url}: an earlier move of it was finished.`);
+              console.log(`${slug} is at ${url}: an earlier move was completed.`);
               return;
             }
             if (!yes) {
-              console.log(`What goes with ${slug} to ${url}:\n${told(await it.facts())}`);
-              console.log("Nothing is changed: add --yes to have it moved.");
+              console.log(`To be moved with ${slug} to ${url}:\n${told(await it.facts())}`);
+              console.log("Nothing was changed: add --yes to move it.");
               return;
             }
             const report = await it.run().finally(end);
             console.log(`${slug} is at ${url}:\n${told(report)}`);
             console.log(
-              `Changes were refused for ${(report.pausedMs / 1_000).toFixed(1)} s, in which ${report.changed} rows were copied again. ` +
+              `Changes were refused for ${(report.pausedMs / 1_000).toFixed(1)} s, while ${report.changed} rows were copied again. ` +
                 `Its rows are still here: \`npm run organizations -- move ${slug} --remove\` removes them.`,
             );
             if (report.missing.length > 0)
@@ -74,12 +74,12 @@ export async function removeWhatMoved(loginUrl: string, slug: string, yes: boole
     const [moved] = rows;
     if (!moved) throw new Error(`No organization with the slug or id ${slug} has moved from here.`);
     if (!yes) {
-      console.log(`${slug} is at ${moved.url}. Nothing is changed: add --yes to have its rows removed here.`);
+      console.log(`${slug} is at ${moved.url}. Nothing was changed: add --yes to remove its rows here.`);
       return;
     }
     const count = await removeMoved(client, moved.id);
     console.log(
-      `${count} rows of ${slug} are removed. Requests for it are still told that it is at ${moved.url}.`,
+      `${count} rows of ${slug} were removed. Requests for it still get its new address, ${moved.url}.`,
     );
   });
 }
@@ -101,15 +101,15 @@ async function idOf(client: Client, slug: string): Promise<string> {
   );
   const [found] = rows;
   if (!found) throw new Error(`There is no organization with the slug or id ${slug}.`);
-  if (found.url) throw new Error(`${slug} has moved to ${found.url} already.`);
+  if (found.url) throw new Error(`${slug} has already moved to ${found.url}.`);
   return found.id;
 }
 
 function told({ rows, tables, accounts, known, contents, jobs }: MoveFacts): string {
   return [
     `  ${rows} rows of ${tables} tables`,
-    `  ${accounts} accounts of users, besides ${known} who have one there under another id`,
-    `  ${contents} contents of files`,
+    `  ${accounts} user accounts, and ${known} users who already have an account there, with another id`,
+    `  ${contents} files`,
     `  ${jobs} jobs`,
   ].join("\n");
 }

@@ -13,8 +13,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Client, ClientBase } from "pg";
 import type { FileStore } from "../../providers/files/index.ts";
 import type { Seal } from "../../secrets/seal.ts";
-import { contentsOf, copyContents, registerContents } from "./files.ts";
-import { differingTables, TableCopy, textSettings, type Changes } from "./rows.ts";
+import { contentsOf, copyContents, registerContents } from "./movedFiles.ts";
+import { differingTables, TableCopy, textSettings, type Changes } from "./movedRows.ts";
 import {
   crossingReferences,
   danglingReferences,
@@ -23,8 +23,8 @@ import {
   type Moved,
   type MovedTable,
   type MovedTables,
-} from "./tables.ts";
-import { matchUsers, noChanges } from "./users.ts";
+} from "./movedTables.ts";
+import { matchUsers, noChanges } from "./movedUsers.ts";
 
 /** One of the two installations. */
 export interface Installation {
@@ -103,7 +103,7 @@ export class Move {
     for (const each of [control, client, target]) await each.query(textSettings);
     await target.query("set session_replication_role = replica").catch(() => {
       throw new Error(
-        "The login of the other installation has to be a superuser, or to be granted `set on parameter session_replication_role`.",
+        "The login of the other installation must be a superuser, or be granted `set on parameter session_replication_role`.",
       );
     });
     const { rows } = await control.query<{ locked: boolean }>(
@@ -118,7 +118,7 @@ export class Move {
         await this.#putAside();
         return true;
       }
-    } else if (isThere) throw new Error("The other installation has this organization already.");
+    } else if (isThere) throw new Error("The other installation already has this organization.");
     await control.query("select app_private.give_up_move($1)", [this.#organizationId]);
     this.#tables = await readMovedTables(client);
     if ((await readMovedTables(target)).shape !== this.#tables.shape)
@@ -161,7 +161,7 @@ export class Move {
     const crossing = await crossingReferences(client, this.#tables, this.#moved);
     if (crossing.length > 0)
       throw new Error(
-        `Rows of this organization and of others refer to each other; who sells together is on one installation:\n  ${crossing.join("\n  ")}`,
+        `Rows of this organization and of others refer to each other. Organizations that sell together must be on one installation:\n  ${crossing.join("\n  ")}`,
       );
     const { rows: slugs } = await client.query<{ table_name: string; slug: string; record_id: string }>(
       `select t.table_name, t.slug::text, t.record_id from app_private.slugs t where t.table_name <> 'users'
@@ -175,7 +175,7 @@ export class Move {
     );
     if (taken.length > 0)
       throw new Error(
-        `The other installation has these slugs already: ${taken.map(({ slug }) => slug).join(", ")}. Give them others first.`,
+        `The other installation already has these slugs: ${taken.map(({ slug }) => slug).join(", ")}. Change them first.`,
       );
   }
 
@@ -300,7 +300,7 @@ export class Move {
     const target = this.#target.client;
     const dangling = await danglingReferences(target, tables, this.#tables, this.#moved);
     if (dangling.length > 0)
-      throw new Error(`Rows refer to what the other installation lacks:\n  ${dangling.join("\n  ")}`);
+      throw new Error(`Rows refer to rows that the other installation lacks:\n  ${dangling.join("\n  ")}`);
   }
 
   #copyOf(table: MovedTable): TableCopy {
@@ -319,7 +319,7 @@ export class Move {
   /** @returns jobs that wait for the organization, which this installation no longer has */
   async #pause(): Promise<Job[]> {
     const { control } = this.#source;
-    this.#tell("Waiting for work that is under way");
+    this.#tell("Waiting for work in progress");
     const waiting = this.#tables.tables.filter(({ isAccount }) => !isAccount);
     const jobs: Job[] = [];
     const until = performance.now() + DRAIN_S * 1_000;
@@ -419,7 +419,7 @@ export class Move {
 
   /** Waits for transactions that began before the switch. */
   async #end(): Promise<void> {
-    this.#tell("Waiting for transactions that are under way");
+    this.#tell("Waiting for running transactions");
     const isOver = async () => {
       const { rows } = await this.#source.control.query<{ over: boolean }>(
         "select app_private.end_move($1) as over",

@@ -1,6 +1,6 @@
 /** Percentages, money, sizes and counts of a draft; each remaining number must be one of them. */
 import type { Fact } from "../../providers/drafts/index.ts";
-import { number, numberWords, readings } from "./numbers.ts";
+import { number, numberWords, readings } from "./numberWords.ts";
 import type { Reading } from "./reading.ts";
 import { ours, wish } from "./wordingRules.ts";
 

@@ -1,6 +1,6 @@
 /** Dates and times of a draft. */
 import type { Fact } from "../../providers/drafts/index.ts";
-import { months, numberWords, weekdays } from "./numbers.ts";
+import { months, numberWords, weekdays } from "./numberWords.ts";
 import { escape, type Reading } from "./reading.ts";
 import { proposal, talk, way } from "./wordingRules.ts";
 

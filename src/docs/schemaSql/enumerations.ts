@@ -1,8 +1,8 @@
 import type { CatalogObject } from "../../database/catalog.ts";
 import { CatalogIndex, nameOf } from "./catalogIndex.ts";
-import { commentLines, withComment } from "./comments.ts";
-import { tableBlock } from "./tables.ts";
-import { domainBlock } from "./types.ts";
+import { commentLines, withComment } from "./commentLines.ts";
+import { tableBlock } from "./tableBlocks.ts";
+import { domainBlock } from "./typeBlocks.ts";
 
 interface Value {
   value: string;
@@ -68,8 +68,12 @@ function readEnumeration(
     drop: "",
     ...(object.on && { on: placeholders(object.on) }),
   }));
-  return { description, values, own, rows, pattern };
+  const [tag = ""] = catalog.comment(table.identity)?.match(notAvailable) ?? [];
+  return { description: tag ? `${tag}\n${description}` : description, values, own, rows, pattern };
 }
+
+/** The tag of values that are refused for now; it is part of the definition of its enumeration only. */
+const notAvailable = /@notAvailable .*\n/g;
 
 /** `app_public.lead_status` becomes `app_public.<name>`, and likewise what is named after it. */
 function withPlaceholders(text: string, name: string, description: string): string {
@@ -78,7 +82,8 @@ function withPlaceholders(text: string, name: string, description: string): stri
   return text
     .replaceAll(description, "<description>")
     .replaceAll(new RegExp(`\\b${local}(?=_values?(?:_|\\b)|\\b)`, "g"), "<name>")
-    .replaceAll(`@enumName ${typeName.join("")}\n`, "@enumName <Name>\n");
+    .replaceAll(`@enumName ${typeName.join("")}\n`, "@enumName <Name>\n")
+    .replaceAll(notAvailable, "");
 }
 
 function explanation(pattern: readonly CatalogObject[]): string {

@@ -1,6 +1,6 @@
 /**
- * POST /mcp: the Model Context Protocol, stateless, for agents with access tokens that were made for it; and what tells them so. The
- * package that speaks it is optional.
+ * POST /mcp: the Model Context Protocol, stateless, for agents with access tokens of the audience MCP. Also serves the
+ * metadata that tells clients which tokens are accepted (RFC 9728). The protocol package is an optional dependency.
  */
 import type { Request, RequestHandler, Response } from "express";
 import type { GraphQLSchema } from "postgraphile/graphql";

@@ -13,7 +13,7 @@ import {
 import type { HeldTransaction, OperationWork } from "../../admission/operationWork.ts";
 import { CodedError } from "../../base/errors.ts";
 import type { Claims } from "../../database/claims.ts";
-import { DryRun } from "../../database/dryRun.ts";
+import { DryRun } from "../../database/dryRunTransaction.ts";
 import { ReviewedTransaction, type ReviewedEvents } from "../../database/reviewedTransaction.ts";
 import { checkDocument } from "../plugins/QueryLimitsPlugin.ts";
 import type { createProposals, Proposed } from "./proposals.ts";
@@ -286,8 +286,14 @@ const registerCommit: Register = (server, agent) => {
           held: (work) => new ReviewedTransaction(work, judge),
           idempotencyKey,
         });
-        if (answer.errors) return refused(answer);
-        return result({ answer: answer.data?.[given.mutation], effects: answer.extensions?.effects });
+        const { effects } = answer.extensions ?? {};
+        if (!effects) return refused(answer);
+        // It is committed, even if fields of its answer could not be read.
+        return result({
+          answer: answer.data?.[given.mutation],
+          effects,
+          ...(answer.errors && { errors: answer.errors }),
+        });
       }),
   );
 };

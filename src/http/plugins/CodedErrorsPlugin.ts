@@ -8,8 +8,8 @@ import { inSpan } from "../../tracing/spans.ts";
 import { operationLabel } from "../../operations/operationLabel.ts";
 
 /**
- * Last resort: errors without one of our codes that reach grafserv's own mask are masked. It has no access to the
- * request; the id is added when the response is written.
+ * Fallback: masks errors without one of our codes in grafserv's own masking step. The request is not known here; its id
+ * is added when the response is written.
  */
 export function maskError(error: GraphQLError): GraphQLError | GraphQLFormattedError {
   if (isErrorCode(error.extensions?.code)) return error;

@@ -1,6 +1,6 @@
 /**
- * Operations that the reference shows and the explorer runs, as somebody of the demo. test/browser/portal.test.ts runs each of them and
- * records what was answered, and what happened by it, in docs/examples.json.
+ * Example operations of the reference, which the explorer runs as a user of the demo data. test/browser/portal.test.ts
+ * runs each of them and records its response and its effects in docs/examples.json.
  */
 export interface Example {
   name: string;

@@ -1,4 +1,4 @@
-/** The static content of the pages, before their scripts add data of the API. */
+/** The static content of the pages; their scripts add data from the API. */
 
 const card = (to: string, title: string, text: string) =>
   `<li><a class="card" href="${to}"><strong>${title}</strong><span>${text}</span></a></li>`;

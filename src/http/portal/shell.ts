@@ -1,4 +1,4 @@
-/** What the pages of the portal have in common: the head, the way between them, and who is signed in. */
+/** The common parts of all portal pages: the head, the navigation and the signed-in user. */
 import { escapeHtml } from "../../providers/mail/letter.ts";
 
 /** The pages in the order in which they are offered. */

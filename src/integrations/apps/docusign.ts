@@ -1,7 +1,11 @@
-/** An organization's account at DocuSign; src/providers/signing/docusign.ts handles the agreements. */
+/** An organization's account at DocuSign; src/providers/signing/docusignClient.ts handles the agreements. */
 import { createPrivateKey } from "node:crypto";
 import { AddressRefused, AddressUnknown, resolvePublicAddress } from "../../network/publicAddress.ts";
-import { createDocusign, docusignServer, type DocusignAccount } from "../../providers/signing/docusign.ts";
+import {
+  createDocusign,
+  docusignServer,
+  type DocusignAccount,
+} from "../../providers/signing/docusignClient.ts";
 import { SigningFailed } from "../../providers/signing/index.ts";
 import { ConnectionFailed, Misconfigured, type Adapter } from "../adapter.ts";
 

@@ -2,7 +2,7 @@
  * Parts of a workflow definition that SQL cannot parse: templates, cron expressions, addresses. The service parses
  * them before the statement and passes the results by path; the database validates and refuses.
  */
-import type { Compute } from "../../compute/pool.ts";
+import type { Compute } from "../../compute/computePool.ts";
 import { CodedError } from "../../base/errors.ts";
 import type { ArgumentTransform } from "../inputFields.ts";
 import {

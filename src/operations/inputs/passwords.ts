@@ -1,7 +1,7 @@
 import { hash, verify } from "@node-rs/argon2";
 import type { Pool } from "pg";
 import { CodedError, signInFirst } from "../../base/errors.ts";
-import { passwordHashes, strangersHashes } from "../../admission/semaphores.ts";
+import { passwordHashes, visitorHashes } from "../../admission/semaphores.ts";
 import type { Claims } from "../../database/claims.ts";
 import { networkOf } from "../../network/networkOf.ts";
 
@@ -118,5 +118,5 @@ type Group = "sign-in" | "sign-up";
 function admitted<T>(group: Group, ip: string | undefined, work: () => Promise<T>): Promise<T> {
   const party = { group, key: `${group} ${networkOf(ip)}` };
   const hashing = () => passwordHashes.run(party, work);
-  return group === "sign-up" ? strangersHashes.run(party, hashing) : hashing();
+  return group === "sign-up" ? visitorHashes.run(party, hashing) : hashing();
 }

@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import type { RemoteOptions } from "../../base/providerOptions.ts";
 import { boundedFetch, inTime } from "./boundedCall.ts";
 import { maxTokens, message, readAnswer, schema, system } from "./prompt.ts";
-import { DraftFailed, type DraftProvider } from "./provider.ts";
+import { DraftFailed, type DraftProvider } from "./draftProvider.ts";
 
 /** The Messages API of Anthropic. */
 export function createAnthropic({ apiKey, model, baseUrl, timeoutMs }: RemoteOptions): DraftProvider {

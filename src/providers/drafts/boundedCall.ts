@@ -1,5 +1,5 @@
 /** Shared by the two SDKs: timeouts, bounded responses, and errors in the terms of the service. */
-import { DraftFailed } from "./provider.ts";
+import { DraftFailed } from "./draftProvider.ts";
 
 const mostBytes = 1_000_000;
 

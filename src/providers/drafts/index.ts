@@ -1,6 +1,6 @@
 import type { DraftOptions } from "../../base/providerOptions.ts";
-import { createEmbedded } from "./embedded.ts";
-import type { DraftProvider } from "./provider.ts";
+import { createEmbedded } from "./embeddedDrafts.ts";
+import type { DraftProvider } from "./draftProvider.ts";
 
 export {
   DraftFailed,
@@ -8,7 +8,7 @@ export {
   type DraftRequest,
   type Fact,
   type WrittenDraft,
-} from "./provider.ts";
+} from "./draftProvider.ts";
 
 /** The author of drafts; without options, the embedded composer, which only uses facts and no network. */
 export function createDraftProvider(options?: DraftOptions): DraftProvider {

@@ -1,5 +1,5 @@
 /** The sentences of the embedded composer in its languages. */
-import type { Tone } from "./provider.ts";
+import type { Tone } from "./draftProvider.ts";
 
 export interface Letter {
   subject(project: string): string;

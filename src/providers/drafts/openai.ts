@@ -2,7 +2,7 @@ import OpenAI from "openai";
 import type { RemoteOptions } from "../../base/providerOptions.ts";
 import { boundedFetch, inTime } from "./boundedCall.ts";
 import { maxTokens, message, readAnswer, schema, system } from "./prompt.ts";
-import { DraftFailed, type DraftProvider } from "./provider.ts";
+import { DraftFailed, type DraftProvider } from "./draftProvider.ts";
 
 /** Any endpoint with the Chat Completions API of OpenAI. */
 export function createOpenAi({ apiKey, model, baseUrl, timeoutMs }: RemoteOptions): DraftProvider {

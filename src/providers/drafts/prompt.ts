@@ -1,5 +1,5 @@
 /** The prompt for a language model, and the parser of its answer. The model has no tools; it can only answer. */
-import { DraftFailed, type DraftRequest, type WrittenDraft } from "./provider.ts";
+import { DraftFailed, type DraftRequest, type WrittenDraft } from "./draftProvider.ts";
 
 /** Tokens of an answer; a mail takes some 400. */
 export const maxTokens = 2000;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { onConnection } from "../../database/onConnection.ts";
 import { ownerUrl } from "../../database/roles.ts";
 import { createLocalFolder } from "./localFolder.ts";
-import { thumbnailKey, type FileStore } from "./store.ts";
+import { thumbnailKey, type FileStore } from "./fileStore.ts";
 import { contentsFolder } from "../../database/backupSeries.ts";
 
 const type = "application/octet-stream";

@@ -3,9 +3,9 @@ import { archivedStore } from "./contents.ts";
 import { createLocalFolder } from "./localFolder.ts";
 import type { S3Options } from "../../base/providerOptions.ts";
 import { createS3 } from "./s3.ts";
-import type { FileStore } from "./store.ts";
+import type { FileStore } from "./fileStore.ts";
 
-export { FileStoreFailed, thumbnailKey, type ByteRange, type FileStore } from "./store.ts";
+export { FileStoreFailed, thumbnailKey, type ByteRange, type FileStore } from "./fileStore.ts";
 export type { S3Options };
 
 export interface FileStoreOptions {

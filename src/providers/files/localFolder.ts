@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { removeLeftovers } from "./leftovers.ts";
 import { ignoreEarlyErrors } from "../../base/ignoreEarlyErrors.ts";
-import type { FileStore } from "./store.ts";
+import type { FileStore } from "./fileStore.ts";
 
 /**
  * The embedded default: each content is a file in the folder, named by its key, readable only for the user of the service; files are

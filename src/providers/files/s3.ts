@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import { Readable } from "node:stream";
 import { ignoreEarlyErrors } from "../../base/ignoreEarlyErrors.ts";
-import { FileStoreFailed, type FileStore } from "./store.ts";
+import { FileStoreFailed, type FileStore } from "./fileStore.ts";
 import type { S3Options } from "../../base/providerOptions.ts";
 
 const require = createRequire(import.meta.url);

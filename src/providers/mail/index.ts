@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import type { MailProvider } from "./message.ts";
-import { createOutbox } from "./outbox.ts";
+import type { MailProvider } from "./mailMessage.ts";
+import { createOutbox } from "./mailOutbox.ts";
 import { createSmtp } from "./smtp.ts";
 
-export { MailDeferred, MailRefused, type MailMessage, type MailProvider } from "./message.ts";
+export { MailDeferred, MailRefused, type MailMessage, type MailProvider } from "./mailMessage.ts";
 
 export interface MailOptions {
   /** The mail server; without one, mails are written to the outbox folder. */

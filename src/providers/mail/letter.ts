@@ -1,7 +1,7 @@
 import type { Language } from "../../messages/catalogue.ts";
 import { tell } from "../../messages/recognize.ts";
 import { writtenOut } from "../../messages/values.ts";
-import { oneLine } from "./compose.ts";
+import { oneLine } from "./composeMail.ts";
 
 /** A mail is defined once, as blocks, and rendered as plain text and as HTML. */
 export type Block =

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
-import { compose } from "./compose.ts";
+import { compose } from "./composeMail.ts";
 import { mailPackage } from "./mailPackage.ts";
-import { MailDeferred, MailRefused, type MailProvider } from "./message.ts";
+import { MailDeferred, MailRefused, type MailProvider } from "./mailMessage.ts";
 
 /** The error code of the mail library. */
 interface SmtpError extends Error {

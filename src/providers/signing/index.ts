@@ -1,8 +1,8 @@
 import type { JobHelpers } from "graphile-worker";
 import type { CertificateFacts } from "../../pdf/writeCertificate.ts";
-import { createDocusign, type DocusignAccount } from "./docusign.ts";
-import { createEmbeddedSigning } from "./embedded.ts";
-import { SigningFailed, type SigningProvider } from "./provider.ts";
+import { createDocusign, type DocusignAccount } from "./docusignClient.ts";
+import { createEmbeddedSigning } from "./embeddedSigning.ts";
+import { SigningFailed, type SigningProvider } from "./signingProvider.ts";
 
 export {
   SigningFailed,
@@ -10,7 +10,7 @@ export {
   type EnvelopeState,
   type Proof,
   type SigningProvider,
-} from "./provider.ts";
+} from "./signingProvider.ts";
 
 /** Returned by app_private.envelope_of for an agreement that is signed elsewhere. */
 export interface KnownEnvelope {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { SmsRefused, type SmsProvider } from "./message.ts";
-import { createSmsOutbox } from "./outbox.ts";
+import { SmsRefused, type SmsProvider } from "./textMessage.ts";
+import { createSmsOutbox } from "./smsOutbox.ts";
 import type { TwilioAccount } from "../../base/providerOptions.ts";
 import { createTwilio } from "./twilio.ts";
 
@@ -9,10 +9,10 @@ export {
   SmsRefused,
   type SmsNotice,
   type SmsProvider,
-  type SoughtMessage,
-  type TakenMessage,
+  type UncertainMessage,
+  type AcceptedMessage,
   type TextMessage,
-} from "./message.ts";
+} from "./textMessage.ts";
 
 export interface SmsOptions {
   /** The target of messages: `off` refuses them, so that none counts as sent; the outbox by default. */

@@ -6,9 +6,9 @@ import {
   SmsRefused,
   type SmsProvider,
   type SmsStatus,
-  type SoughtMessage,
-  type TakenMessage,
-} from "./message.ts";
+  type UncertainMessage,
+  type AcceptedMessage,
+} from "./textMessage.ts";
 import { isSameText } from "../../secrets/isSameText.ts";
 import type { TwilioAccount } from "../../base/providerOptions.ts";
 
@@ -235,13 +235,13 @@ function readJson(text: string): Resource | undefined {
   }
 }
 
-function takenOf({ sid, status }: Resource): TakenMessage | undefined {
+function takenOf({ sid, status }: Resource): AcceptedMessage | undefined {
   return typeof sid === "string" && sid
     ? { id: sid, status: statuses[String(status)] ?? "ACCEPTED" }
     : undefined;
 }
 
-const isSought = (message: Resource, { body, since, known }: SoughtMessage): boolean =>
+const isSought = (message: Resource, { body, since, known }: UncertainMessage): boolean =>
   message.body === body &&
   String(message.direction).startsWith("outbound") &&
   Date.parse(String(message.date_created)) >= since.getTime() - skewMs &&

@@ -1,6 +1,6 @@
 /** Accounts of organizations and their people. Complete ones are verified immediately; the address `address_no_match` is not found. */
 import { invalid, missing } from "./sandboxErrors.ts";
-import type { Store, Thing } from "./store.ts";
+import type { Store, Thing } from "./sandboxStore.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
 const nothingDue = {

@@ -1,7 +1,7 @@
 /** The well-known test cards, by their test tokens. */
 import { createHash } from "node:crypto";
 import { ApiError, invalid } from "./sandboxErrors.ts";
-import type { Store, Thing } from "./store.ts";
+import type { Store, Thing } from "./sandboxStore.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
 interface TestCard {

@@ -5,8 +5,8 @@ import type { WorkPool } from "../../../database/workConnections.ts";
 import { backoff } from "../../../base/backoff.ts";
 import type { Logger } from "../../../base/log.ts";
 import { stripePackage } from "../stripePackage.ts";
-import { settleRefund, shown } from "./payments.ts";
-import { withStore, type Thing } from "./store.ts";
+import { settleRefund, shown } from "./sandboxPayments.ts";
+import { withStore, type Thing } from "./sandboxStore.ts";
 
 /** The target of deliveries, and their signing secret. */
 export interface Endpoint {

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
 import type { WorkPool } from "../../../database/workConnections.ts";
 import { ApiError } from "./sandboxErrors.ts";
-import { expanded, shown, type Reply } from "./payments.ts";
-import { withStore, type Store } from "./store.ts";
+import { expanded, shown, type Reply } from "./sandboxPayments.ts";
+import { withStore, type Store } from "./sandboxStore.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
 export type Handler = (store: Store, params: DatabaseValue, request: Request) => Promise<Reply | object>;

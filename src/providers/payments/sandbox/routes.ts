@@ -4,10 +4,10 @@ import type { WorkPool } from "../../../database/workConnections.ts";
 import * as accounts from "./accounts.ts";
 import { authenticationPage, donePage } from "./cardPage.ts";
 import { attach, createPaymentMethod, detach } from "./cards.ts";
-import * as payments from "./payments.ts";
+import * as payments from "./sandboxPayments.ts";
 import type { Handler, requests } from "./requests.ts";
 import { invalid } from "./sandboxErrors.ts";
-import { withStore } from "./store.ts";
+import { withStore } from "./sandboxStore.ts";
 
 export interface RoutesOptions {
   pool: WorkPool;

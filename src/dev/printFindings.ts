@@ -1,0 +1,27 @@
+/** Tells a developer, after each save, what the checks of the schema find: what was forgotten, and what to write. */
+import { checkCatalog, prepareChecks } from "../checks/checkCatalog.ts";
+import { sourceWords } from "../checks/sources.ts";
+import { onConnection } from "../database/onConnection.ts";
+
+/** Maximum number of findings in a report. */
+const most = 10;
+
+/**
+ * @param ownerUrl the database that follows the files
+ * @param say where the developer reads
+ * @returns looks once more, and tells each finding once as long as it stands
+ */
+export function printFindings(ownerUrl: string, say: (text: string) => void): () => Promise<void> {
+  let told = new Set<string>();
+  return async () => {
+    const found = await onConnection(ownerUrl, async (client) => {
+      await prepareChecks(client);
+      return await checkCatalog(client, await sourceWords());
+    });
+    const sentences = found.map(({ rule, object, write }) => `${rule}: ${object}: ${write}`);
+    const news = sentences.filter((sentence) => !told.has(sentence));
+    told = new Set(sentences);
+    for (const sentence of news.slice(0, most)) say(sentence);
+    if (news.length > most) say(`… and ${news.length - most} more: npm run check:schema`);
+  };
+}

@@ -1,9 +1,0 @@
-import { logEvents } from "../base/logEvents.ts";
-import { markdownTable } from "./table.ts";
-
-/** The events of log lines as a Markdown table. */
-export const logEventsTable = (): string =>
-  markdownTable(
-    ["`event`", "Written when"],
-    Object.entries(logEvents).map(([name, description]) => [`\`${name}\``, description]),
-  );
