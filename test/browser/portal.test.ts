@@ -311,6 +311,13 @@ test("the explorer completes, runs operations of the signed-in user, shows the c
   await page.keyboard.press("ControlOrMeta+Enter");
   await page.locator("#result").getByText("Dana Reyes").waitFor();
   expect(await page.locator("#cost").textContent()).toMatch(/cost \d+ of \d+/);
+  await page.locator("#sql-part summary").click();
+  expect(await page.locator("#sql-state").textContent()).toMatch(/^1 statement · [\d.]+ ms · rows: 1$/);
+  await page.getByLabel("With plans").check();
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByLabel("Plan", { exact: true }).getByText(/cost=/).waitFor();
+  await inspect(page);
+  await page.locator("#sql-part summary").click();
   await page.locator("#examples summary", { hasText: "Leads" }).click();
   await page.getByRole("button", { name: "A task about a lead" }).click();
   await page

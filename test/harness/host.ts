@@ -43,6 +43,10 @@ export interface HostOptions extends Partial<
 > {
   /** Whose X-Forwarded-* headers count; as express takes it. */
   trustProxy?: string[] | number | false;
+  /** Whether it is in production; no by default. */
+  production?: boolean;
+  /** Whether the portal is served; no by default. */
+  explorer?: boolean;
   /** Files lie there rather than in the folder. */
   s3?: S3Options;
   /** How long a statement waits until what is due is settled. */
@@ -102,7 +106,15 @@ export async function serve(
   authenticatorUrl: string,
   isClone: boolean,
   dataDir: string,
-  { trustProxy = false, patienceMs, drafts, s3, ...options }: HostOptions,
+  {
+    trustProxy = false,
+    production = false,
+    explorer = false,
+    patienceMs,
+    drafts,
+    s3,
+    ...options
+  }: HostOptions,
 ): Promise<{ port: number; keptDocuments(): Promise<KeptDocuments>; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const compute = createCompute({ log });
@@ -134,7 +146,7 @@ export async function serve(
     ...options,
   });
   const app = createApp({
-    config: { production: false, trustProxy, explorer: false },
+    config: { production, trustProxy, explorer },
     log,
     ...graphql.transport,
   });
