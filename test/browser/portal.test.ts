@@ -325,8 +325,6 @@ test("the explorer completes, runs operations of the signed-in user, shows the c
   await page.getByLabel("With plans").check();
   await page.getByRole("button", { name: "Run" }).click();
   await page.getByLabel("Plan", { exact: true }).getByText(/cost=/).waitFor();
-  await inspect(page);
-  await page.locator("#sql-part summary").click();
   await page.locator("#examples summary", { hasText: "Leads" }).click();
   await page.getByRole("button", { name: "A task about a lead" }).click();
   await page
