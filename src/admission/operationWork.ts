@@ -26,6 +26,11 @@ export interface StatementRecorder {
   ran(statement: SentStatement, rows: readonly unknown[]): void;
 }
 
+/** Receives the statements of an operation for a viewer who may read them; see src/database/statementTrace.ts. */
+export interface StatementTrace {
+  ran(statement: { text: string; values: readonly unknown[]; ms: number; rows: number | null }): void;
+}
+
 /**
  * The single transaction of an operation that is rolled back, or reviewed before the commit; see
  * src/database/operationTransaction.ts.
@@ -54,6 +59,8 @@ export class OperationWork {
   isReplayed = false;
   /** Recording of its plan's work, if enabled. */
   recording: StatementRecorder | undefined;
+  /** Trace of its statements, if the viewer has asked for it. */
+  trace: StatementTrace | undefined;
   #failure: { readonly error: unknown } | undefined;
   readonly #releases: Release[] = [];
   /** Minimum WAL position of its data. */

@@ -50,6 +50,27 @@ export const commentRules: Rule[] = [
           where lower(replace(told[1], '_', '')) = replace(a.name, '_', ''))`,
   },
   {
+    name: "comment-measure",
+    why: "What a number measures decides which of its aggregates mean something.",
+    // Of the records that have aggregates. A version is one everywhere, and a domain says it for all of its columns.
+    query: `
+      with portfolios as (select c.oid, c.reltype from pg_class c where c.relnamespace = 'app_public'::regnamespace
+          and pg_temp.tag(obj_description(c.oid, 'pg_class'), 'portfolio') is not null),
+        numbers as (
+          select format('%s.%I', c.oid::regclass, a.attname) as object, format('column %s.%I', c.oid::regclass, a.attname) as what, a.atttypid as type,
+            coalesce(col_description(c.oid, a.attnum), '') as comment
+          from portfolios c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attname <> 'version'
+          union all
+          select f.object, 'function ' || f.object, p.prorettype, coalesce(f.comment, '')
+          from functions f join pg_proc p on p.oid = f.oid join portfolios c on c.reltype = f.argument_types[1]
+          where f.is_field and not p.proretset and pg_temp.tag(f.comment, 'filter') is null)
+      select n.object, format('Write \`@measures quantity\`, \`ratio\`, \`rank\` or \`nothing\` into the comment of %s (docs/comments.md).', n.what) as write
+      from numbers n join pg_type t on t.oid = n.type
+      where t.typcategory = 'N' and coalesce(pg_temp.tag(n.comment, 'measures'), pg_temp.tag(obj_description(t.oid, 'pg_type'), 'measures'), '')
+          not in ('quantity', 'ratio', 'rank', 'nothing')
+        and n.comment <> '' and n.comment !~ '(^|\\n)@(behavior -\\*|masked|writeOnly)'`,
+  },
+  {
     name: "comment-type",
     why: "The comment of a domain or composite type is the description of its scalar, enumeration or input.",
     query: `

@@ -16,6 +16,7 @@ import { FusedClient } from "./fusedClient.ts";
 import type { ChosenReplica, Replicas } from "./replicas.ts";
 import { OrderedPool } from "./orderedPool.ts";
 import { Session } from "./session.ts";
+import { tracedClient } from "./statementTrace.ts";
 import { RequestSettings } from "./requestSettings.ts";
 import { connectionWaits, endTiming, startTiming } from "./timings.ts";
 
@@ -105,10 +106,12 @@ function makeWithPgClient(
   return Object.assign(
     async <T>(
       pgSettings: Record<string, string | undefined> | null,
-      callback: (client: NodePostgresPgClient) => T | Promise<T>,
+      use: (client: NodePostgresPgClient) => T | Promise<T>,
     ): Promise<T> => {
       // Created before a connection is taken: invalid settings must not cost one.
       const work = workOf(pgSettings);
+      const trace = work?.trace;
+      const callback: typeof use = trace ? (client) => use(tracedClient(client, trace)) : use;
       if (work?.heldTransaction instanceof OperationTransaction)
         return work.heldTransaction.run(
           { pool, deadlines, connections, preparedStatements },

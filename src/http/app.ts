@@ -31,6 +31,7 @@ import { agentsOnly, mcp, protectedResource, type McpDeps } from "./mcp/endpoint
 import { jsonOnly } from "./mediaType.ts";
 import type { ApiNumbers, Metrics } from "./metrics.ts";
 import { onlyMethods } from "./onlyMethods.ts";
+import { operationStatements, statementReaders, type StatementsDeps } from "./operationStatements.ts";
 import { type Demo, portal, type PortalDeps } from "./portalRoutes.ts";
 import { notFound, refuse } from "./refuse.ts";
 import { rawBody } from "./rawBody.ts";
@@ -107,6 +108,8 @@ export interface AppDeps {
   readonly documents?: TrustedDocuments;
   /** Served schema, for the reference as Markdown. Default: no such reference. */
   readonly schema?: McpDeps["schema"];
+  /** Reads the statements of operations for the explorer. Default: nobody may. */
+  readonly statements?: StatementsDeps;
   /** Demo users for signing in at the portal; never in production. Default: none. */
   readonly demo?: Demo;
   /** Run after authentication and before the body is read, in this order. */
@@ -115,8 +118,15 @@ export interface AppDeps {
   readonly beforeGraphql?: readonly RequestHandler[];
 }
 
-const portalDeps = ({ config: { production }, schema, authenticate, demo }: AppDeps): PortalDeps => ({
+const portalDeps = ({
+  config: { production },
+  schema,
+  authenticate,
+  demo,
+  statements,
+}: AppDeps): PortalDeps => ({
   demo: production ? undefined : demo,
+  statements: statements && (production ? "operators" : "everyone"),
   reference: schema && { schema, authenticate, production },
 });
 
@@ -138,6 +148,23 @@ const endpointDeps = (deps: AppDeps): GraphqlDeps => ({
   tagOf: deps.tagOf,
   noteUse: deps.noteUse,
 });
+
+/** POST /explorer/sql: the chain of POST /graphql behind a check of who may read statements. */
+const statementsRoute = (
+  { config: { production }, authenticate, documents, beforeBody = [], beforeGraphql = [] }: AppDeps,
+  statements: StatementsDeps,
+  endpoint: GraphqlDeps,
+): RequestHandler[] => [
+  onlyMethods("POST"),
+  jsonOnly,
+  authentication(authenticate, production),
+  statementReaders(statements, production),
+  ...beforeBody,
+  readBody,
+  graphqlRequest(documents),
+  ...beforeGraphql,
+  operationStatements(endpoint, statements),
+];
 
 /**
  * Assembles the middlewares in the order in which they handle a request, behind the short path. Does not listen: see
@@ -226,6 +253,8 @@ export function createApp(deps: AppDeps): RequestListener {
     if (notices) app.all(path, onlyMethods("POST"), rawBody, inTurn(notices));
   app.use(jobConsole());
   if (config.explorer) app.use(portal(portalDeps(deps)));
+  if (config.explorer && deps.statements)
+    app.all("/explorer/sql", ...statementsRoute(deps, deps.statements, endpoint));
   app.use(notFound, refuse(deps.languageOfUser));
   const { authenticateKnown, findCompiled, documents = noTrustedDocuments } = deps;
   if (!authenticateKnown || !findCompiled || deps.beforeBody || deps.beforeGraphql) return app;

@@ -126,7 +126,7 @@ function tellPosition(
 }
 
 /** Receives the text of a response. */
-type Send = (
+export type Send = (
   request: Request,
   response: Response,
   work: OperationWork,
@@ -221,6 +221,7 @@ export function graphql(deps: GraphqlDeps): RequestHandler {
     if (tag && answerUnchanged(request, response, tag, { positions: deps.positions, notBefore })) return;
     if (!(await admit(work, response, state))) return;
     state.work = work;
+    work.trace = state.trace;
     work.heldTransaction = state.held?.(work);
     try {
       state.running = answerOperation(deps, request, response, work, tag);

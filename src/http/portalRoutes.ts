@@ -50,7 +50,6 @@ const assets: Readonly<Record<string, string>> = {
 const pages: readonly PortalPage[] = [
   { path: "/", title: "Plat", main: homeMain, script: "home.js" },
   { path: "/reference", title: "Reference", main: referenceMain, script: "reference.js", wide: true },
-  { path: "/explorer", title: "Explorer", main: explorerMain, script: "explorer.js", wide: true },
   { path: "/sales-floor", title: "Sales floor", main: salesFloorMain, script: "salesFloor.js", wide: true },
 ];
 
@@ -88,6 +87,8 @@ function send(request: Request, response: Response, { type, etag, plain, compres
 export interface PortalDeps {
   /** The user whom visitors can sign in as with one click. Default: none. */
   demo?: Demo | undefined;
+  /** Who may read the SQL statements of their operations in the explorer; nobody by default. */
+  statements?: "everyone" | "operators" | undefined;
   /** The served schema, as Markdown for viewers who may read it; omitted, it is not served. */
   reference?: {
     schema: () => PromiseLike<GraphQLSchema> | GraphQLSchema;
@@ -113,7 +114,7 @@ const readersOfSchema: RequestHandler<{ name?: string }> = (request, response, n
  * as Markdown. All files come from this server and contain no business data: the pages read it through the API, as the
  * signed-in user.
  */
-export function portal({ demo, reference }: PortalDeps): Router {
+export function portal({ demo, statements, reference }: PortalDeps): Router {
   const router = Router({ strict: true, caseSensitive: true });
   const texts = new Map<string, Promise<Kept | undefined>>();
   /** Serves the result of `make`, which is called on the first request. */
@@ -136,7 +137,14 @@ export function portal({ demo, reference }: PortalDeps): Router {
     text === undefined ? undefined : keep("text/markdown", text);
   const file = (name: string) => readFile(join(import.meta.dirname, "portal/assets", name), "utf8");
 
-  for (const one of pages)
+  const explorer: PortalPage = {
+    path: "/explorer",
+    title: "Explorer",
+    main: explorerMain(statements),
+    script: "explorer.js",
+    wide: true,
+  };
+  for (const one of [...pages, explorer])
     router.all(
       one.path,
       get,

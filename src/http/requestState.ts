@@ -3,7 +3,7 @@ import type { TokenCheck, TokenFacts } from "../database/tokenCheck.ts";
 import type { CodedError } from "../base/errors.ts";
 import type { Logger } from "../base/log.ts";
 import type { ConstraintMessages } from "../database/constraintMessages.ts";
-import type { HeldTransaction, OperationWork } from "../admission/operationWork.ts";
+import type { HeldTransaction, OperationWork, StatementTrace } from "../admission/operationWork.ts";
 import type { Language } from "../messages/catalogue.ts";
 import type { WorkContext } from "../base/workContext.ts";
 import type { CompiledQuery } from "../compiled/compiledQueries.ts";
@@ -57,6 +57,8 @@ export interface RequestState {
   isDrained: boolean;
   /** How the transaction of the operation ends, if not by default; see src/database/operationTransaction.ts. */
   held?: ((work: OperationWork) => HeldTransaction) | undefined;
+  /** Receives the statements of the operation, if the viewer may read them. */
+  trace?: StatementTrace | undefined;
   /** Language of messages, determined on first use. */
   language: (() => Language | Promise<Language>) | undefined;
   /** Whether the client accepts only server-sent events. */

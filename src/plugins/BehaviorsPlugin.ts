@@ -25,7 +25,6 @@ const unread = [
   "-attribute:orderBy",
   "-attribute:aggregate",
   "-attribute:groupBy",
-  "-attribute:havingBy",
 ] as const;
 
 function isGroupable(codec: PgCodec): boolean {

@@ -1,6 +1,6 @@
 /**
  * Describes generated parts of the schema that have no comment in the database: enumerations (by their domain's
- * comment), aggregates, conditions on them, and mutations of tables (by their table's comment). The SDL is the
+ * comment), aggregates, and mutations of tables (by their table's comment). The SDL is the
  * reference of the API, so every part is described; enforced by test/schema/descriptions.test.ts.
  */
 import type { PgCodec } from "postgraphile/@dataplan/pg";
@@ -26,10 +26,6 @@ const figures: Record<string, string> = {
   Min: "Lowest value",
   Max: "Highest value",
   Average: "Average",
-  StddevSample: "Sample standard deviation",
-  StddevPopulation: "Population standard deviation",
-  VarianceSample: "Sample variance",
-  VariancePopulation: "Population variance",
 };
 const figureNames = Object.keys(figures).join("|");
 
@@ -40,19 +36,9 @@ const connectionFigures: Record<string, string> = {
   groupedAggregates: "The same aggregates for each group of records that have equal values of `groupBy`.",
 };
 
-const comparisons: Record<string, string> = {
-  equalTo: "The aggregate equals this value.",
-  notEqualTo: "The aggregate differs from this value.",
-  greaterThan: "The aggregate is above this value.",
-  greaterThanOrEqualTo: "The aggregate is at least this value.",
-  lessThan: "The aggregate is below this value.",
-  lessThanOrEqualTo: "The aggregate is at most this value.",
-};
-
 /** Arguments of connections, replacing PostGraphile's descriptions. */
 const stackArguments: Record<string, string> = {
   groupBy: "Fields to group by. Records with equal values of all of them form a group.",
-  having: "Returns only the groups whose aggregates satisfy these conditions.",
 };
 
 /** Sentences of PostGraphile and graphql-js, with ours. */
@@ -82,35 +68,14 @@ const stackTypes: Record<string, string> = {
     "Position of a page within a connection: whether there are further pages, and its first and last cursor.",
 };
 
-/** Types of aggregates and of conditions on them, by name. */
+/** Types of aggregates, by name. */
 function describeType(name: string): string | undefined {
-  const having = new RegExp(`^(\\w+)Having(${figureNames})Input$`).exec(name);
-  if (having)
-    return `Conditions on the ${figures[having[2]!]!.toLowerCase()} of each field, within a group of \`${having[1]}\` records.`;
   const aggregates = aggregatesName.exec(name);
   if (aggregates)
     return aggregates[2]
       ? `${figures[aggregates[2]]} of each field, over the matching \`${aggregates[1]}\` records.`
       : `Aggregates over the matching \`${aggregates[1]}\` records.`;
-  if (/^Having\w+Filter$/.test(name))
-    return "Comparisons of an aggregate of a group with given values; the group must satisfy all of them.";
   return undefined;
-}
-
-/** Fields of conditions on groups. */
-function describeCondition(
-  typeName: string,
-  fieldName: string,
-  columns: PgCodec | undefined,
-): string | undefined {
-  if (/^Having\w+Filter$/.test(typeName)) return comparisons[fieldName];
-  if (!/Having\w*Input$/.test(typeName)) return undefined;
-  if (fieldName === "AND") return "Groups that satisfy all of these conditions.";
-  if (fieldName === "OR") return "Groups that satisfy at least one of these conditions.";
-  const figure = figures[fieldName[0]!.toUpperCase() + fieldName.slice(1)];
-  if (figure) return `Conditions on the ${figure.toLowerCase()} of each field.`;
-  const description = columns?.attributes?.[snake(fieldName)]?.description;
-  return `Conditions on \`${fieldName}\`. ${description ?? ""}`.trim();
 }
 
 /** PERF: called once per enumeration. */
@@ -242,23 +207,10 @@ export const DescriptionsPlugin: GraphileConfig.Plugin = {
         if (description) return { ...config, description };
         return config.description ? config : { ...config, description: describeType(config.name) };
       },
-      GraphQLInputObjectType(config, build, { scope }) {
-        if (scope.isPgAggregateHavingInputType) {
-          const grouped = build.inflection.tableType(scope.pgTypeResource!.codec);
-          return {
-            ...config,
-            description: `Conditions on the aggregates of groups of \`${grouped}\` records; groups that do not satisfy them are omitted.`,
-          };
-        }
+      GraphQLInputObjectType(config, _build, { scope }) {
         const isInputOfCodec = scope.isInputType && (scope.isPgRowType || scope.isPgCompoundType);
         if (config.description && !isInputOfCodec) return config;
-        return { ...config, description: scope.pgCodec?.description ?? describeType(config.name) };
-      },
-      GraphQLInputObjectType_fields_field(field, build, { Self, scope }) {
-        if (field.description) return field;
-        const typeName = /^(\w+)Having\w*Input$/.exec(Self.name)?.[1];
-        const codec = typeName === undefined ? undefined : tableCodec(build, typeName);
-        return { ...field, description: describeCondition(Self.name, scope.fieldName, codec) };
+        return { ...config, description: scope.pgCodec?.description };
       },
     },
   },

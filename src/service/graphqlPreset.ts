@@ -31,6 +31,7 @@ import type { FileAddresses } from "../files/addresses.ts";
 import type { Files } from "../files/files.ts";
 import { uploadTransforms } from "../operations/inputs/uploadTransforms.ts";
 import { IntrospectionPlugin } from "../plugins/IntrospectionPlugin.ts";
+import { AggregatesPlugin } from "../plugins/AggregatesPlugin.ts";
 import { BehaviorCachePlugin } from "../plugins/BehaviorCachePlugin.ts";
 import { BehaviorsPlugin } from "../plugins/BehaviorsPlugin.ts";
 import { DescriptionsPlugin } from "../plugins/DescriptionsPlugin.ts";
@@ -163,6 +164,7 @@ const plugins: GraphileConfig.Plugin[] = [
   ScalarsPlugin,
   SignedTextsPlugin,
   FilesPlugin,
+  AggregatesPlugin,
   GroupingPlugin,
   MaskedTablesPlugin,
   JoinsPlugin,
@@ -206,6 +208,8 @@ const disablePlugins: (keyof GraphileConfig.Plugins)[] = [
   "PgOrderCustomFieldsPlugin",
   "PgAggregatesOrderByAggregatesPlugin",
   "PgAggregatesFilterRelationalAggregatesPlugin",
+  // Groups are few, and the answer has their aggregates.
+  "PgAggregatesAddHavingAggregateTypesPlugin",
 ];
 
 /** The implementations of the tag @transform. */

@@ -5,6 +5,10 @@ import { createAuthenticator, type Authenticated, type Authenticator } from "../
 import { createLoginTokens, type LoginTokenKey } from "../auth/loginToken.ts";
 import { DataVersions } from "../database/dataVersions.ts";
 import { ReadsOf } from "../database/statementReads.ts";
+import { asViewer } from "../database/asViewer.ts";
+import { statementPlan } from "../database/statementPlan.ts";
+import { partyOf } from "../admission/party.ts";
+import type { StatementsDeps } from "../http/operationStatements.ts";
 import { EntityTags } from "../compiled/entityTags.ts";
 import type { MismatchListener } from "../compiled/compiledQueries.ts";
 import { serviceDeadlines } from "../database/deadlines.ts";
@@ -27,6 +31,7 @@ import * as admission from "../admission/semaphores.ts";
 import type { Logger } from "../base/log.ts";
 import type { IncomingMessage } from "node:http";
 import type { Request } from "express";
+import type { PoolClient } from "pg";
 import type { ListenConnection } from "../database/listener.ts";
 import { createLive, type Live } from "../live/live.ts";
 import { subscriptions } from "../live/subscriptions.ts";
@@ -154,6 +159,7 @@ export interface Graphql {
     | "mcp"
     | "schema"
     | "languageOfUser"
+    | "statements"
   > & { live: Live };
   /** Ends event streams, and refuses new ones. */
   drain(): void;
@@ -356,6 +362,22 @@ function pagesOf(
   };
 }
 
+/** Reads the statements of operations, within the sender's share of the connections. */
+function statementsWith(pool: OrderedPool, connections: FairSemaphore): StatementsDeps {
+  const asSender = <T>(request: Request, work: (client: PoolClient) => Promise<T>) =>
+    connections.run(partyOf(requestState(request).claims?.userId ?? null, request.ip), () =>
+      asViewer(pool, { ...viewerSettings(request), transaction_read_only: "on" }, work),
+    );
+  return {
+    isOperator: (request) =>
+      asSender(request, async (client) => {
+        const { rows } = await client.query("select app_hidden.is_operator() as is_operator");
+        return rows[0].is_operator === true;
+      }),
+    plan: (request, statement) => asSender(request, (client) => statementPlan(client, statement)),
+  };
+}
+
 /** The parts of the API besides its schema. */
 function startParts(
   {
@@ -488,6 +510,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
           },
         }),
         live,
+        statements: statementsWith(pool, connections),
         languageOfUser: async (userId) =>
           (await pool.query("select app_private.language_of($1) as language", [userId])).rows[0]?.language,
         numbers: () => ({

@@ -213,6 +213,50 @@ test("a note that gives orders changes nothing; what is proposed is kept when it
   ).toEqual([]);
 });
 
+test("an agent follows events by asking again from the last sequence; subscriptions are not offered", async () => {
+  const client = await agentOf(world.owen);
+  expect(client.getServerCapabilities()).toEqual({ tools: { listChanged: false } });
+  await expect(client.subscribeResource({ uri: "plat://events" })).rejects.toMatchObject({ code: -32601 });
+  // Of the revision that replaces it.
+  const modern = new Client(
+    { name: "test", version: "1.0.0" },
+    { versionNegotiation: { mode: { pin: "2026-07-28" } } },
+  );
+  const requestInit = { headers: { authorization: `Bearer ${await tokenOf(world.owen)}` } };
+  await modern.connect(new StreamableHTTPClientTransport(new URL(`${proxy.url}/mcp`), { requestInit }));
+  clients.push(modern);
+  expect(modern.getServerCapabilities()).toEqual({ tools: { listChanged: false } });
+  await expect(modern.listen({ toolsListChanged: true })).rejects.toMatchObject({ code: -32603 });
+
+  const next = (agent: Client, after: string) =>
+    call(agent, "follow_events", {
+      organizationId: world.harbour.id,
+      after,
+      names: ["lead.created"],
+      first: 2,
+    });
+  const seen: string[] = [];
+  let after = (
+    await call(client, "follow_events", { organizationId: world.harbour.id, after: "0", first: 200 })
+  ).sequence;
+  const stranger = await agentOf(world.olga);
+  const made = [];
+  for (const name of ["First", "Second", "Third"])
+    made.push((await createLead(world.owen, { projectId: world.project.id, name })).id);
+  await until(
+    async () => {
+      const { events, sequence } = await next(client, after);
+      seen.push(...events.map((event: any) => event.subjectId));
+      after = sequence;
+      return seen.length;
+    },
+    (number) => number >= made.length,
+  );
+  expect(seen).toEqual(made);
+  expect((await next(client, after)).events).toEqual([]);
+  expect((await next(stranger, "0")).events ?? []).toEqual([]);
+});
+
 test("a commit is refused when what it was based on has changed", async () => {
   const { id } = await createLead(world.owen, { projectId: world.project.id, name: "Moved" });
   const client = await agentOf(world.owen);

@@ -405,7 +405,8 @@ describe("figures", () => {
         .map((kind) => {
           const known = leaves(typeOf(aggregates, kind)).filter((member) => sees.includes(member));
           return [kind, known] as const;
-        });
+        })
+        .filter(([, known]) => known.length > 0);
       const values = [...new Set(members.flatMap(([, known]) => known))].filter((member) => member !== "id");
       const [groupBy] = connection.getFields().groupedAggregates!.args;
       const groups = (getNamedType(groupBy!.type) as GraphQLEnumType)

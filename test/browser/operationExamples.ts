@@ -23,7 +23,7 @@ import {
 import { filledVariables, valueAt } from "../../src/http/portal/assets/entries.js";
 import { examples, type Example } from "../../src/http/portal/examples.ts";
 
-import { hints, preparations, records } from "./operationHints.ts";
+import { hints, preparations, prepareStates, records } from "./operationHints.ts";
 
 type Needs = NonNullable<Example["needs"]>;
 export type OperationExample = Pick<Example, "name" | "title" | "about" | "document" | "variables" | "needs">;
@@ -31,11 +31,27 @@ export type OperationExample = Pick<Example, "name" | "title" | "about" | "docum
 export type Ask = (body: {
   query: string;
   variables?: unknown;
-}) => Promise<{ data?: any; errors?: any[]; extensions?: any }>;
+}) => Promise<{ data?: any; errors?: any[]; extensions?: any; requestId?: string | undefined }>;
+
+/** What recordings need besides the API. */
+export interface Surroundings {
+  /** Runs documents as another person of the demo. */
+  as(email: string): Promise<Ask>;
+  /** The code of the latest mail to a person in which the pattern finds one. */
+  mailed(to: string, pattern: RegExp): Promise<string>;
+  /** An address on this machine that accepts what is posted to it. */
+  receiver: string;
+  /** The names of the events that a request has caused itself, once they can be read. */
+  eventsOf(requestId: string | undefined): Promise<string[]>;
+}
 
 /** How an operation has to be called that what its schema says is not enough for; `$Type` is the id of such a record. */
 export interface Hint {
   input?: Record<string, unknown> | undefined;
+  /** Who runs it, if it is not the owner of the demo's organization. */
+  as?: string;
+  /** Replaces fields of the input that cannot be the same in all runs; the example shows those of `input`. */
+  fill?: (surroundings: Surroundings) => Promise<Record<string, unknown>>;
   /** Arguments of a query. */
   variables?: Record<string, unknown>;
   selection?: string;
@@ -344,12 +360,13 @@ const isReal = ({ document, variables }: OperationExample): boolean =>
 export async function recordOperations(options: {
   schema: GraphQLSchema;
   ask: Ask;
+  surroundings: Surroundings;
   steady: (value: unknown) => unknown;
   known: readonly RecordedExample[] | undefined;
   /** Whether an example is run that others do not need. */
   isChosen?: (index: number) => boolean;
 }): Promise<RecordedExample[]> {
-  const { schema, ask, steady, known, isChosen = () => true } = options;
+  const { schema, ask, surroundings, steady, known, isChosen = () => true } = options;
   const finder = new OperationExamples(schema, ask, hints, records);
   const fields = [schema.getQueryType()!, schema.getMutationType()!].flatMap((root) =>
     Object.values(root.getFields()).map((field) => ({
@@ -362,10 +379,10 @@ export async function recordOperations(options: {
   const run = async (example: OperationExample) => {
     const { needs, document } = example;
     if (needs && !found.has(needs.query)) found.set(needs.query, (await ask({ query: needs.query })).data);
-    return await ask({
-      query: document,
-      variables: filledVariables(example, needs && found.get(needs.query)),
-    });
+    const variables = filledVariables(example, needs && found.get(needs.query));
+    const { as, fill } = hints[example.about[0]!] ?? {};
+    if (fill) variables.input = { ...(variables.input as object), ...(await fill(surroundings)) };
+    return await (as ? await surroundings.as(as) : ask)({ query: document, variables });
   };
   const exampleOf = async (name: string): Promise<OperationExample> => {
     const last = known?.find(({ about }) => about[0] === name);
@@ -375,11 +392,12 @@ export async function recordOperations(options: {
   };
   const recorded: RecordedExample[] = [];
   const record = async (name: string, example: OperationExample) => {
-    const { data, errors, extensions } = await run(example);
+    const { data, errors, extensions, requestId } = await run(example);
     const { about, document, variables, needs } = example;
-    const events = (extensions?.effects?.events ?? []).map(
-      (event: { name: string }) => event.name,
-    ) as string[];
+    const events: string[] =
+      !errors && name.startsWith("upload")
+        ? await surroundings.eventsOf(requestId)
+        : (extensions?.effects?.events ?? []).map((event: { name: string }) => event.name);
     const code = errors?.[0].extensions?.code as string | undefined;
     const isDry = (variables?.input as { dryRun?: boolean } | undefined)?.dryRun === true;
     const outcome = code
@@ -410,6 +428,7 @@ export async function recordOperations(options: {
     const { errors } = await run({ ...example, variables: { input } });
     if (errors && errors[0].extensions.code !== "CONFLICT") throw new Error(`${name}: ${errors[0].message}`);
   }
+  await prepareStates(ask);
   found.clear();
   const shown = new Set(examples.flatMap(({ about }) => about));
   const names = fields.map(({ field }) => field.name).filter((name) => !shown.has(name));

@@ -264,7 +264,7 @@ export const faults: Fault[] = [
     rule: "function-grant",
     table: "ramps",
     sql: `create function app_public.ramps_length(r app_public.ramps) returns int language sql stable as $$ select 1 $$;
-      comment on function app_public.ramps_length is 'How long it is.'`,
+      comment on function app_public.ramps_length is E'@measures nothing\\n\\nHow long it is.'`,
     object: "app_public.ramps_length(app_public.ramps)",
     says: /`grant execute on function app_public\.ramps_length\(app_public\.ramps\) to plat_user, plat_anonymous;`/,
   },
@@ -292,7 +292,7 @@ export const faults: Fault[] = [
     sql: `create function app_public.stairs_count(r app_public.stairs) returns int
         language sql stable security definer set search_path = pg_catalog, pg_temp as $$ select case when ${can} then 1 end $$;
       grant execute on function app_public.stairs_count to public;
-      comment on function app_public.stairs_count is 'How many there are.'`,
+      comment on function app_public.stairs_count is E'@measures nothing\\n\\nHow many there are.'`,
     object: "app_public.stairs_count(app_public.stairs)",
     says: /`revoke all on function app_public\.stairs_count\(app_public\.stairs\) from public;`/,
   },
@@ -344,7 +344,7 @@ export const faults: Fault[] = [
     sql: `create function app_public.aisles_width(r app_public.aisles) returns int
         language sql stable security definer as $$ select case when ${can} then 1 end $$;
       grant execute on function app_public.aisles_width to plat_user, plat_anonymous;
-      comment on function app_public.aisles_width is 'How wide it is.'`,
+      comment on function app_public.aisles_width is E'@measures nothing\\n\\nHow wide it is.'`,
     object: "app_public.aisles_width(app_public.aisles)",
     says: /`set search_path = pg_catalog, pg_temp`/,
   },
@@ -354,7 +354,7 @@ export const faults: Fault[] = [
     sql: `create function app_public.barns_width(r app_public.barns) returns int
         language sql stable set search_path = pg_catalog, pg_temp as $$ select 1 $$;
       grant execute on function app_public.barns_width to plat_user, plat_anonymous;
-      comment on function app_public.barns_width is 'How wide it is.'`,
+      comment on function app_public.barns_width is E'@measures nothing\\n\\nHow wide it is.'`,
     object: "app_public.barns_width(app_public.barns)",
     says: /Leave out `set search_path`/,
   },
@@ -375,7 +375,7 @@ export const faults: Fault[] = [
         language sql stable security definer set search_path = pg_catalog, pg_temp
         as $$ select count(*) from app_public.chimneys c where c.id <> r.id $$;
       grant execute on function app_public.chimneys_neighbours to plat_user, plat_anonymous;
-      comment on function app_public.chimneys_neighbours is 'How many others there are.'`,
+      comment on function app_public.chimneys_neighbours is E'@measures nothing\\n\\nHow many others there are.'`,
     object: "app_public.chimneys_neighbours(app_public.chimneys)",
     says: /`@withoutViewer …`/,
   },
@@ -500,6 +500,23 @@ export const faults: Fault[] = [
     sql: "create unique index joists_name on app_public.joists (project_id, lower(name)) where deleted_at is null",
     object: "app_public.joists.joists_name",
     says: /`comment on index app_public\.joists_name is 'There is … already\.';`/,
+  },
+  {
+    rule: "comment-measure",
+    table: "lanes",
+    sql: `alter table app_public.lanes add width int;
+      comment on column app_public.lanes.width is 'How wide it is.'`,
+    object: "app_public.lanes.width",
+    says: /`@measures quantity`, .* into the comment of column app_public\.lanes\.width/,
+  },
+  {
+    rule: "comment-measure",
+    table: "mounds",
+    sql: `create function app_public.mounds_height(m app_public.mounds) returns numeric language sql stable as $$ select 1.5 $$;
+      grant execute on function app_public.mounds_height to plat_user, plat_anonymous;
+      comment on function app_public.mounds_height is E'@measures length\\n\\nHow high it is.'`,
+    object: "app_public.mounds_height(app_public.mounds)",
+    says: /`@measures quantity`, .* into the comment of function app_public\.mounds_height/,
   },
   {
     rule: "comment-foreign-key",

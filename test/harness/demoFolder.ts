@@ -1,15 +1,19 @@
 /**
- * A data folder with the demo data and pictures, created once per run: copying it takes a twentieth of the time of
- * loading.
+ * A data folder with the demo data, pictures and payments, created once per run: copying it takes a twentieth of the
+ * time of loading.
  */
 import { existsSync } from "node:fs";
 import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import pino from "pino";
 import { copyDataDir } from "../../src/database/dataDirs.ts";
 import { startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
+import { authenticatorUrl, workerUrl } from "../../src/database/roles.ts";
 import { loadDemo } from "../../src/demo/index.ts";
+import { demoPayments } from "../../src/demo/demoPayments.ts";
 import { incomingFolder } from "../../src/providers/files/incoming.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
+import { openPayments } from "../../src/providers/payments/index.ts";
 import { whileLocked } from "./database.ts";
 import { migratedFolder } from "./service.ts";
 
@@ -40,10 +44,29 @@ export async function loadedFolder(): Promise<string> {
         store: createFileStore({ dataDir }),
         incomingFolder: incomingFolder(dataDir),
       });
+      await payDemo(postgres.connectionString);
     } finally {
       await postgres.stop();
     }
     await writeFile(isLoaded, "");
   });
   return dataDir;
+}
+
+/** The payments that the service makes when it has loaded the demo. */
+async function payDemo(ownerUrl: string): Promise<void> {
+  const url = "https://localhost:8443";
+  const { processor, close } = await openPayments({
+    stripe: undefined,
+    workerUrl: () => workerUrl(ownerUrl),
+    endpoint: undefined,
+    returnUrl: url,
+    serviceUrl: url,
+    log: pino({ level: "silent" }),
+  });
+  try {
+    await demoPayments({ ownerUrl, authenticatorUrl: authenticatorUrl(ownerUrl) }, processor);
+  } finally {
+    await close();
+  }
 }

@@ -43,6 +43,10 @@ export interface HostOptions extends Partial<
 > {
   /** Trusted proxies for X-Forwarded-* headers, in the format of express. */
   trustProxy?: string[] | number | false;
+  /** Whether it runs in production mode. Default: no. */
+  production?: boolean;
+  /** Whether the portal is served. Default: no. */
+  explorer?: boolean;
   /** A file store that replaces the folder. */
   s3?: S3Options;
   /** How long a statement waits for the expiry of due records. */
@@ -105,7 +109,15 @@ export async function serve(
   authenticatorUrl: string,
   isClone: boolean,
   dataDir: string,
-  { trustProxy = false, patienceMs, drafts, s3, ...options }: HostOptions,
+  {
+    trustProxy = false,
+    production = false,
+    explorer = false,
+    patienceMs,
+    drafts,
+    s3,
+    ...options
+  }: HostOptions,
 ): Promise<{ port: number; keptDocuments(): Promise<KeptDocuments>; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const compute = createCompute({ log });
@@ -137,7 +149,7 @@ export async function serve(
     ...options,
   });
   const app = createApp({
-    config: { production: false, trustProxy, explorer: false },
+    config: { production, trustProxy, explorer },
     log,
     ...graphql.transport,
   });

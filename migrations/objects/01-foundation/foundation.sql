@@ -132,7 +132,8 @@ comment on domain app_public.tags is 'Free-form tags, 50 at most.';
 comment on constraint tags_size on domain app_public.tags is
   'Use at most 50 tags, with at most 2,500 characters in total.';
 
-comment on domain app_public.money is 'An amount of money, zero or more, in the currency of its record.';
+comment on domain app_public.money is
+  E'@measures quantity\n\nAn amount of money, zero or more, in the currency of its record.';
 
 comment on constraint money_range on domain app_public.money is 'The amount must be between 0 and 999,999,999,999.';
 

@@ -85,23 +85,25 @@ comment on column app_public.projects.completion_date is 'Expected completion da
 comment on column app_public.projects.archived_at is
   'When the project was archived (read-only and not public); null otherwise.';
 comment on column app_public.projects.archived_from is E'@behavior -*\n\nThe status before it was archived.';
-comment on column app_public.projects.reservation_expiration is 'Default duration of a reservation in hours.';
+comment on column app_public.projects.reservation_expiration is
+  E'@measures nothing\n\nDefault duration of a reservation in hours.';
 comment on column app_public.projects.reservation_fee is
-  'Reservation fee: a deposit of each new reservation, which counts towards the price.';
-comment on column app_public.projects.cancellation_fee is 'Cancellation fee of a reservation.';
+  E'@measures nothing\n\nReservation fee: a deposit of each new reservation, which counts towards the price.';
+comment on column app_public.projects.cancellation_fee is E'@measures nothing\n\nCancellation fee of a reservation.';
 comment on column app_public.projects.rescission_days is
-  'Number of days within which a buyer may withdraw from a signed purchase.';
+  E'@measures nothing\n\nNumber of days within which a buyer may withdraw from a signed purchase.';
 comment on column app_public.projects.sold_trigger is 'Event from which a unit counts as sold.';
 comment on column app_public.projects.allow_multiple_offers is
   'Whether several buyers may negotiate about the same unit at the same time.';
 comment on column app_public.projects.lead_assignment is 'How new leads are assigned.';
-comment on column app_public.projects.hold_expiration is 'Default duration of a hold in hours.';
+comment on column app_public.projects.hold_expiration is E'@measures nothing\n\nDefault duration of a hold in hours.';
 comment on column app_public.projects.hold_expiration_limit is
+  E'@measures nothing\n\n'
   'Maximum number of hours that one person may hold the same unit or lot, including extensions and renewed holds.';
 comment on column app_public.projects.holds_per_person is
-  'Maximum number of simultaneous holds per person; 0 disables holds.';
+  E'@measures nothing\n\nMaximum number of simultaneous holds per person; 0 disables holds.';
 comment on column app_public.projects.holds_per_organization is
-  'Maximum number of simultaneous holds per organization.';
+  E'@measures nothing\n\nMaximum number of simultaneous holds per organization.';
 comment on column app_public.projects.public_reservations is
   'Whether signed-in visitors can reserve homes themselves while the project is public and its status is PRESALE '
   'or SELLING.';
@@ -109,11 +111,12 @@ comment on column app_public.projects.public_reservation_fee_required is
   'Whether a visitor''s reservation expires after `publicHoldExpiration` hours unless the fee is paid. Has no '
   'effect without a fee.';
 comment on column app_public.projects.public_hold_expiration is
-  'Hours that a signed-in visitor may hold a home, to reserve it and pay the fee.';
+  E'@measures nothing\n\nHours that a signed-in visitor may hold a home, to reserve it and pay the fee.';
 comment on column app_public.projects.metadata is
   E'@masked\n\nArbitrary JSON for the organization''s own programs; not interpreted.';
 comment on column app_public.projects.service_index is
-  E'@secret\n\nScore from 0 to 100 of how well the project serves buyers; default order of `publicProjects`.';
+  E'@measures ratio\n@secret\n\n'
+  'Score from 0 to 100 of how well the project serves buyers; default order of `publicProjects`.';
 comment on constraint projects_overview_length on app_public.projects is 'An overview has at most 1,500 characters.';
 comment on constraint projects_reservation_expiration_range on app_public.projects is 'Must be from 1 to 8,760 hours.';
 comment on constraint projects_hold_expiration_range on app_public.projects is 'Must be from 1 to 720 hours.';

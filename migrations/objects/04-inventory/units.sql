@@ -59,7 +59,7 @@ comment on column app_public.units.number is 'Number, unique in the project.';
 comment on column app_public.units.subtitle is 'Subtitle, shown below the title.';
 comment on column app_public.units.description is 'Description for the public page.';
 comment on column app_public.units.building is 'Building or tower.';
-comment on column app_public.units.level is E'@filter\n\nFloor that the unit is on.';
+comment on column app_public.units.level is E'@measures rank\n@filter\n\nFloor that the unit is on.';
 comment on column app_public.units.phase is 'Phase of the project.';
 comment on column app_public.units.status is E'@filter\n\nSales status.';
 comment on column app_public.units.status_changed_at is 'When the status last changed.';
@@ -80,16 +80,19 @@ comment on column app_public.units.hoa_fee is
 comment on column app_public.units.orientation is
   E'@writeOnly\n\nCompass direction that it faces; null for the one of the floor plan.';
 comment on column app_public.units.effective_bedrooms is
-  E'@secret\n@name bedrooms\n@filter bedrooms\n\nNumber of bedrooms; inherited from the floor plan if not set.';
+  E'@measures quantity\n@secret\n@name bedrooms\n@filter bedrooms\n\n'
+  'Number of bedrooms; inherited from the floor plan if not set.';
 comment on column app_public.units.effective_baths is
-  E'@secret\n@name baths\n@filter baths\n\nNumber of full bathrooms; inherited from the floor plan if not set.';
+  E'@measures quantity\n@secret\n@name baths\n@filter baths\n\n'
+  'Number of full bathrooms; inherited from the floor plan if not set.';
 comment on column app_public.units.effective_half_baths is
-  E'@secret\n@name half_baths\n\n'
+  E'@measures quantity\n@secret\n@name half_baths\n\n'
   'Number of half bathrooms (without bath or shower); inherited from the floor plan if not set.';
 comment on column app_public.units.effective_garage is
-  E'@secret\n@name garage\n\nNumber of garage spaces; inherited from the floor plan if not set.';
+  E'@measures quantity\n@secret\n@name garage\n\nNumber of garage spaces; inherited from the floor plan if not set.';
 comment on column app_public.units.effective_sqft is
-  E'@secret\n@name sqft\n@filter sqft\n\nArea in square feet; inherited from the floor plan if not set.';
+  E'@measures quantity\n@secret\n@name sqft\n@filter sqft\n\n'
+  'Area in square feet; inherited from the floor plan if not set.';
 comment on column app_public.units.effective_hoa_fee is
   E'@secret\n@name hoa_fee\n\n'
   'Monthly fee of the homeowners'' association (HOA); inherited from the floor plan if not set.';
@@ -347,12 +350,12 @@ comment on function app_public.units_metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission inventory.read.';
 comment on function app_public.units_estimated_delivery_date is
   'Expected handover date; for non-members the first of that month.';
-comment on function app_public.units_ppsf is E'@reads price\n\nPrice per square foot.';
+comment on function app_public.units_ppsf is E'@measures ratio\n@reads price\n\nPrice per square foot.';
 comment on function app_public.units_floor_plan_overrides is 'Fields whose values differ from the floor plan.';
 comment on function app_public.units_standard_status is
   E'@notNull\n\nListing status as defined by the RESO Data Dictionary, derived from `status`.';
 comment on function app_public.units_days_on_market is
-  'Number of full days on the market (AVAILABLE or HELD); null if it never was.';
+  E'@measures ratio\n\nNumber of full days on the market (AVAILABLE or HELD); null if it never was.';
 comment on function app_public.units_allowed_transitions is
   E'@notNull\n@reads price\n\nStatus transitions that the viewer can make; others follow from deals.';
 comment on function app_public.units_price_history is

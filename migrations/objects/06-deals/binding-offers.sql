@@ -117,4 +117,4 @@ comment on function app_public.binding_offers_filter_side is E'@filter side\n\nS
 comment on function app_public.binding_offers_total_contract_price is
   E'@notNull\n\n`price` plus the total of the personalization.';
 comment on function app_public.binding_offers_loan_to_value is
-  'Loan-to-value ratio: part of the price that is financed by a loan, in percent.';
+  E'@measures ratio\n\nLoan-to-value ratio: part of the price that is financed by a loan, in percent.';

@@ -572,8 +572,8 @@ comment on function app_public.buyers_cancellation_reason is
 comment on function app_public.buyers_net_purchase_price is
   E'@notNull\n\n`price` plus the total of the personalization.';
 comment on function app_public.buyers_net_purchase_price_balance(app_public.buyers) is
-  E'@notNull\n\n`netPurchasePrice` less the deposits that were paid and not refunded.';
-comment on function app_public.buyers_ppsf is 'Price per square foot.';
+  E'@measures quantity\n@notNull\n\n`netPurchasePrice` less the deposits that were paid and not refunded.';
+comment on function app_public.buyers_ppsf is E'@measures ratio\n\nPrice per square foot.';
 comment on function app_public.buyers_allowed_transitions is
   E'@notNull\n\nStatus transitions that the viewer can make.';
 comment on function app_public.buyers_documents is

@@ -81,12 +81,12 @@ comment on column app_public.reservations.accepted_terms is 'Consent of the buye
 comment on column app_public.reservations.accepted_terms_at is 'When the buyer consented to the terms.';
 comment on column app_public.reservations.purchase_authorization is 'Whether the buyer authorizes the purchase.';
 comment on column app_public.reservations.expiration is
-  E'@insertOptional\n\n'
+  E'@measures ratio\n@insertOptional\n\n'
   'Duration in hours, 1 to 8,760; `reservationExpiration` of the project if omitted. In an update, counted from '
   'now.';
 comment on column app_public.reservations.expires_at is
   E'@filter\n\nDeadline of the reservation; null while a negotiation is active, and after conversion into a purchase.';
-comment on column app_public.reservations.extended_count is 'Number of times it was extended.';
+comment on column app_public.reservations.extended_count is E'@measures quantity\n\nNumber of times it was extended.';
 comment on column app_public.reservations.executed_at is 'When the sales team confirmed it; null until then.';
 comment on column app_public.reservations.cancelled_at is 'When it was cancelled; null otherwise.';
 comment on column app_public.reservations.fallout_reason_id is
@@ -455,7 +455,8 @@ grant execute on function app_public.reservations_total_contract_price, app_publ
   app_public.units_active_reservation, app_public.users_reservations to plat_user, plat_anonymous;
 comment on function app_public.reservations_total_contract_price is
   E'@notNull\n\n`price` plus the total of the personalization.';
-comment on function app_public.reservations_ppsf is 'Price per square foot: of the home, or of the land for a lot.';
+comment on function app_public.reservations_ppsf is
+  E'@measures ratio\n\nPrice per square foot: of the home, or of the land for a lot.';
 comment on function app_public.reservations_notes is 'Internal notes of the sales team; null for the buyer.';
 comment on function app_public.reservations_metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted; null for the buyer.';

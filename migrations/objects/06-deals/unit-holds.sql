@@ -47,12 +47,12 @@ comment on column app_public.unit_holds.assignee_id is
 comment on column app_public.unit_holds.status is E'@filter\n\nCurrent status.';
 comment on column app_public.unit_holds.status_changed_at is 'When the status last changed.';
 comment on column app_public.unit_holds.expiration is
-  E'@insertOptional\n\n'
+  E'@measures ratio\n@insertOptional\n\n'
   'Duration in hours; `holdExpiration` of the project if omitted. In an update, counted from now.';
 comment on column app_public.unit_holds.held_since is
   'When the same person first held it; `holdExpirationLimit` of the project counts from then.';
 comment on column app_public.unit_holds.expires_at is E'@filter\n\nDeadline; the unit or lot is released then.';
-comment on column app_public.unit_holds.extended_count is 'Number of times it was extended.';
+comment on column app_public.unit_holds.extended_count is E'@measures quantity\n\nNumber of times it was extended.';
 comment on column app_public.unit_holds.is_self_service is
   'Whether a signed-in user created it for themselves, in a project with `publicReservations`.';
 comment on column app_public.unit_holds.held_price is

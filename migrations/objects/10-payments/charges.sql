@@ -213,7 +213,7 @@ comment on function app_public.processor_charges_amount_refundable is E'@notNull
 comment on function app_public.processor_charges_fee is
   'Fee of the payment processor; null without the permission finance.read.';
 comment on function app_public.processor_charges_net is
-  'Amount after fees and refunds; null without the permission finance.read.';
+  E'@measures quantity\n\nAmount after fees and refunds; null without the permission finance.read.';
 comment on function app_public.processor_charges_metadata is
   'Arbitrary JSON for the organization''s own programs; not interpreted; null without the permission finance.read.';
 comment on function app_public.processor_charges_allowed_transitions is

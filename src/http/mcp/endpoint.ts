@@ -174,7 +174,9 @@ export function mcp(deps: McpDeps, answerInside: AnswerInside): RequestHandler {
     });
     const handler = createMcpHandler(
       () => {
-        const server = new McpServer({ name: "plat", version: "1.0.0" }, { instructions });
+        // The tools never change while the service runs.
+        const capabilities = { tools: { listChanged: false } };
+        const server = new McpServer({ name: "plat", version: "1.0.0" }, { instructions, capabilities });
         const think = <T>(work: () => T) => eventLoop.run(party, work);
         registerTools(server, { claims, schema, proposals, ask, think, fromJsonSchema });
         return server;

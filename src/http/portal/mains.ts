@@ -29,7 +29,13 @@ export const referenceMain = `
 <p id="found" role="status" class="quiet"></p><div id="list"></div></nav>
 <article id="entry"><p>The schema is being read …</p></article></div>`;
 
-export const explorerMain = `
+const sqlPart = (readers: string) => `
+<details id="sql-part" data-readers="${readers}" hidden><summary>SQL</summary>
+<label><input type="checkbox" id="plans"> With plans, from the next run on</label>
+<p id="sql-state" class="quiet" role="status">Run an operation to see its statements.</p><ol id="statements"></ol></details>`;
+
+/** @param statements who may read the SQL statements of their operations; the script shows the panel to them */
+export const explorerMain = (statements?: "everyone" | "operators") => `
 <h1 class="visually-hidden">Explorer</h1>
 <div class="explorer">
 <nav aria-label="Examples" id="examples"><h2>Examples</h2></nav>
@@ -41,7 +47,7 @@ export const explorerMain = `
 <details id="headers-part"><summary>Headers</summary><div id="headers" class="editor small"></div></details>
 <details id="code-part"><summary>As code</summary><div id="code"></div></details></section>
 <section class="answer" aria-labelledby="answer-title"><h2 id="answer-title">Answer</h2>
-<p id="cost" role="status" class="quiet">Nothing was asked yet.</p><div id="result" class="editor"></div></section>
+<p id="cost" role="status" class="quiet">Nothing was asked yet.</p>${statements ? sqlPart(statements) : ""}<div id="result" class="editor"></div></section>
 <section class="events" aria-labelledby="events-title"><h2 id="events-title">Events</h2>
 <p id="feed-state" class="quiet">Sign in to see what happens in your organization.</p>
 <ol id="events" tabindex="0" aria-label="Events of the organization, the newest first"></ol></section>

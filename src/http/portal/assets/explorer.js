@@ -77,7 +77,9 @@ async function execute() {
   sessionStorage.setItem(kept, JSON.stringify({ text: documentEditor.text, values: variables.text }));
   const began = performance.now();
   at("cost").textContent = "Asking …";
-  const { extensions, ...answer } = await ask(body, extra);
+  const { extensions, ...answer } = mayReadSql(extra)
+    ? await askWithSql(body, extra)
+    : await ask(body, extra);
   const took = Math.round(performance.now() - began);
   result.text = JSON.stringify(answer, null, 2);
   const { cost } = extensions ?? {};
@@ -91,6 +93,53 @@ async function execute() {
         ]
       : []),
   ].join(" · ");
+}
+
+/**
+ * Whether the SQL statements of an operation are for whoever it is sent as.
+ * @param {Record<string, string>} [extra]
+ */
+function mayReadSql(extra = {}) {
+  const readers = at("sql-part")?.dataset.readers;
+  const isOther = Object.keys(extra).some((name) => name.toLowerCase() === "authorization");
+  return readers === "everyone" || (readers === "operators" && session.viewer?.isOperator && !isOther);
+}
+
+/** The answer of an operation, whose statements are shown beside it. @param {any} body @param {Record<string, string>} extra */
+async function askWithSql(body, extra) {
+  const { answer, statements, more, ...refusal } = await ask(
+    body,
+    extra,
+    `/explorer/sql${at("plans").checked ? "?plans=true" : ""}`,
+  );
+  at("statements").replaceChildren(...(statements ?? []).map(statementShown));
+  const rows = (statements ?? []).reduce(
+    (/** @type {number} */ sum, /** @type {any} */ one) => sum + one.rows,
+    0,
+  );
+  const ms = (statements ?? []).reduce(
+    (/** @type {number} */ sum, /** @type {any} */ one) => sum + one.ms,
+    0,
+  );
+  const number = (statements ?? []).length + (more ?? 0);
+  at("sql-state").textContent =
+    `${number} ${number === 1 ? "statement" : "statements"} · ${ms.toFixed(1)} ms · rows: ${rows}` +
+    (more ? ` · the first ${statements.length} are shown` : "");
+  return answer ?? refusal;
+}
+
+/** @param {any} statement */
+function statementShown({ text, values, ms, rows, plan }) {
+  const block = (/** @type {string} */ label, /** @type {string} */ content) =>
+    element("pre", { tabIndex: 0, ariaLabel: label }, element("code", {}, content));
+  return element(
+    "li",
+    {},
+    element("p", { className: "quiet" }, `${ms} ms · ${rows === null ? "refused" : `rows: ${rows}`}`),
+    block("Statement", text),
+    values?.length > 0 && block("Values", JSON.stringify(values)),
+    plan !== undefined && block("Plan", plan),
+  );
 }
 
 /** Opens an example, with what it is about found first. @param {any} example */
@@ -165,5 +214,13 @@ async function learn() {
     if (!(error instanceof Refused)) throw error;
   }
 }
+function showSqlPart() {
+  const part = at("sql-part");
+  if (!part) return;
+  part.hidden = !mayReadSql();
+  at("statements").replaceChildren();
+}
+session.addEventListener("change", showSqlPart);
 session.addEventListener("change", () => void learn());
+showSqlPart();
 await learn();

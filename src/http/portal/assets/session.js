@@ -81,9 +81,10 @@ export const session = new (class extends EventTarget {
  * The whole answer.
  * @param {{ query?: string, documentId?: string, variables?: object, operationName?: string }} body
  * @param {Record<string, string>} [headers]
+ * @param {string} [path]
  */
-export async function ask(body, headers = {}) {
-  const response = await fetch("/graphql", {
+export async function ask(body, headers = {}, path = "/graphql") {
+  const response = await fetch(path, {
     method: "POST",
     headers: {
       "content-type": "application/json",
