@@ -285,7 +285,8 @@ export class Move {
     const { client } = this.#source;
     for (let round = 1, before = Infinity; round <= ROUNDS; round += 1) {
       this.#tell(`Following changes, round ${round}`);
-      await client.query("begin");
+      // As of one moment: rows never refer to what a later statement would have found.
+      await client.query("begin isolation level repeatable read read only");
       const changed = await this.#copyDifferences();
       await client.query("commit");
       // It gets no better.
