@@ -3,7 +3,7 @@ import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import type { HeldTransaction, OperationWork } from "../admission/operationWork.ts";
 import type { FairSemaphore } from "../admission/fairSemaphore.ts";
-import { withIdsApart } from "./batchedLookups.ts";
+import { sentText } from "./sentText.ts";
 import type { DatabaseValue } from "./databaseValue.ts";
 import { afterExpiry, type Deadlines } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";
@@ -181,7 +181,7 @@ class HeldClient implements NodePostgresPgClient {
     const sent = values?.map((value) => (value instanceof Preloaded ? JSON.stringify(value) : value));
     announceStatement(text, sent);
     const { rows, rowCount, notices } = await this.#session.send(
-      [{ text: withIdsApart(text), values: sent }],
+      [{ text: sentText(text), values: sent }],
       arrayMode === true,
     );
     return { rows: rows as TData[], rowCount, notices };

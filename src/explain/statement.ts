@@ -1,6 +1,7 @@
 /** How PostgreSQL carries out one statement of the API. */
 import pg, { escapeLiteral, type ClientBase } from "pg";
 import { isPlannedForValues } from "../database/planMark.ts";
+import { connectionSettings } from "../database/pool.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
 const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): string | null } }).utils;
@@ -9,6 +10,9 @@ function literal(value: unknown): string {
   const text = prepareValue(value);
   return text === null ? "null" : escapeLiteral(`${text}`);
 }
+
+/** What the planner knows on connections of the API. */
+const ofConnections = Object.fromEntries(connectionSettings({ genericPlans: true }));
 
 /**
  * Carries out a statement under these settings, and takes it back. The plan is the one that the API uses: made for any values of the
@@ -28,6 +32,7 @@ export async function explainStatement(
   try {
     await client.query("select set_config(s.key, s.value, true) from json_each_text($1) s", [
       JSON.stringify({
+        ...ofConnections,
         ...settings,
         plan_cache_mode: isPlannedForValues(text) ? "force_custom_plan" : "force_generic_plan",
       }),

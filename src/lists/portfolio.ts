@@ -299,6 +299,9 @@ function bounded(
     select b.* from s cross join lateral ${rows} b)`;
 }
 
+/** All columns of `t`; those that the statement uses in aggregates, see src/database/usedColumns.ts. */
+const usedColumns = sql`/* used columns */ t.*`;
+
 /**
  * `(select …)` for the FROM of aggregates over a whole portfolio; undefined if that is the table under its policy.
  *
@@ -331,10 +334,10 @@ export function portfolioRowsSql(table: PortfolioTable, filter: PortfolioRequest
   }
   const name = sql.identifier(...table.source);
   const parts = branches.map(
-    (where) => sql`select t.* from ${name} t where ${sql.join([...where, ...live], " and ")}`,
+    (where) => sql`select ${usedColumns} from ${name} t where ${sql.join([...where, ...live], " and ")}`,
   );
   if (table.ownFinder !== undefined) parts.push(ownRows(table, ownProjects, live, null));
-  return sql`(${sql.join(parts, " union all ")})`;
+  return sql`(${sql.join(parts, " union all ")} /* end of rows */)`;
 }
 
 /** Condition that a column has one of some values, as literals. */
@@ -373,7 +376,7 @@ function ownRows(
     ...common,
     ...conditions(table.members, filter, sql.identifier("t"), within(table, filter)),
   ];
-  return sql`select t.* from ${sql.identifier(...table.source)} t where ${sql.join(where, " and ")}`;
+  return sql`select ${usedColumns} from ${sql.identifier(...table.source)} t where ${sql.join(where, " and ")}`;
 }
 
 /** A list of one project may extend beyond the portfolio. */

@@ -72,3 +72,19 @@ test("groups count each record once, be it by its id", async () => {
     expect(aggregates.distinctCount).toEqual({ id: `${totalCount}`, status: `${groups.length}` });
   }
 });
+
+test("only the columns that are counted are read", async () => {
+  const [person] = people.values();
+  const read = async (selection: string) => {
+    const { texts } = await api.statements(() => person!.get(`{ leadsConnection { ${selection} } }`));
+    return new Set(
+      texts.flatMap((text) =>
+        [...text.matchAll(/ t\.("[^ ]*"(?:, t\."\w+")*) from /g)].map(([, columns]) => columns),
+      ),
+    );
+  };
+  expect(await read("totalCount")).toEqual(new Set(['"organization_id"']));
+  expect(await read("groupedAggregates(groupBy: [STATUS]) { keys distinctCount { source } }")).toEqual(
+    new Set(['"source", t."status", t."organization_id"']),
+  );
+});

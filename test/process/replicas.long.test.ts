@@ -13,7 +13,7 @@ const READS = Number(process.env.CHECKED_READS ?? 20_000);
 
 let all: ReplicatedService;
 beforeAll(async () => {
-  all = await startReplicatedService({ API_PROCESSES: "2", LOG_LEVEL: "warn" });
+  all = await startReplicatedService({ API_PROCESSES: "2" });
 }, 300_000);
 afterAll(async () => {
   await all?.[Symbol.asyncDispose]();
@@ -93,7 +93,11 @@ testWithSeeds(
       );
       const answeredAt = performance.now();
       const lists = new Map<string, string[]>(
-        found.leads.map(({ id, tags }: { id: string; tags: string[] }) => [id, tags]),
+        // A workflow of the demo adds a tag as well.
+        found.leads.map(({ id, tags }: { id: string; tags: string[] }) => [
+          id,
+          tags.filter((tag) => /^v\d+$/.test(tag)),
+        ]),
       );
       history.push({
         sentAt,

@@ -2,7 +2,8 @@
  * Moves an organization to another installation, in one transaction there:
  *
  * 1. All rows are copied while the organization works, and the contents of its files.
- * 2. What processes work on for it is finished and not started again; then it is paused: changes are refused as UNAVAILABLE.
+ * 2. It is paused: changes are refused as UNAVAILABLE, first those of its members, then those of the engines, once they have
+ *    finished what they work on for it.
  * 3. What has changed since is copied, until both sides are the same.
  * 4. The other installation commits, this one puts the organization aside and knows where it is.
  *
@@ -10,7 +11,7 @@
  * told by the status SWITCHING: the next run looks whether the other installation has the organization.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { Client, ClientBase } from "pg";
+import { escapeIdentifier, type Client, type ClientBase } from "pg";
 import type { FileStore } from "../../providers/files/index.ts";
 import type { Seal } from "../../secrets/seal.ts";
 import { contentsOf, copyContents, registerContents } from "./movedFiles.ts";
@@ -46,9 +47,15 @@ export interface Target extends Installation {
 }
 
 const LOCK = 7_528_006;
+/** Held as long as work that is in progress may still write in the pause. */
+const DRAIN_LOCK = 7_528_007;
 /** Seconds that work for the organization may take to finish. */
 const DRAIN_S = 60;
 const POLL_MS = 100;
+/** Claims that may wait for computations for minutes, and are checked when their result is stored. */
+const revocable = ["app_private.workflow_runs", "app_private.workflow_streams"];
+/** Rows and jobs that an error names. */
+const MOST_NAMED = 5;
 /** Rounds of copying what differs, of which the last one finds nothing. */
 const ROUNDS = 10;
 /** Small enough to be copied in a moment. */
@@ -285,7 +292,8 @@ export class Move {
     const { client } = this.#source;
     for (let round = 1, before = Infinity; round <= ROUNDS; round += 1) {
       this.#tell(`Following changes, round ${round}`);
-      await client.query("begin");
+      // As of one moment: rows never refer to what a later statement would have found.
+      await client.query("begin isolation level repeatable read read only");
       const changed = await this.#copyDifferences();
       await client.query("commit");
       // It gets no better.
@@ -316,37 +324,86 @@ export class Move {
     return missing;
   }
 
-  /** @returns jobs that wait for the organization, which this installation no longer has */
+  /**
+   * Pauses the organization: its members first, so that no further work comes, then the engines, once what they work on
+   * has ended.
+   * @returns jobs that wait for the organization, which this installation no longer has
+   */
   async #pause(): Promise<Job[]> {
-    const { control } = this.#source;
+    const { control, client } = this.#source;
     this.#tell("Waiting for work in progress");
-    const waiting = this.#tables.tables.filter(({ isAccount }) => !isAccount);
+    const tables = this.#tables.tables.filter(({ isAccount }) => !isAccount);
+    const held = tables.filter(({ isHeld }) => isHeld);
+    await this.#finishLongWork(held.filter(({ name }) => !revocable.includes(name)));
     const jobs: Job[] = [];
-    const until = performance.now() + DRAIN_S * 1_000;
-    for (;;) {
-      await this.#drain(
-        waiting.filter(({ isHeld }) => isHeld),
-        jobs,
-        until,
-      );
-      await control.query("select app_private.pause_for_move($1, $2)", [
+    const lock = `${DRAIN_LOCK}, app_private.move_lock($1)`;
+    await control.query(`select pg_advisory_lock(${lock})`, [this.#organizationId]);
+    await control.query("select app_private.pause_for_move($1, $2)", [
+      this.#organizationId,
+      this.#target.url,
+    ]);
+    for (const until = performance.now() + DRAIN_S * 1_000; ;) {
+      await this.#drain(held, jobs, until);
+      await control.query(`select pg_advisory_unlock(${lock})`, [this.#organizationId]);
+      // Waits for those that are about to commit.
+      await control.query("select from app_private.event_counters c where c.stream_id = $1 for update", [
         this.#organizationId,
-        this.#target.url,
       ]);
-      await this.#hold(waiting.filter(({ isHeld, isCounted }) => isHeld || !isCounted));
-      if ((await this.#takeJobs(jobs)) + (await this.#held(waiting)) === 0) return jobs;
-      // Something was begun in between, and could not be finished.
-      await control.query("select app_private.give_up_move($1)", [this.#organizationId]);
+      const taken = jobs.length;
+      await client.query("savepoint of_hold");
+      await this.#hold(tables.filter(({ isHeld, isCounted }) => isHeld || !isCounted));
+      await this.#takeJobs(jobs);
+      if ((await this.#inProgress(held)).length === 0) return jobs;
+      // Something was begun in between. Its result must be stored, or it would be done again.
+      await client.query("rollback to savepoint of_hold");
+      jobs.splice(taken);
+      await control.query(`select pg_advisory_lock(${lock})`, [this.#organizationId]);
     }
+  }
+
+  /** Ends claims that are checked when their result is stored: the other installation starts again from the same events. */
+  async #revokeClaims(tables: readonly MovedTable[]): Promise<void> {
+    for (const { name, key, condition } of tables.filter((table) => revocable.includes(table.name))) {
+      const columns = (alias: string) =>
+        key.map((column) => `${alias}.${escapeIdentifier(column.name)}`).join(", ");
+      // Not in the transaction of the move, which would have those who store a result wait for its end.
+      await this.#source.control.query(
+        `with claimed as (select ${columns("t")} from ${quoted(name)} t
+           where ${condition("t", this.#moved)} and t.holder is not null for no key update skip locked)
+         update ${quoted(name)} t set holder = null, held_until = null from claimed c where (${columns("t")}) = (${columns("c")})`,
+      );
+    }
+  }
+
+  /** Waits for what is in progress now, such as an export, while the organization works: the pause is shorter for it. */
+  async #finishLongWork(tables: readonly MovedTable[]): Promise<void> {
+    const before = new Set(await this.#inProgress(tables));
+    const until = performance.now() + DRAIN_S * 1_000;
+    while (performance.now() < until && (await this.#inProgress(tables)).some((one) => before.has(one)))
+      await pause(POLL_MS);
+  }
+
+  /** Names of the rows and jobs that somebody works on. */
+  async #inProgress(tables: readonly MovedTable[]): Promise<string[]> {
+    const { rows } = await this.#source.client.query<{ id: string }>(
+      "select j.id from graphile_worker._private_jobs j where j.locked_at is not null and j.payload #>> '{context,organizationId}' = $1",
+      [this.#organizationId],
+    );
+    return [...(await this.#held(tables)), ...rows.map(({ id }) => `job ${id}`)];
   }
 
   /** Takes what waits, until nothing is worked on. */
   async #drain(tables: readonly MovedTable[], jobs: Job[], until: number): Promise<void> {
     for (;;) {
+      await this.#revokeClaims(tables);
       await this.#hold(tables);
-      if ((await this.#takeJobs(jobs)) + (await this.#held(tables)) === 0) return;
+      await this.#takeJobs(jobs);
+      const inProgress = await this.#inProgress(tables);
+      if (inProgress.length === 0) return;
       if (performance.now() > until)
-        throw new Error(`Work for the organization has not ended within ${DRAIN_S} s; try again later.`);
+        throw new Error(
+          `Work for the organization has not ended within ${DRAIN_S} s; try again later: ${inProgress.slice(0, MOST_NAMED).join(", ")}.`,
+        );
       await pause(POLL_MS);
     }
   }
@@ -361,22 +418,19 @@ export class Move {
     await this.#source.client.query(locks.join(";\n"));
   }
 
-  async #held(tables: readonly MovedTable[]): Promise<number> {
-    let count = 0;
-    for (const table of tables.filter(({ isHeld }) => isHeld)) {
-      const { rows } = await this.#source.client.query<{ count: number }>(
-        `select count(*)::int as count from ${quoted(table.name)} t
-           where ${table.condition("t", this.#moved)} and not ${isFree}`,
-      );
-      count += rows[0]!.count;
-    }
-    return count;
+  /** Names of the rows that somebody works on. */
+  async #held(tables: readonly MovedTable[]): Promise<string[]> {
+    const parts = tables.map(({ name, key, condition }) => {
+      const keys = key.map((column) => `t.${escapeIdentifier(column.name)}`).join(", ");
+      return `select concat_ws(' ', '${name}', ${keys}) as name from ${quoted(name)} t
+        where ${condition("t", this.#moved)} and not ${isFree}`;
+    });
+    const { rows } = await this.#source.client.query<{ name: string }>(parts.join(" union all "));
+    return rows.map(({ name }) => name);
   }
 
-  /** @returns how many are running */
-  async #takeJobs(jobs: Job[]): Promise<number> {
-    const { client } = this.#source;
-    const { rows } = await client.query<Job>(
+  async #takeJobs(jobs: Job[]): Promise<void> {
+    const { rows } = await this.#source.client.query<Job>(
       `with taken as (delete from graphile_worker._private_jobs j
          where j.locked_at is null and j.payload #>> '{context,organizationId}' = $1 returning j.*)
        select k.identifier, t.payload, q.queue_name, t.run_at::text, t.max_attempts, t.key, t.priority,
@@ -386,11 +440,6 @@ export class Move {
       [this.#organizationId],
     );
     jobs.push(...rows);
-    const running = await client.query(
-      "select from graphile_worker._private_jobs j where j.locked_at is not null and j.payload #>> '{context,organizationId}' = $1",
-      [this.#organizationId],
-    );
-    return running.rowCount!;
   }
 
   /** Copies what differs until nothing does. @returns how many rows were written */

@@ -184,6 +184,7 @@ export async function readMovedTables(client: ClientBase): Promise<MovedTables> 
       ),
       describe("app_private.slugs", false, slugs),
       describe("app_private.integration_secrets", false, secretsOfIntegrations(conditions)),
+      describe("app_private.idempotency_keys", false, keysOfTokens(conditions)),
     ],
     foreignKeys,
     shape: JSON.stringify(
@@ -207,6 +208,12 @@ const secretsOfIntegrations =
       `exists (select from ${quoted(table)} i where i.id = ${alias}.integration_id and ${conditions.of(table, "i", moved)})`;
     return `(${of("app_public.organization_integrations")} or ${of("app_public.user_integrations")})`;
   };
+
+/** Users sign in again and send new requests; programs with an access token repeat the one that was not answered. */
+const keysOfTokens =
+  (conditions: Conditions): MovedTable["condition"] =>
+  (alias, moved) =>
+    `${alias}.viewer in (select 'token ' || k.id from app_public.access_tokens k where ${conditions.of("app_public.access_tokens", "k", moved)})`;
 
 /** References between rows that move and rows that stay. @returns one line for each foreign key that has some */
 export async function crossingReferences(
