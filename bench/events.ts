@@ -8,7 +8,7 @@
  */
 import type { Client } from "pg";
 import { percentile, time, withDatabase } from "./data/cluster.ts";
-import { loadEventYears } from "./data/eventYears.ts";
+import { loadEventYears, partitionYears } from "./data/eventYears.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 
 const ROUNDS = unlessSmoke(5, 1);
@@ -127,7 +127,7 @@ async function years(client: Client): Promise<void> {
   await client.query("set session_replication_role = replica");
   await client.query("delete from app_public.events");
   await client.query("reset session_replication_role");
-  await partition(client);
+  await partitionYears(client, YEARS);
   const { organization, project } = await loadEventYears(client, readers, { events: EVENTS, years: YEARS });
   const { rows: sizes } = await client.query<{ parts: number; bytes: string }>(
     "select count(*)::int as parts, pg_size_pretty(sum(pg_total_relation_size(relation))) as bytes from app_private.event_partitions()",
@@ -146,28 +146,6 @@ async function years(client: Client): Promise<void> {
     "a buyer": { id: readers.buyer },
   });
   await writeAndDetach(client, organization);
-}
-
-/** A partition for each quarter of the years, in place of the first. */
-async function partition(client: Client): Promise<void> {
-  await client.query(`do $$
-    declare
-      starts timestamptz := app_private.quarter_after(now() - interval '${YEARS} years 3 months');
-      made regclass;
-      is_first boolean := true;
-      until timestamptz;
-    begin
-      select p.ends_at into until from app_private.event_partitions() p where p.starts_at is null;
-      alter table app_public.events detach partition app_partitions.events_first;
-      while starts < until loop
-        made := app_private.create_event_partition(starts);
-        execute format('alter table app_public.events attach partition %s for values from (%s) to (%L)', made,
-          case when is_first then 'minvalue' else quote_literal(app_private.first_id(starts)) end,
-          app_private.first_id(app_private.quarter_after(starts)));
-        is_first := false;
-        starts := app_private.quarter_after(starts);
-      end loop;
-    end $$`);
 }
 
 interface Reader {

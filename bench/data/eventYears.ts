@@ -21,6 +21,33 @@ interface Size {
   events: number;
   projects?: number;
   years?: number;
+  /** Bytes of each event, besides some 350. */
+  bytes?: number;
+}
+
+/** Gives events a partition for each quarter of the years, in place of the first; there are no events yet. */
+export async function partitionYears(client: Client, years: number): Promise<void> {
+  // Partitions are made by functions of this role.
+  await client.query("set role plat_owner");
+  await client.query(`do $$
+    declare
+      starts timestamptz := app_private.quarter_after(now() - interval '${years} years 3 months');
+      made regclass;
+      is_first boolean := true;
+      until timestamptz;
+    begin
+      select p.ends_at into until from app_private.event_partitions() p where p.starts_at is null;
+      alter table app_public.events detach partition app_partitions.events_first;
+      while starts < until loop
+        made := app_private.create_event_partition(starts);
+        execute format('alter table app_public.events attach partition %s for values from (%s) to (%L)', made,
+          case when is_first then 'minvalue' else quote_literal(app_private.first_id(starts)) end,
+          app_private.first_id(app_private.quarter_after(starts)));
+        is_first := false;
+        starts := app_private.quarter_after(starts);
+      end loop;
+    end $$`);
+  await client.query("reset role");
 }
 
 /** Events of one statement that loads them. */
@@ -34,7 +61,7 @@ const CHUNK = 1_000_000;
 export async function loadEventYears(
   client: Client,
   { owner, member, seller, buyer }: EventReaders,
-  { events, projects = 200, years = 5 }: Size,
+  { events, projects = 200, years = 5, bytes = 0 }: Size,
 ): Promise<{ organization: string; project: string }> {
   const one = async (text: string, values: unknown[] = []): Promise<string> =>
     (await client.query<{ id: string }>(text, values)).rows[0]!.id;
@@ -126,11 +153,19 @@ export async function loadEventYears(
         `insert into app_public.events (id, stream_id, organization_id, project_id, sequence, name, occurred_at, subject_type, subject_id,
          actor_type, channel, changes, data, transaction_id)
        select uuidv7(d.ago), $1, $1, s.project_id, n, s.type || case when n % 100 < 5 then '.created' else '.updated' end, now() + d.ago,
-         s.type, s.id, 'USER', 'API', '{"name": ["a", "b"]}', jsonb_build_object('id', s.id, 'name', 'Lead ' || n, 'status', 'NEW'), 1
+         s.type, s.id, 'USER', 'API', '{"name": ["a", "b"]}', jsonb_build_object('id', s.id, 'name', 'Lead ' || n, 'status', 'NEW', 'message', repeat('x', $7::int)), 1
        from generate_series($2::int, $3::int) n
        cross join lateral (select -$4::interval * (1 - n::float8 / $5) as ago) d
        join subjects s on s.place = 1 + (n::bigint * 7919) % $6`,
-        [organization, first, Math.min(first + CHUNK - 1, events), `${years} years`, events, rows[0]!.n],
+        [
+          organization,
+          first,
+          Math.min(first + CHUNK - 1, events),
+          `${years} years`,
+          events,
+          rows[0]!.n,
+          bytes,
+        ],
       );
   });
   await client.query("insert into app_private.event_counters (stream_id, last_sequence) values ($1, $2)", [

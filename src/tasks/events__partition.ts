@@ -1,26 +1,13 @@
 import type { Task } from "graphile-worker";
-import { isTransient, lockAttempts, pauseAfter } from "../database/lockRetry.ts";
+import { takeSteps } from "../jobs/takeSteps.ts";
 
 /**
- * Makes the partitions of events that are needed soon, and has tables with partitions analyzed. A lock is waited for briefly, so that nobody queues behind it, and again after
- * a pause. Idempotent: each step is a transaction, and says what is left to do.
+ * Makes the partitions of events that are needed soon, and has tables with partitions analyzed. Idempotent: each step is a transaction, and
+ * says what is left to do.
  */
-const task: Task = async (_payload, { query, logger, abortSignal }) => {
-  for (let tries = 1; !abortSignal.aborted; tries++)
-    try {
-      const { rows } = await query<{ step: string | null }>(
-        "select app_private.make_event_partitions() as step",
-      );
-      if (rows[0]!.step === null) {
-        await query("select app_private.analyze_partitioned()");
-        return;
-      }
-      logger.info(`Partitions of events: ${rows[0]!.step}.`);
-      tries = 0;
-    } catch (error) {
-      if (!isTransient(error) || tries === lockAttempts) throw error;
-      await pauseAfter(tries, () => {});
-    }
+const task: Task = async (_payload, helpers) => {
+  await takeSteps(helpers, "app_private.make_event_partitions", "Partitions of events");
+  if (!helpers.abortSignal.aborted) await helpers.query("select app_private.analyze_partitioned()");
 };
 
 export default task;
