@@ -5,7 +5,9 @@ create table app_private.event_rewrites (
   is_copied boolean not null default false,
   ended_at timestamptz
 );
+alter table app_private.event_rewrites enable row level security;
 create table app_private.event_rewrite_changes (
   id bigint generated always as identity primary key,
   event_id uuid not null
 );
+alter table app_private.event_rewrite_changes enable row level security;

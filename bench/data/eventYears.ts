@@ -124,6 +124,11 @@ export async function loadEventYears(
     [organization],
   );
   await client.query(
+    `insert into app_public.workflow_executions (organization_id, project_id, lead_id, workflow_id, steps_revision, reentry, subject_type, subject_id, trigger_type)
+     select organization_id, project_id, id, organization_id, 1, 'AFTER_COMPLETION', 'LEAD', id, 'MANUAL' from app_public.leads where organization_id = $1`,
+    [organization],
+  );
+  await client.query(
     `insert into app_public.buyers (organization_id, project_id, price, currency, status, user_id)
      select organization_id, project_id, 1, 'CAD', 'FIRM', case when n = $1 then $2::uuid end from places where n % 20 = 0`,
     [projects, buyer],
@@ -140,6 +145,7 @@ export async function loadEventYears(
        union all select 'appointment', id, project_id from app_public.appointments where organization_id = $1
        union all select 'contact', id, project_id from app_public.contacts where organization_id = $1
        union all select 'task', id, project_id from app_public.tasks where organization_id = $1
+       union all select 'workflow_execution', id, project_id from app_public.workflow_executions where organization_id = $1
        union all select 'buyer', id, project_id from app_public.buyers where organization_id = $1
        union all select 'organization_invite', id, null from app_public.organization_invites where organization_id = $1) s`,
     [organization],

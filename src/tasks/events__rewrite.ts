@@ -2,7 +2,7 @@ import type { Task } from "graphile-worker";
 import { takeSteps } from "../jobs/takeSteps.ts";
 
 /**
- * Gives back the space of emptied events: copies quarters that take far more than their rows need, and puts the copies in their place.
+ * Frees the space of emptied events: copies quarters that take far more than their rows need, and puts the copies in their place.
  * Idempotent: each step is a transaction that leaves what the next one continues from, whichever process takes it.
  */
 const task: Task = (_payload, helpers) =>

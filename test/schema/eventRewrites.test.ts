@@ -78,7 +78,8 @@ async function stepAfterKill(): Promise<string | null> {
   await killed.query("begin");
   await step(killed);
   await query("select pg_terminate_backend($1, 5000)", [rows[0].pid]);
-  await expect(killed.query("commit")).rejects.toThrow();
+  await expect(killed.query("commit")).rejects.toThrow(/terminat|closed|not queryable/);
+  await killed.end();
   return step(people.owner as unknown as Client);
 }
 
@@ -198,7 +199,7 @@ test("a migration that changes events meanwhile has the rewriting begin again", 
   }
 });
 
-test("the task gives back the space of all quarters that were emptied, and finds nothing the next time", async () => {
+test("the task frees the space of all quarters that were emptied, and finds nothing the next time", async () => {
   const sizes = await partitions();
   const before = await contents();
   const run = async () => {
@@ -214,7 +215,8 @@ test("the task gives back the space of all quarters that were emptied, and finds
     "select relation::text as name from app_private.event_partitions() p where p.ends_at < now() - interval '370 days'",
   );
   expect(emptied.length).toBeGreaterThan(1);
-  for (const { name } of emptied) if (name !== oldest) expect(now[name]!).toBeLessThan(sizes[name]! / 2);
+  for (const { name } of emptied.filter((quarter) => quarter.name !== oldest))
+    expect(now[name]!).toBeLessThan(sizes[name]! / 2);
   expect(await run()).not.toMatch(/exchanged|rewritten/);
   expect(await partitions()).toEqual(now);
 });

@@ -1,9 +1,9 @@
 -- Rewriting quarters of events. Retention empties old events and erasure replaces personal data, each with a smaller
--- version of the row; nothing is written to a quarter after its end that would use the space again. A quarter that takes
--- more than twice what its rows need is copied to a new table, which takes its place: readers find the same rows.
+-- version of the row; nothing is written to a quarter after its end that would use the space again. A quarter that
+-- takes more than twice what its rows need is copied to a new table, which takes its place: readers find the same rows.
 --
--- A trigger of the quarter notes which events change meanwhile. They are copied again before the exchange, and once more
--- within it, when nobody writes. Each step is a transaction that leaves what the next one continues from.
+-- A trigger of the quarter notes which events change meanwhile. They are copied again before the exchange, and once
+-- more within it, when nobody writes. Each step is a transaction that leaves what the next one continues from.
 
 comment on table app_private.event_rewrites is
   'Quarters of events that were rewritten, and the one that is, without an end: up to which event it was copied, and '
@@ -31,7 +31,8 @@ language sql stable as $$
   where c.oid = relation and (c.reltuples = 0 or s.width is not null)
 $$;
 comment on function app_private.is_wasteful(regclass, bigint) is
-  'Whether a table is larger than so many bytes and than twice what its rows need; null before its first analysis.';
+  'Whether a table is larger than the given number of bytes and than twice what its rows need; null before its first '
+  'analysis.';
 
 create function app_private.shape_of(relation regclass) returns text
 language sql stable as $$
@@ -67,7 +68,7 @@ begin
     coalesce('id >= ' || quote_literal(app_private.first_id(chosen.starts_at)) || ' and ', ''),
     app_private.first_id(chosen.ends_at));
   execute format('alter table app_partitions.%I enable row level security', name || '_rewrite');
-  -- Waits for those who write to the quarter; whoever comes later is noted.
+  -- Waits for those who write to the quarter; what is written later is noted.
   execute format('create trigger _000_note_change after insert or update or delete on %s
     for each row execute function app_private.tg_events__note_change()', chosen.relation);
   delete from app_private.event_rewrite_changes;
