@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { loadEventYears } from "../../bench/data/eventYears.ts";
 import { startApi, type Api, type Person } from "../harness/api.ts";
-import { explain, scanned, type Explained } from "../harness/explain.ts";
+import { explain, plan, scanned, touched, type Explained } from "../harness/explain.ts";
 import { programOf } from "../harness/world.ts";
 
 /** Set it for a look at a larger size. */
@@ -75,30 +75,30 @@ test("an owner's page is read along the index, and no record for it", async () =
     { filter: { afterSequence: String(events / 2) } },
     { filter: { projectIds: [project] } },
   ]) {
-    const plan = await read(owner, list, variables);
-    expect(plan).toMatchObject({ calls: 0, whole: [] });
-    expect(plan.touched("events")).toBeLessThanOrEqual(page);
+    const asked = await read(owner, list, variables);
+    expect(asked).toMatchObject({ calls: 0, whole: [] });
+    expect(asked.touched("events")).toBeLessThanOrEqual(page);
   }
-  const plan = await read(owner, total);
-  expect(plan.calls).toBe(0);
-  for (const table of records) expect(plan.touched(table)).toBe(0);
+  const asked = await read(owner, total);
+  expect(asked.calls).toBe(0);
+  for (const table of records) expect(asked.touched(table)).toBe(0);
 });
 
 test("a member's page reads as many records as it has events, each by its key", async () => {
   const few = await count("subject_type = 'organization_invite'");
   for (const filter of [null, { afterSequence: String(events / 2) }, { projectIds: [project] }]) {
-    const plan = await read(member, list, { filter });
-    expect(plan.whole).toEqual([]);
+    const asked = await read(member, list, { filter });
+    expect(asked.whole).toEqual([]);
     // Beside the page: leads of others in the private project, and what admins alone see.
-    expect(plan.touched("events")).toBeLessThanOrEqual(page * 1.5);
-    for (const table of records) expect(plan.touched(table)).toBeLessThanOrEqual(page * 1.5);
-    expect(plan.calls).toBeLessThanOrEqual(10);
+    expect(asked.touched("events")).toBeLessThanOrEqual(page * 1.5);
+    for (const table of records) expect(asked.touched(table)).toBeLessThanOrEqual(page * 1.5);
+    expect(asked.calls).toBeLessThanOrEqual(10);
   }
   // All events: a record each by its key, and the function only for the kinds that have few.
-  const plan = await read(member, total);
-  expect(plan.whole.filter((table) => table !== "events")).toEqual([]);
-  expect(plan.touched("leads")).toBeLessThanOrEqual(events);
-  expect(plan.calls).toBe(few);
+  const asked = await read(member, total);
+  expect(asked.whole.filter((table) => table !== "events")).toEqual([]);
+  expect(asked.touched("leads")).toBeLessThanOrEqual(events);
+  expect(asked.calls).toBe(few);
   const { totalCount } = (await member.get(total)).eventsConnection;
   expect(totalCount).toBeGreaterThan(events * 0.9);
   expect(totalCount).toBeLessThan(events - few);
@@ -106,11 +106,11 @@ test("a member's page reads as many records as it has events, each by its key", 
 
 test("a restricted token passes over what it may not read without a call for each", async () => {
   const few = await count("subject_type = 'organization_invite'");
-  const plan = await read(program, list);
-  expect(plan.whole).toEqual([]);
+  const asked = await read(program, list);
+  expect(asked.whole).toEqual([]);
   const { sequence } = (await program.get(list)).events.at(-1);
-  expect(plan.touched("events")).toBeLessThanOrEqual(Number(sequence) + 10);
-  expect(plan.calls).toBeLessThanOrEqual(few);
+  expect(asked.touched("events")).toBeLessThanOrEqual(Number(sequence) + 10);
+  expect(asked.calls).toBeLessThanOrEqual(few);
   const units = await count("subject_type = 'unit'");
   expect((await program.get(total)).eventsConnection.totalCount).toBe(units);
 });
@@ -119,10 +119,10 @@ test("a seller of one project reads its events only, without a call for each", a
   const ofProject = await count(`project_id = '${project}'`);
   const filter = { projectIds: [project] };
   for (const query of [list, total]) {
-    const plan = await read(seller, query, { filter });
-    expect(plan).toMatchObject({ calls: 0, whole: [] });
+    const asked = await read(seller, query, { filter });
+    expect(asked).toMatchObject({ calls: 0, whole: [] });
     // A list of projects looks first how far each has to be read.
-    expect(plan.touched("events")).toBeLessThanOrEqual(2 * ofProject + page);
+    expect(asked.touched("events")).toBeLessThanOrEqual(2 * ofProject + page);
   }
   // All units, and their own leads with what is about these.
   const { events: seen } = await seller.get(
@@ -138,12 +138,31 @@ test("a seller of one project reads its events only, without a call for each", a
 
 test("a buyer sees none, and none is looked at for them", async () => {
   for (const query of [list, total]) {
-    const plan = await read(buyer, query);
-    expect(plan).toMatchObject({ calls: 0, whole: [] });
-    expect(plan.touched("events")).toBe(0);
+    const asked = await read(buyer, query);
+    expect(asked).toMatchObject({ calls: 0, whole: [] });
+    expect(asked.touched("events")).toBe(0);
   }
   const filter = { projectIds: [project] };
   expect((await read(buyer, list, { filter })).calls).toBe(0);
   expect((await buyer.get(list, { filter })).events).toEqual([]);
   expect((await buyer.get(list, { filter: { organizationIds: [organization] } })).events).toEqual([]);
+});
+
+test("a page of executions reads as many leads as it has executions, each by its key", async () => {
+  const client = new Client({ connectionString: api.database.authenticatorUrl });
+  await client.connect();
+  try {
+    for (const { id } of [owner, member]) {
+      const nodes = await plan(
+        client,
+        id,
+        "select id from app_public.workflow_executions order by id desc limit 50",
+      );
+      expect(nodes[0]!["Actual Rows"]).toBe(50);
+      expect(scanned(nodes)).toEqual([]);
+      expect(touched(nodes, "leads")).toBeLessThanOrEqual(page * 1.5);
+    }
+  } finally {
+    await client.end();
+  }
 });
