@@ -145,6 +145,7 @@ async function years(client: Client): Promise<void> {
     },
     "a buyer": { id: readers.buyer },
   });
+  await rewrite(client);
   await writeAndDetach(client, organization);
 }
 
@@ -220,6 +221,36 @@ async function read(
     }
     await client.query("rollback");
   }
+}
+
+/** How the space of an emptied quarter is freed. */
+async function rewrite(client: Client): Promise<void> {
+  const { rows } = await client.query<{ relation: string; rows: number }>(
+    "select p.relation::text, c.reltuples::int as rows from app_private.event_partitions() p join pg_class c on c.oid = p.relation where p.ends_at < now() order by c.reltuples desc limit 1",
+  );
+  const { relation, rows: events } = rows[0]!;
+  await client.query("set session_replication_role = replica");
+  await client.query(`update ${relation} set data = '{}', changes = null, erased_at = now()`);
+  await client.query("reset session_replication_role");
+  await client.query(`vacuum (analyze) ${relation}`);
+  const size = async () =>
+    (
+      await client.query<{ size: string }>(
+        `select pg_size_pretty(pg_total_relation_size('${relation}')) as size`,
+      )
+    ).rows[0]!.size;
+  const before = await size();
+  const figures: number[] = [];
+  for (let step: string | null = ""; step !== null;) {
+    const start = performance.now();
+    ({ step } = (
+      await client.query<{ step: string | null }>("select app_private.rewrite_events(10000, 100000) as step")
+    ).rows[0]!);
+    figures.push(performance.now() - start);
+  }
+  console.log(
+    `An emptied quarter of ${events} events, rewritten in ${figures.length} steps: ${before} → ${await size()}; milliseconds of a step, median ${percentile(figures, 0.5).toFixed(0)}, most ${Math.max(...figures).toFixed(0)}`,
+  );
 }
 
 /** Rows into partitions and into one table, and how a quarter goes. */
