@@ -1,13 +1,14 @@
 /**
  * What the stream of events costs: rows per second of inserts of leads, with and without it; and how it reads when it is years long,
- * as an OWNER and as a MEMBER read it, in partitions of a quarter.
+ * in partitions of a quarter, as each kind of viewer reads it.
  *
- * Claim: a page costs as much of five years as of a quarter, whatever it is filtered by; a quarter is detached within milliseconds.
+ * Claim: a page costs as much of five years as of a quarter, whatever it is filtered by; counting what a member may read takes microseconds
+ * an event; a quarter is detached within milliseconds.
  * BENCH_SIZE sets the number of events (5,000,000); `BENCH_SIZE=100000000 npm run bench -- events` loads a hundred million.
  */
 import type { Client } from "pg";
 import { percentile, time, withDatabase } from "./data/cluster.ts";
-import { withoutIndexes } from "./data/portfolios.ts";
+import { loadEventYears, partitionYears } from "./data/eventYears.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 
 const ROUNDS = unlessSmoke(5, 1);
@@ -16,8 +17,6 @@ const ROWS = unlessSmoke(10_000, 20);
 /** Events of the years; BENCH_SIZE sets it. */
 const EVENTS = sized(5_000_000, 2_000);
 const YEARS = 5;
-/** Events of one statement that loads them. */
-const CHUNK = 1_000_000;
 /** Rows one by one. */
 const SINGLE = unlessSmoke(500, 5);
 
@@ -105,101 +104,64 @@ export default async function events(): Promise<void> {
       }
     }
     await owner.query("select set_config('plat.user_id', '', false)");
-    await years(owner, organization, project, user);
+    await years(owner);
   });
 }
 
 /** Loads the events of years into their partitions, and reads them. */
-async function years(client: Client, organization: string, project: string, user: string): Promise<void> {
+async function years(client: Client): Promise<void> {
   const start = performance.now();
-  const member = (
-    await client.query<{ id: string }>(
-      "insert into app_public.users (first_name, last_name) values ('M', 'B') returning id",
-    )
-  ).rows[0]!.id;
-  await client.query(
-    "insert into app_public.organization_user_connections (organization_id, user_id, role) values ($1, $2, 'MEMBER')",
-    [organization, member],
-  );
-  await client.query(
-    "set session_replication_role = replica; set synchronous_commit = off; set maintenance_work_mem = '256MB'",
-  );
+  const user = async (name: string) =>
+    (
+      await client.query<{ id: string }>(
+        "insert into app_public.users (first_name, last_name) values ($1, 'Years') returning id",
+        [name],
+      )
+    ).rows[0]!.id;
+  const readers = {
+    owner: await user("Owner"),
+    member: await user("Member"),
+    seller: await user("Seller"),
+    buyer: await user("Buyer"),
+  };
+  await client.query("set session_replication_role = replica");
   await client.query("delete from app_public.events");
-  await partition(client);
-  // What they are about: four of five are of leads, the others of units.
-  await client.query(
-    "insert into app_public.units (organization_id, project_id, number, title, currency) select $1, $2, 'U' || n, 'U' || n, 'CAD' from generate_series(1, 100) n",
-    [organization, project],
-  );
-  await client.query(
-    `create temp table subjects as select row_number() over () as place, s.* from (
-       select 'lead' as type, id from (select id from app_public.leads where organization_id = $1 limit 400) l
-       union all select 'unit', id from app_public.units where organization_id = $1) s`,
-    [organization],
-  );
-  const { rows } = await client.query<{ n: number }>("select count(*)::int as n from subjects");
-  await withoutIndexes(client, ["app_public.events"], async () => {
-    for (let first = 1; first <= EVENTS; first += CHUNK)
-      await client.query(
-        `insert into app_public.events (id, stream_id, organization_id, project_id, sequence, name, occurred_at, subject_type, subject_id,
-           actor_type, channel, changes, data, transaction_id)
-         select uuidv7(d.ago), $1, $1, $2, n, s.type || case when n % 100 < 5 then '.created' else '.updated' end, now() + d.ago,
-           s.type, s.id, 'USER', 'API', '{"name": ["a", "b"]}', jsonb_build_object('id', s.id, 'name', 'Lead ' || n, 'status', 'NEW'), 1
-         from generate_series($3::int, $4::int) n
-         cross join lateral (select -$5::interval * (1 - n::float8 / $6) as ago) d
-         join subjects s on s.place = 1 + (n::bigint * 7919) % $7`,
-        [
-          organization,
-          project,
-          first,
-          Math.min(first + CHUNK - 1, EVENTS),
-          `${YEARS} years`,
-          EVENTS,
-          rows[0]!.n,
-        ],
-      );
-  });
-  await client.query(
-    "insert into app_private.event_counters (stream_id, last_sequence) values ($1, $2) on conflict (stream_id) do update set last_sequence = $2",
-    [organization, EVENTS],
-  );
   await client.query("reset session_replication_role");
-  await client.query("vacuum (analyze) app_public.events");
-  await client.query("analyze");
+  await partitionYears(client, YEARS);
+  const { organization, project } = await loadEventYears(client, readers, { events: EVENTS, years: YEARS });
   const { rows: sizes } = await client.query<{ parts: number; bytes: string }>(
     "select count(*)::int as parts, pg_size_pretty(sum(pg_total_relation_size(relation))) as bytes from app_private.event_partitions()",
   );
   console.log(
     `${EVENTS} events of ${YEARS} years, ${sizes[0]!.bytes} in ${sizes[0]!.parts} partitions, loaded in ${((performance.now() - start) / 1000).toFixed(0)} s`,
   );
-  await read(client, organization, { OWNER: user, MEMBER: member });
+  await read(client, organization, project, {
+    "an OWNER": { id: readers.owner },
+    "a MEMBER": { id: readers.member },
+    "a seller of one project": { id: readers.seller },
+    "a token for the inventory": {
+      id: readers.owner,
+      scopes: ["org.member", "project.read", "inventory.read"],
+    },
+    "a buyer": { id: readers.buyer },
+  });
+  await rewrite(client);
   await writeAndDetach(client, organization);
 }
 
-/** A partition for each quarter of the years, in place of the first. */
-async function partition(client: Client): Promise<void> {
-  await client.query(`do $$
-    declare
-      starts timestamptz := app_private.quarter_after(now() - interval '${YEARS} years 3 months');
-      made regclass;
-      is_first boolean := true;
-      until timestamptz;
-    begin
-      select p.ends_at into until from app_private.event_partitions() p where p.starts_at is null;
-      alter table app_public.events detach partition app_partitions.events_first;
-      while starts < until loop
-        made := app_private.create_event_partition(starts);
-        execute format('alter table app_public.events attach partition %s for values from (%s) to (%L)', made,
-          case when is_first then 'minvalue' else quote_literal(app_private.first_id(starts)) end,
-          app_private.first_id(app_private.quarter_after(starts)));
-        is_first := false;
-        starts := app_private.quarter_after(starts);
-      end loop;
-    end $$`);
+interface Reader {
+  id: string;
+  /** Those of an access token; undefined for a login token. */
+  scopes?: string[];
 }
 
-/** What lists and connections ask for. */
-async function read(client: Client, organization: string, viewers: Record<string, string>): Promise<void> {
+/** What lists and connections ask for, with the access handed on as the API does. */
+async function read(
+  client: Client,
+  organization: string,
+  project: string,
+  readers: Record<string, Reader>,
+): Promise<void> {
   const middle = Math.floor(EVENTS / 2);
   const list = (where: string, order = "") =>
     `select id, sequence, name, data, changes from app_hidden.masked_events
@@ -215,6 +177,15 @@ async function read(client: Client, organization: string, viewers: Record<string
       `select id, name, data from app_hidden.masked_events where subject_id = (select id from app_public.leads limit 1) order by id desc limit 50`,
     ],
     [
+      "the latest page of a project",
+      `select id, sequence, name, data, changes from app_hidden.masked_events
+       where project_id = '${project}' and organization_id = '${organization}' order by sequence desc limit 50`,
+    ],
+    [
+      "count of a project",
+      `select count(*) from app_hidden.masked_events where project_id = '${project}' and organization_id = '${organization}'`,
+    ],
+    [
       "count of 10,000",
       `select count(*) from app_hidden.masked_events where organization_id = '${organization}' and sequence > ${EVENTS - 10_000}`,
     ],
@@ -223,11 +194,24 @@ async function read(client: Client, organization: string, viewers: Record<string
       `select count(*) from app_hidden.masked_events where organization_id = '${organization}'`,
     ],
   ];
-  for (const [role, id] of Object.entries(viewers)) {
-    console.log(`Read by a${role === "OWNER" ? "n" : ""} ${role}, milliseconds, median / 95 %`);
-    await client.query("begin");
-    await client.query("select set_config('plat.user_id', $1, true), set_config('role', 'plat_user', true)", [
-      id,
+  for (const [reader, { id, scopes }] of Object.entries(readers)) {
+    console.log(`Read by ${reader}, milliseconds, median / 95 %`);
+    await client.query("begin; set local statement_timeout = '60s'");
+    const { rows } = await client.query<{ access: string; classes: string[] }>(
+      "select access, classes from app_private.access_of($1, null, $2)",
+      [id, scopes ?? null],
+    );
+    const { access, classes } = rows[0]!;
+    const settings = {
+      "plat.user_id": id,
+      ...(scopes && { "plat.token_id": id, "plat.scopes": scopes.join(",") }),
+      "plat.access": access,
+      "plat.access_": "{}|{}|{}|{}|{}",
+      ...Object.fromEntries(classes.map((sets, n) => [`plat.access_${n + 1}`, sets])),
+      role: "plat_user",
+    };
+    await client.query("select set_config(s.key, s.value, true) from json_each_text($1) s", [
+      JSON.stringify(settings),
     ]);
     for (const [label, text] of statements) {
       const figures = await time(() => client.query(text));
@@ -237,6 +221,36 @@ async function read(client: Client, organization: string, viewers: Record<string
     }
     await client.query("rollback");
   }
+}
+
+/** How the space of an emptied quarter is freed. */
+async function rewrite(client: Client): Promise<void> {
+  const { rows } = await client.query<{ relation: string; rows: number }>(
+    "select p.relation::text, c.reltuples::int as rows from app_private.event_partitions() p join pg_class c on c.oid = p.relation where p.ends_at < now() order by c.reltuples desc limit 1",
+  );
+  const { relation, rows: events } = rows[0]!;
+  await client.query("set session_replication_role = replica");
+  await client.query(`update ${relation} set data = '{}', changes = null, erased_at = now()`);
+  await client.query("reset session_replication_role");
+  await client.query(`vacuum (analyze) ${relation}`);
+  const size = async () =>
+    (
+      await client.query<{ size: string }>(
+        `select pg_size_pretty(pg_total_relation_size('${relation}')) as size`,
+      )
+    ).rows[0]!.size;
+  const before = await size();
+  const figures: number[] = [];
+  for (let step: string | null = ""; step !== null;) {
+    const start = performance.now();
+    ({ step } = (
+      await client.query<{ step: string | null }>("select app_private.rewrite_events(10000, 100000) as step")
+    ).rows[0]!);
+    figures.push(performance.now() - start);
+  }
+  console.log(
+    `An emptied quarter of ${events} events, rewritten in ${figures.length} steps: ${before} → ${await size()}; milliseconds of a step, median ${percentile(figures, 0.5).toFixed(0)}, most ${Math.max(...figures).toFixed(0)}`,
+  );
 }
 
 /** Rows into partitions and into one table, and how a quarter goes. */

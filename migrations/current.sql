@@ -1,0 +1,13 @@
+-- Quarters of events are rewritten once they take far more space than their rows need: event-rewrites.sql.
+create table app_private.event_rewrites (
+  partition_name text primary key,
+  last_id uuid,
+  is_copied boolean not null default false,
+  ended_at timestamptz
+);
+alter table app_private.event_rewrites enable row level security;
+create table app_private.event_rewrite_changes (
+  id bigint generated always as identity primary key,
+  event_id uuid not null
+);
+alter table app_private.event_rewrite_changes enable row level security;

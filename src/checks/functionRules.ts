@@ -117,6 +117,8 @@ export const functionRules: Rule[] = [
     why: "A trigger function without a trigger is never run.",
     query: `
       select f.object, format('Write \`create trigger _NNN_… on … execute function %s;\`, or drop it.', f.object) as write
-      from functions f where f.is_trigger and not exists (select from pg_trigger t where t.tgfoid = f.oid)`,
+      from functions f where f.is_trigger and not exists (select from pg_trigger t where t.tgfoid = f.oid)
+        -- Or a function that makes one for a while.
+        and not exists (select from pg_proc p where position('execute function ' || f.object in p.prosrc) > 0)`,
   },
 ];

@@ -44,6 +44,7 @@ const reference = [
 
 /** Tables of the installation. */
 const installation = [
+  ...["event_rewrite_changes", "event_rewrites"].map(own),
   ...["cities", "documents", "idempotency_keys", "integration", "integration_secrets", "limit_changes"].map(
     own,
   ),

@@ -35,9 +35,15 @@ export async function plan(
   user: string | null,
   text: string,
   values: readonly unknown[] = [],
+  settings: Record<string, string> = {},
 ): Promise<Node[]> {
-  const settings = { role: user ? "plat_user" : "plat_anonymous", jit: "off", "plat.user_id": user ?? "" };
-  const rows = await explainStatement(client, settings, { text, values }, "timing off, format json");
+  const claims = {
+    role: user ? "plat_user" : "plat_anonymous",
+    jit: "off",
+    "plat.user_id": user ?? "",
+    ...settings,
+  };
+  const rows = await explainStatement(client, claims, { text, values }, "timing off, format json");
   const below = (node: Node): Node[] => [ofWhole(node), ...(node.Plans ?? []).flatMap(below)];
   return below(rows[0]!["QUERY PLAN"][0].Plan);
 }
@@ -73,12 +79,16 @@ const times = (rows: number, { "Actual Loops": loops }: Node) => Math.round(rows
 export const scanned = (nodes: Node[]): string[] =>
   nodes.filter((n) => n["Node Type"] === "Seq Scan").map((n) => n["Relation Name"]!);
 
-/** Sends a request to the API, then explains its statements, as the same viewer and role. */
+/**
+ * Sends a request to the API, then explains its statements, as the same viewer and role.
+ * @param settings those of a restricted token
+ */
 export async function explain(
   api: Api,
   person: Person,
   query: string,
   variables: Record<string, unknown> = {},
+  settings: Record<string, string> = {},
 ): Promise<Explained> {
   const sent: { text: string; values: readonly unknown[] }[] = [];
   const stop = onStatement((text, values) => sent.push({ text, values }));
@@ -87,7 +97,8 @@ export async function explain(
   await client.connect();
   const nodes: Node[] = [];
   try {
-    for (const { text, values } of sent) nodes.push(...(await plan(client, person.id, text, values)));
+    for (const { text, values } of sent)
+      nodes.push(...(await plan(client, person.id, text, values, settings)));
   } finally {
     await client.end();
   }

@@ -417,6 +417,17 @@ begin
   grant execute on function app_hidden.masked_members, app_hidden.event_value to plat_user, plat_anonymous;
 end $$;
 
+create function app_private.subject_condition(kind app_hidden.record_types, id text) returns text
+language sql stable as $$
+  -- As the viewer: the policy of the record's own table decides.
+  select format('from app_public.%I r where r.id = %s', kind.table_name, id)
+    || case when kind.event_permission is null then '' else format('
+        and (r.organization_id = any ((select app_hidden.viewer_organizations(%1$L))::uuid[])
+          or r.project_id = any ((select app_hidden.viewer_projects(%1$L))::uuid[]))', kind.event_permission) end
+$$;
+comment on function app_private.subject_condition(app_hidden.record_types, text) is
+  'The query that finds the record that an event is about, where the viewer may see its events.';
+
 create function app_private.make_event_readers() returns void
 language plpgsql volatile as $$
 declare
@@ -424,18 +435,14 @@ declare
 begin
   select string_agg(format('
     when %L then
-      return exists (select from app_public.%I r where r.id = sees_subject.subject_id%s);', r.subject, r.table_name,
-    case when r.event_permission is not null then format('
-        and (r.organization_id = any ((select app_hidden.viewer_organizations(%1$L))::uuid[])
-          or r.project_id = any ((select app_hidden.viewer_projects(%1$L))::uuid[]))', r.event_permission)
-      else '' end), '' order by r.subject)
+      return exists (select %s);', r.subject, app_private.subject_condition(r, 'sees_subject.subject_id')), ''
+      order by r.subject)
     into branches from app_hidden.record_types r;
   -- PERF: the function keeps a generic plan. Custom plans would be created for each event, which takes ten times as
   -- long as the execution.
   execute format('create or replace function app_hidden.sees_subject(subject_type text, subject_id uuid) returns boolean
     language plpgsql stable set plan_cache_mode = force_generic_plan as %L', format('
 begin
-  -- As the viewer: the policy of the record''s own table decides.
   case subject_type%s
     else
       return false;
@@ -445,6 +452,38 @@ end ', branches));
     'Whether the viewer may see the record that an event is about.';
   grant execute on function app_hidden.sees_subject to plat_user, plat_anonymous;
 end $$;
+
+-- One policy, so that the record of an event is only asked for where the cheap answer is no.
+create function app_private.make_event_policy(joined text[]) returns void
+language plpgsql volatile as $$
+declare
+  branches text;
+begin
+  -- PERF: a scalar subquery is answered by the key of the record, and its sets once for the statement. Written as
+  -- exists, the planner would read all records of the kind into a hash table before the first event.
+  select string_agg(format('
+        when %L then (select true %s)', r.subject, app_private.subject_condition(r, 'events.subject_id')), ''
+      order by array_position(joined, r.subject))
+    into branches from app_hidden.record_types r where r.subject = any (joined);
+  execute format('create policy auditors_and_seers_of_subject on app_public.events for select to plat_user
+  using (organization_id = any ((select app_hidden.viewer_organizations(''audit.read''))::uuid[])
+    -- Outside of an organization, events are of the user alone: colleagues do not read when somebody signed in.
+    or (((stream_id = (select app_public.current_user_id()) and (select app_hidden.has_whole_account()))
+        or organization_id = any ((select app_hidden.viewer_organizations(''org.member''))::uuid[])
+        or project_id = any ((select app_hidden.viewer_projects(''project.read''))::uuid[]))
+      -- Which mails a colleague gets is not for colleagues to read.
+      and subject_type <> ''member''
+      -- Of what stands between two organizations, each reads its own copy.
+      and (subject_type not in (''affiliation'', ''affiliation_invite'')
+        or organization_id = any ((select app_hidden.viewer_organizations(''org.member''))::uuid[]))
+      and case subject_type%s
+        else app_hidden.sees_subject(subject_type, subject_id) end))', branches);
+  comment on policy auditors_and_seers_of_subject on app_public.events is
+    '@perRow Events are found by their index first; what of them is seen depends on the record that each is about.';
+end $$;
+comment on function app_private.make_event_policy(text[]) is
+  'Makes the policy of events. joined: the kinds of records that the query looks for itself; of all others it calls '
+  'app_hidden.sees_subject for each event.';
 comment on function app_private.make_event_readers() is
   'Makes the function that says of the events of all records whether the viewer may see what they are about.';
 comment on function app_private.make_event_triggers() is

@@ -22,7 +22,7 @@ begin
     format(E'@parent\n@fieldName personalization\n@notNull\n@foreignFieldName %s\n@backwardDescription %s\n\nThe '
       'personalization whose total it reduces.', list_name, list_description));
   execute format('create policy readers on app_public.%I for select to plat_user
-    using (deleted_at is null and exists (select from app_public.personalizations p where p.id = personalization_id))',
+    using (deleted_at is null and (select true from app_public.personalizations p where p.id = personalization_id))',
       table_name);
   execute format('create policy sellers_insert on app_public.%I for insert to plat_user with check (%s)', table_name,
     writers);

@@ -1,5 +1,5 @@
 create policy readers on app_public.personalization_selections for select to plat_user
-  using (exists (select from app_public.personalizations p where p.id = personalization_id));
+  using ((select true from app_public.personalizations p where p.id = personalization_id));
 create policy writers_insert on app_public.personalization_selections for insert to plat_user
   with check (app_hidden.may_choose(personalization_id));
 create policy writers_update on app_public.personalization_selections for update to plat_user

@@ -18,8 +18,8 @@ create policy readers on app_public.workflow_executions for select to plat_user
       or (project_id = any ((select app_hidden.viewer_projects('lead.read'))::uuid[])
         and project_id = any ((select app_hidden.viewer_projects('buyer.read'))::uuid[]))
       or num_nonnulls(lead_id, buyer_id) = 0
-      or exists (select from app_public.leads l where l.id = lead_id)
-      or exists (select from app_public.buyers b where b.id = buyer_id)));
+      or (select true from app_public.leads l where l.id = lead_id)
+      or (select true from app_public.buyers b where b.id = buyer_id)));
 
 select app_private.make_record('workflow_executions', 'workflow_execution', 'workflow.run');
 select app_private.make_state_machine('workflow_executions', 'workflow_execution',
@@ -111,7 +111,7 @@ comment on constraint workflow_executions_paused_by_id_fkey on app_public.workfl
   E'@fieldName pausedBy\n@backwardBehavior -*\n\nUser who last paused it.';
 
 create policy seers_of_execution on app_public.workflow_step_runs for select to plat_user
-  using (exists (select from app_public.workflow_executions e where e.id = execution_id));
+  using ((select true from app_public.workflow_executions e where e.id = execution_id));
 
 grant select on app_public.workflow_step_runs to plat_user, plat_anonymous;
 

@@ -1,5 +1,5 @@
 create policy seers_of_charge on app_public.processor_refunds for select to plat_user
-  using (exists (select from app_public.processor_charges c where c.id = processor_refunds.charge_id));
+  using ((select true from app_public.processor_charges c where c.id = processor_refunds.charge_id));
 
 grant select on app_public.processor_refunds to plat_user, plat_anonymous;
 

@@ -21,7 +21,7 @@ comment on column app_public.generation_fact.subject_id is E'@notNull\n\nId of t
 comment on column app_public.generation_fact.field is E'@notNull\n\nField of the source record, such as price.';
 
 create policy seers_of_lead on app_public.service_intelligence_generations for select to plat_user
-  using (deleted_at is null and exists (select from app_public.leads l where l.id = lead_id));
+  using (deleted_at is null and (select true from app_public.leads l where l.id = lead_id));
 
 select app_private.make_project_record('service_intelligence_generations', 'generation', 'lead.write');
 select app_private.make_state_machine('service_intelligence_generations', 'generation',

@@ -1,0 +1,168 @@
+/** How the events of an organization are read at a size where it matters: rows that are looked at, and calls for single events. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { loadEventYears } from "../../bench/data/eventYears.ts";
+import { startApi, type Api, type Person } from "../harness/api.ts";
+import { explain, plan, scanned, touched, type Explained } from "../harness/explain.ts";
+import { programOf } from "../harness/world.ts";
+
+/** Set it for a look at a larger size. */
+const events = Number(process.env.EVENTS ?? 30_000);
+const projects = 20;
+const scopes = ["org.member", "project.read", "inventory.read"];
+let api: Api;
+let owner: Person, member: Person, seller: Person, buyer: Person, program: Person;
+let organization: string, project: string;
+
+beforeAll(async () => {
+  api = await startApi();
+  [owner, member, seller, buyer] = (await Promise.all(
+    ["Olive Owner", "Mina Member", "Sally Seller", "Bo Buyer"].map(api.signUp),
+  )) as [Person, Person, Person, Person];
+  const client = new Client({ connectionString: api.database.ownerUrl });
+  await client.connect();
+  try {
+    ({ organization, project } = await loadEventYears(
+      client,
+      { owner: owner.id!, member: member.id!, seller: seller.id!, buyer: buyer.id! },
+      { events, projects },
+    ));
+    // The function that looks at one event counts its calls, and says no.
+    await client.query(`create sequence public.calls; grant usage on sequence public.calls to plat_user;
+      create or replace function app_hidden.sees_subject(subject_type text, subject_id uuid) returns boolean
+        language plpgsql stable as $$ begin perform nextval('public.calls'); return false; end $$`);
+  } finally {
+    await client.end();
+  }
+  program = await programOf(api, owner, { scopes });
+}, 600_000);
+afterAll(() => api.stop());
+
+const one = async (text: string): Promise<number> => Number((await api.owner.query(text)).rows[0].n);
+const count = (where: string) => one(`select count(*) as n from app_public.events where ${where}`);
+
+interface Read extends Explained {
+  /** Events that the function was called for. */
+  calls: number;
+  /** Tables that were read from one end to the other, but for a few rows. */
+  whole: string[];
+}
+
+async function read(person: Person, query: string, variables: Record<string, unknown> = {}): Promise<Read> {
+  const settings: Record<string, string> =
+    person === program ? { "plat.user_id": owner.id!, "plat.scopes": scopes.join(",") } : {};
+  await api.owner.query("alter sequence public.calls restart");
+  const explained = await explain(api, person, query, variables, settings);
+  const calls = await one("select case when is_called then last_value else 0 end as n from public.calls");
+  // Asked, and explained.
+  return {
+    ...explained,
+    calls: calls / 2,
+    whole: scanned(explained.nodes).filter((table) => /^(events|leads|units|tasks)$/.test(table)),
+  };
+}
+
+const list =
+  "query ($filter: EventsFilter) { events(first: 50, filter: $filter) { sequence name data changes } }";
+const total = "query ($filter: EventsFilter) { eventsConnection(filter: $filter) { totalCount } }";
+/** Each partition is read up to its first row. */
+const page = 50 + 10;
+const records = ["leads", "units", "appointments", "contacts", "tasks", "workflow_executions", "buyers"];
+
+test("an owner's page is read along the index, and no record for it", async () => {
+  for (const variables of [
+    {},
+    { filter: { afterSequence: String(events / 2) } },
+    { filter: { projectIds: [project] } },
+  ]) {
+    const asked = await read(owner, list, variables);
+    expect(asked).toMatchObject({ calls: 0, whole: [] });
+    expect(asked.touched("events")).toBeLessThanOrEqual(page);
+  }
+  const asked = await read(owner, total);
+  expect(asked.calls).toBe(0);
+  for (const table of records) expect(asked.touched(table)).toBe(0);
+});
+
+test("a member's page reads as many records as it has events, each by its key", async () => {
+  const few = await count("subject_type = 'organization_invite'");
+  for (const filter of [null, { afterSequence: String(events / 2) }, { projectIds: [project] }]) {
+    const asked = await read(member, list, { filter });
+    expect(asked.whole).toEqual([]);
+    // Beside the page: leads of others in the private project, and what admins alone see.
+    expect(asked.touched("events")).toBeLessThanOrEqual(page * 1.5);
+    for (const table of records) expect(asked.touched(table)).toBeLessThanOrEqual(page * 1.5);
+    expect(asked.calls).toBeLessThanOrEqual(10);
+  }
+  // All events: a record each by its key, and the function only for the kinds that have few.
+  const asked = await read(member, total);
+  expect(asked.whole.filter((table) => table !== "events")).toEqual([]);
+  expect(asked.touched("leads")).toBeLessThanOrEqual(events);
+  expect(asked.calls).toBe(few);
+  const { totalCount } = (await member.get(total)).eventsConnection;
+  expect(totalCount).toBeGreaterThan(events * 0.9);
+  expect(totalCount).toBeLessThan(events - few);
+});
+
+test("a restricted token passes over what it may not read without a call for each", async () => {
+  const few = await count("subject_type = 'organization_invite'");
+  const asked = await read(program, list);
+  expect(asked.whole).toEqual([]);
+  const { sequence } = (await program.get(list)).events.at(-1);
+  expect(asked.touched("events")).toBeLessThanOrEqual(Number(sequence) + 10);
+  expect(asked.calls).toBeLessThanOrEqual(few);
+  const units = await count("subject_type = 'unit'");
+  expect((await program.get(total)).eventsConnection.totalCount).toBe(units);
+});
+
+test("a seller of one project reads its events only, without a call for each", async () => {
+  const ofProject = await count(`project_id = '${project}'`);
+  const filter = { projectIds: [project] };
+  for (const query of [list, total]) {
+    const asked = await read(seller, query, { filter });
+    expect(asked).toMatchObject({ calls: 0, whole: [] });
+    // A list of projects looks first how far each has to be read.
+    expect(asked.touched("events")).toBeLessThanOrEqual(2 * ofProject + page);
+  }
+  // All units, and their own leads with what is about these.
+  const { events: seen } = await seller.get(
+    "query ($filter: EventsFilter) { events(first: 1000, filter: $filter) { name } }",
+    { filter },
+  );
+  expect(seen.length).toBeGreaterThan(0);
+  expect(seen.length).toBeLessThan(ofProject);
+  // Their portfolio is their own organization.
+  expect((await read(seller, list)).touched("events")).toBeLessThanOrEqual(page);
+  expect((await seller.get(list)).events).toEqual([]);
+});
+
+test("a buyer sees none, and none is looked at for them", async () => {
+  for (const query of [list, total]) {
+    const asked = await read(buyer, query);
+    expect(asked).toMatchObject({ calls: 0, whole: [] });
+    expect(asked.touched("events")).toBe(0);
+  }
+  const filter = { projectIds: [project] };
+  expect((await read(buyer, list, { filter })).calls).toBe(0);
+  expect((await buyer.get(list, { filter })).events).toEqual([]);
+  expect((await buyer.get(list, { filter: { organizationIds: [organization] } })).events).toEqual([]);
+});
+
+test("a page of executions reads as many leads as it has executions, each by its key", async () => {
+  const client = new Client({ connectionString: api.database.authenticatorUrl });
+  await client.connect();
+  try {
+    for (const { id } of [owner, member]) {
+      const nodes = await plan(
+        client,
+        id,
+        "select id from app_public.workflow_executions order by id desc limit 50",
+      );
+      expect(nodes[0]!["Actual Rows"]).toBe(50);
+      expect(scanned(nodes)).toEqual([]);
+      expect(touched(nodes, "leads")).toBeLessThanOrEqual(page * 1.5);
+    }
+  } finally {
+    await client.end();
+  }
+});
