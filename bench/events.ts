@@ -228,7 +228,7 @@ async function rewrite(client: Client): Promise<void> {
   const { rows } = await client.query<{ relation: string; rows: number }>(
     "select p.relation::text, c.reltuples::int as rows from app_private.event_partitions() p join pg_class c on c.oid = p.relation where p.ends_at < now() order by c.reltuples desc limit 1",
   );
-  const { relation, rows: events } = rows[0]!;
+  const { relation, rows: amount } = rows[0]!;
   await client.query("set session_replication_role = replica");
   await client.query(`update ${relation} set data = '{}', changes = null, erased_at = now()`);
   await client.query("reset session_replication_role");
@@ -249,7 +249,7 @@ async function rewrite(client: Client): Promise<void> {
     figures.push(performance.now() - start);
   }
   console.log(
-    `An emptied quarter of ${events} events, rewritten in ${figures.length} steps: ${before} → ${await size()}; milliseconds of a step, median ${percentile(figures, 0.5).toFixed(0)}, most ${Math.max(...figures).toFixed(0)}`,
+    `An emptied quarter of ${amount} events, rewritten in ${figures.length} steps: ${before} → ${await size()}; milliseconds of a step, median ${percentile(figures, 0.5).toFixed(0)}, most ${Math.max(...figures).toFixed(0)}`,
   );
 }
 

@@ -114,8 +114,8 @@ export async function loadEventYears(
     [organization],
   );
   await client.query(
-    `insert into app_public.contacts (organization_id, project_id, lead_id, name)
-     select organization_id, project_id, id, name from app_public.leads where organization_id = $1`,
+    `insert into app_public.phone_calls (organization_id, project_id, lead_id, direction)
+     select organization_id, project_id, id, 'OUTBOUND' from app_public.leads where organization_id = $1`,
     [organization],
   );
   await client.query(
@@ -143,7 +143,7 @@ export async function loadEventYears(
        select 'lead' as type, id, project_id from app_public.leads where organization_id = $1
        union all select 'unit', id, project_id from app_public.units where organization_id = $1
        union all select 'appointment', id, project_id from app_public.appointments where organization_id = $1
-       union all select 'contact', id, project_id from app_public.contacts where organization_id = $1
+       union all select 'phone_call', id, project_id from app_public.phone_calls where organization_id = $1
        union all select 'task', id, project_id from app_public.tasks where organization_id = $1
        union all select 'workflow_execution', id, project_id from app_public.workflow_executions where organization_id = $1
        union all select 'buyer', id, project_id from app_public.buyers where organization_id = $1
