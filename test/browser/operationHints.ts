@@ -198,7 +198,11 @@ export const hints: Readonly<Record<string, Hint>> = {
   createReservation: { input: { unitId: "$FreeUnit", ...lead } },
   createUnitHold: { input: { unitId: "$FreeUnit", ...lead } },
   createTask: { input: { ...lead, title: "Call back" } },
-  createWebhook: { input: { url: "https://localhost:8443/hooks", events: ["lead.created"] } },
+  createWebhook: {
+    input: { url: "https://crm.example.com/plat", events: ["lead.created"] },
+    fill: async ({ receiver }) => ({ url: receiver }),
+  },
+  eventsConnection: { variables: { filter: { names: ["project.created"] } } },
   createWorkflow: {
     input: {
       name: "Welcome",
@@ -342,6 +346,14 @@ export async function prepareStates(ask: Ask): Promise<void> {
     return data[operation];
   };
   const organizationId = "larkfield-homes";
+  const background = `{ organization(id: "${organizationId}") {
+    exports(first: 5) { status } webhooks(first: 5) { deliveries(first: 5) { status } } } }`;
+  await until(
+    () => ask({ query: background }),
+    ({ data: { organization } }) =>
+      organization.exports.every(({ status }: { status: string }) => status === "COMPLETED") &&
+      JSON.stringify(organization.webhooks).includes("SUCCEEDED"),
+  );
   await change("createOrganizationInvite", { organizationId, email: "laura@plat.example", role: "MEMBER" });
   const { data } = await ask({
     query: `{ buyers(first: 5, filter: { status: [IN_REVIEW, CONDITIONAL, FIRM] }) { id }
