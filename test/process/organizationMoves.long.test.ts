@@ -256,7 +256,8 @@ test("it moves while members write: nothing is lost, nothing is there twice, and
   const store = createFileStore({ dataDir: folders.target });
   const contents = await sql<{ checksum: string; size: number }>(
     folders.target,
-    "select checksum, filesize as size from app_private.stored_files where is_stored",
+    // Zeros: a row of the migrations, without a file.
+    "select checksum, filesize as size from app_private.stored_files where is_stored and checksum <> repeat('0', 64)",
   );
   expect(contents.length).toBeGreaterThan(0);
   for (const { checksum, size } of contents) expect(await store.size(checksum)).toBe(size);
