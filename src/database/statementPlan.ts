@@ -1,6 +1,6 @@
 import type { PoolClient } from "pg";
-import { withIdsApart } from "./batchedLookups.ts";
 import { isPlannedForValues } from "./planMark.ts";
+import { sentText } from "./sentText.ts";
 
 /** Milliseconds for planning a statement. */
 const PLAN_MS = 2_000;
@@ -17,7 +17,7 @@ export async function statementPlan(
   await client.query(`set local statement_timeout = ${PLAN_MS}`);
   const isForValues = isPlannedForValues(text);
   const { rows } = await client.query(
-    `explain (settings off${isForValues ? "" : ", generic_plan"}) ${withIdsApart(text)}`,
+    `explain (settings off${isForValues ? "" : ", generic_plan"}) ${sentText(text)}`,
     isForValues ? [...values] : [],
   );
   return (rows as { "QUERY PLAN": string }[]).map((line) => line["QUERY PLAN"]);
