@@ -131,7 +131,7 @@ test("a backup onto a full disk is none, says so, and the next one is whole", as
   expect(broken).toMatchObject({
     code: 1,
     stdout: "",
-    stderr: expect.stringMatching(/^There is no room left/m),
+    stderr: expect.stringMatching(/^The disk of ARCHIVE_DIR or DATA_DIR is full/m),
   });
   const { code, stdout, stderr } = await backup();
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("Reading the backup back") });
