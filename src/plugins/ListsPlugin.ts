@@ -53,7 +53,8 @@ export const ListsPlugin: GraphileConfig.Plugin = {
         },
       },
       GraphQLObjectType_fields_field: {
-        after: ["default"],
+        // Others wrap the plan that it replaces, such as what refuses visitors.
+        before: ["default"],
         callback(field, build, { scope }) {
           const resource = scope.pgFieldResource as AnyResource | undefined;
           if (!scope.isPgFieldSimpleCollection || !resource || !isPaged(resource)) return field;

@@ -326,12 +326,12 @@ test("a commit that waits for its review or its answer holds up no other change 
   try {
     for (const [place, hold] of Object.entries({
       review: "select pg_advisory_xact_lock(4711)",
-      answer: "lock table app_public.lead_notes in access exclusive mode",
+      answer: "lock table app_public.negotiations in access exclusive mode",
     })) {
       const change = {
         mutation: "updateLead",
         input: { id, company: place },
-        selection: "{ company notes { text } events { name sequence } }",
+        selection: "{ company negotiations { id } events { name sequence } }",
       };
       const { proposal } = await call(client, "propose", change);
       const before = (await sequences()).length;
@@ -342,7 +342,7 @@ test("a commit that waits for its review or its answer holds up no other change 
       );
       expect(done).toMatchObject({
         isError: false,
-        answer: { company: place, notes: [] },
+        answer: { company: place, negotiations: [] },
         effects: { events: [{ name: "lead.updated", subjectId: id }], moreEvents: 0 },
       });
       expect(done.errors).toBeUndefined();
@@ -382,12 +382,12 @@ test("a commit whose answer cannot be read says that it is done", async () => {
   const change = {
     mutation: "updateLead",
     input: { id, company: "Read" },
-    selection: "{ company notes { text } }",
+    selection: "{ company negotiations { id } }",
   };
   const { proposal } = await call(client, "propose", change);
   const holder = await world.owner.connect();
   try {
-    await holder.query("begin; lock table app_public.lead_notes in access exclusive mode");
+    await holder.query("begin; lock table app_public.negotiations in access exclusive mode");
     const done = await call(client, "commit", { ...change, proposal, idempotencyKey: "unread" });
     expect(done).toMatchObject({ isError: false, effects: { events: [{ name: "lead.updated" }] } });
     expect(done.errors).toHaveLength(1);

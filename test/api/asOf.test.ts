@@ -4,7 +4,6 @@ import type { PoolClient } from "pg";
 import type { Person } from "../harness/api.ts";
 import { signUpBuyer } from "../harness/deals.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { explain } from "../harness/explain.ts";
 import { randomFrom } from "../harness/random.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
 import { createProject, programOf } from "../harness/world.ts";
@@ -407,25 +406,6 @@ test("a page of a price list reads its own units, floor plans and events, not th
     await client.query("rollback");
     client.release();
   }
-});
-
-test("a page of a price history reads its own events, not those of the unit", async () => {
-  const id = await home();
-  await change("updateUnit", { id, price: "410000.00" });
-  await world.owner.query(
-    `insert into app_public.events (stream_id, organization_id, project_id, sequence, name, subject_type, subject_id, actor_type, channel, changes, data)
-     select e.stream_id, e.organization_id, e.project_id, 3000000 + n, e.name, e.subject_type, e.subject_id, e.actor_type, e.channel, e.changes, e.data
-     from (select * from app_public.events where subject_id = $1 and name = 'unit.price_changed') e, generate_series(1, 2000) n`,
-    [id],
-  );
-  await world.owner.query("analyze app_public.events");
-  const { touched } = await explain(
-    world,
-    world.owen,
-    "query ($id: ID!) { unit(id: $id) { priceHistory(first: 10) { from to actor { firstName } } } }",
-    { id },
-  );
-  expect(touched("events")).toBe(10);
 });
 
 test("a former record has all columns of a record that are not left out on purpose", async () => {

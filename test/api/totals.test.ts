@@ -84,7 +84,7 @@ test("only the columns that are counted are read", async () => {
     );
   };
   expect(await read("totalCount")).toEqual(new Set(['"organization_id"']));
-  expect(await read("groupedAggregates(groupBy: [STATUS]) { keys distinctCount { source } }")).toEqual(
-    new Set(['"source", t."status", t."organization_id"']),
+  expect(await read("groupedAggregates(groupBy: [STATUS]) { keys distinctCount { sourceId } }")).toEqual(
+    new Set(['"source_id", t."status", t."organization_id"']),
   );
 });

@@ -17,9 +17,7 @@ create view app_public.price_changes with (security_barrier = true) as
   where current_user <> 'plat_anonymous' and e.subject_type in ('unit', 'lot')
     and case when e.changes is null then e.data ->> 'price'
     else e.changes -> 'price' ->> 1 end is not null
-    and case when e.changes is null then seen.data ->> 'price' else seen.changes -> 'price' ->> 1 end is not null
-  -- PERF: a page of a long history ends the scan of the index; the order of a query on the view does not reach it.
-  order by e.id desc;
+    and case when e.changes is null then seen.data ->> 'price' else seen.changes -> 'price' ->> 1 end is not null;
 
 alter view app_public.price_changes owner to plat_masker;
 grant select on app_public.price_changes to plat_user, plat_anonymous;
