@@ -77,7 +77,7 @@ const generated = (record: string) =>
 /**
  * Generated operations of record types other than the given ones, whose tables have the same policies as one of these,
  * so that tests of the given types cover them.
- * @param types record types on which a test tries all operations
+ * @param types record types on which a test performs all operations
  */
 export async function operationsAlike(
   fields: readonly ServedField[],

@@ -66,7 +66,7 @@ comment on function app_private.guard_event_partition(regclass) is
 
 create function app_private.make_event_partitions() returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
--- Writers wait for no longer than that; the job tries again.
+-- Writers wait for at most that long; the job retries.
 set lock_timeout = '50ms' as $$
 declare
   -- The quarter after the present one is there as well.

@@ -158,7 +158,7 @@ comment on function app_private.drop_former_partition(text) is 'Drops a quarter 
 
 create function app_private.rewrite_events(batch int default 10000, least_bytes bigint default 8388608) returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
--- Writers wait for no longer than that; the job tries again.
+-- Writers wait for at most that long; the job retries.
 set lock_timeout = '50ms' as $$
 declare
   rewrite app_private.event_rewrites;
