@@ -1,7 +1,7 @@
 /**
- * Which aggregates a field has is decided here, by what it measures: its type says so for amounts of money, references and enumerations; for
- * any other number, the tag @measures. Nothing else is aggregated: nobody asks for the average of a version or the number of different
- * descriptions. Deviations and variances are not offered.
+ * Decides which aggregates a field offers, by what the field measures: the type of amounts of money, references and
+ * enumerations says so, and the tag `@measures` of any other number. No other field is aggregated: an average of a
+ * version or a number of distinct descriptions means nothing. Deviations and variances are not offered.
  */
 import type { PgCodec } from "postgraphile/@dataplan/pg";
 import { aggregatesOf, type Aggregate } from "../schema/measures.ts";
