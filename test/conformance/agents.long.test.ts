@@ -27,8 +27,6 @@ const applicable: Record<string, readonly string[]> = {
     "sep-2575-server-no-log-without-loglevel",
     "sep-2575-server-sends-subscription-ack",
     "sep-2575-server-tags-subscription-id",
-    "sep-2575-server-honors-notification-filter",
-    "sep-2575-server-sends-tools-list-changed-on-subscription",
   ],
   ping: [],
   "tools-list": [],
