@@ -1,6 +1,11 @@
 import * as graphql from "graphql";
 import { expect, test } from "@jest/globals";
-import { deprecationOf, lastUse, withImplied } from "../../packages/client/src/cli/usedSchema.ts";
+import {
+  deprecatedUses,
+  deprecationOf,
+  lastUse,
+  withImplied,
+} from "../../packages/client/src/cli/usedSchema.ts";
 
 const former = graphql.buildSchema(`
   type Query { lead(id: ID!, deep: Boolean): Lead, leads(filter: LeadsFilter): [Lead!] }
@@ -13,7 +18,7 @@ const served = graphql.buildSchema(`
   type Query { lead(id: ID!, tenant: ID!): Lead, leads(filter: LeadsFilter): [Lead!] }
   type Lead { id: ID!, status: Status, rank: Int @deprecated(reason: "Use score.") }
   enum Status { NEW LOST }
-  input LeadsFilter { status: Status, name: NameFilter, year: Int! }
+  input LeadsFilter { status: Status, name: NameFilter, year: Int!, age: Int @deprecated(reason: "Use year.") }
   input NameFilter { is: String }
 `);
 const broken = (coordinates: string[]) => {
@@ -45,4 +50,16 @@ test("what is deprecated says so", () => {
   expect(deprecationOf(graphql, served, "Lead.rank")).toBe("Use score.");
   for (const other of ["Lead.status", "Lead.gone", "Query.lead(id:)", "Status.NEW", "NameFilter.is", "Lead"])
     expect(deprecationOf(graphql, served, other)).toBeUndefined();
+});
+
+test("a program is told apart that names what is deprecated from one that could only have it in a variable", () => {
+  const uses = (...coordinates: string[]) => {
+    const recorded = new Map(coordinates.map((one) => [one, "2026-01-02"]));
+    return deprecatedUses(graphql, served, recorded, withImplied(graphql, served, recorded)).map(
+      ({ coordinate, isNamed }) => [coordinate, isNamed],
+    );
+  };
+  expect(uses("Lead.rank", "LeadsFilter.status")).toEqual([["Lead.rank", true]]);
+  expect(uses("LeadsFilter.age")).toEqual([["LeadsFilter.age", true]]);
+  expect(uses("LeadsFilter")).toEqual([["LeadsFilter.age", false]]);
 });

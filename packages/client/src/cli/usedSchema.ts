@@ -91,3 +91,29 @@ export function deprecationOf(
   if (argument === undefined) return field?.deprecationReason ?? undefined;
   return field?.args.find((arg) => arg.name === argument)?.deprecationReason ?? undefined;
 }
+
+/** A deprecated part of the schema, and the day of its last use. */
+export interface DeprecatedUse {
+  coordinate: string;
+  day: string;
+  /** Whether a document named it. Otherwise it may have been in a variable, or was the value of a field. */
+  isNamed: boolean;
+  reason: string;
+}
+
+/**
+ * What is used of the deprecated parts of a schema.
+ * @param recorded what documents name
+ * @param used the same, with everything that it implies
+ */
+export function deprecatedUses(
+  graphql: Graphql,
+  schema: GraphQLSchema,
+  recorded: UsedSchema,
+  used: UsedSchema,
+): DeprecatedUse[] {
+  return [...used].flatMap(([coordinate, day]) => {
+    const reason = deprecationOf(graphql, schema, coordinate);
+    return reason === undefined ? [] : [{ coordinate, day, isNamed: recorded.has(coordinate), reason }];
+  });
+}

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { glob, readFile, stat } from "node:fs/promises";
 import { type Command, exitCodes, texts, UsageError } from "../command.ts";
 import { servedSchema } from "../servedSchema.ts";
-import { deprecationOf, lastUse, loadUsedSchema, withImplied } from "../usedSchema.ts";
+import { deprecatedUses, lastUse, loadUsedSchema, withImplied } from "../usedSchema.ts";
 
 /** The schema that this version of the package was made for. */
 function ownSchema(): URL {
@@ -76,17 +76,20 @@ export const changes: Command = {
     }
     const former = graphql.buildSchema(await readFile(positionals[0] ?? ownSchema(), "utf8"));
     if (context.values["used"]) {
-      const used = withImplied(graphql, former, await loadUsedSchema(context));
+      const recorded = await loadUsedSchema(context);
+      const used = withImplied(graphql, former, recorded);
       for (const { description } of graphql.findBreakingChanges(former, schema)) {
         const day = lastUse(used, description);
         if (day === undefined) continue;
         failed = true;
         say("breaking", `used on ${day}`, description);
       }
-      for (const [coordinate, day] of used) {
-        const reason = deprecationOf(graphql, schema, coordinate);
-        if (reason !== undefined) say("deprecated", `used on ${day}`, `${coordinate}: ${reason}`);
-      }
+      for (const { coordinate, day, isNamed, reason } of deprecatedUses(graphql, schema, recorded, used))
+        say(
+          "deprecated",
+          isNamed ? `used on ${day}` : `possibly used on ${day}, in variables`,
+          `${coordinate}: ${reason}`,
+        );
       return failed ? exitCodes.failed : 0;
     }
     for (const { description } of graphql.findBreakingChanges(former, schema)) {
