@@ -204,6 +204,10 @@ async function copyFolder(from: string, to: string): Promise<void> {
 const tablesQuery = `
   select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence = 'p' and n.nspname !~ '^(pg_|information_schema)' order by 1`;
+/** What the rewriting of a partition works with. It begins again where its tables are gone. */
+const unfinishedQuery = `
+  select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname = 'app_partitions' and c.relkind = 'r' and not c.relispartition`;
 const sequencesQuery = `
   select format('%I.%I', schemaname, sequencename) as name, last_value::text as value from pg_sequences
   where last_value is not null order by 1`;
@@ -222,6 +226,9 @@ async function copyRows(
   target: Client,
   sourceUrl: string,
 ): Promise<{ tables: number; rows: number }> {
+  const { rows: unfinished } = await source.query<{ name: string }>(unfinishedQuery);
+  if (unfinished.length > 0)
+    await source.query(`drop table ${unfinished.map(({ name }) => name).join(", ")}`);
   const [there, here] = [await namesOf(source), await namesOf(target)];
   const differing = [...new Set([...there, ...here])].filter(
     (name) => !there.includes(name) || !here.includes(name),

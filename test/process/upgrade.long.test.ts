@@ -37,10 +37,22 @@ test("every row of every table comes over, and sequences go on; the old database
   await copyDataDir(await migratedDataDir(), dataDir);
   const before = await startEmbeddedPostgres({ dataDir, fast: true });
   await loadDemo(before.connectionString);
+  // A quarter of events is being rewritten.
+  const [partition] = await onConnection(before.connectionString, async (client) => {
+    const { rows } = await client.query<{ name: string }>(
+      `insert into app_private.event_rewrites (partition_name)
+         select c.relname from app_private.event_partitions() p join pg_class c on c.oid = p.relation limit 1
+         returning partition_name as name`,
+    );
+    return rows;
+  });
   const old = await contents(before.connectionString);
-  await onConnection(before.connectionString, (client) =>
-    client.query("select graphile_worker.add_job('files__sweep')"),
-  );
+  await onConnection(before.connectionString, async (client) => {
+    await client.query("select graphile_worker.add_job('files__sweep')");
+    await client.query(
+      `create table app_partitions.${partition!.name}_rewrite (like app_partitions.${partition!.name} including all)`,
+    );
+  });
   // Nobody upgrades what is in use.
   await expect(upgradeDataDir({ dataDir, migrate: async () => {}, tell })).rejects.toThrow(
     /Another Plat process is using/,
@@ -72,6 +84,9 @@ test("every row of every table comes over, and sequences go on; the old database
     await onConnection(after.connectionString, async (client) => {
       const { rows } = await client.query("select graphile_worker.add_job('files__sweep') as job");
       expect(rows).toHaveLength(1);
+      // The rewriting begins again.
+      const step = await client.query("select app_private.rewrite_events() as done");
+      expect(step.rows).toEqual([{ done: `the rewriting of ${partition!.name} begins again` }]);
       expect((await client.query("select from pg_subscription")).rowCount).toBe(0);
       expect((await client.query("select from app_public.leads")).rowCount).toBeGreaterThan(0);
     });

@@ -6,12 +6,12 @@ import { onConnection } from "../../src/database/onConnection.ts";
 import { killChild, startChild } from "../harness/child.ts";
 import { until } from "../harness/until.ts";
 
-/** What a database has: each table with the number of its rows and what they say. */
+/** What a database keeps: each table that outlives a crash, with the number of its rows and a hash of them. */
 export const contents = (connectionString: string) =>
   onConnection(connectionString, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
       `select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-       where c.relkind in ('r', 'p') and not c.relispartition and n.nspname !~ '^(pg_|information_schema)' order by 1`,
+       where c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence = 'p' and n.nspname !~ '^(pg_|information_schema)' order by 1`,
     );
     const { rows } = await client.query<{ name: string; rows: number; hash: string }>(
       tables
