@@ -20,6 +20,7 @@ export const catalogKinds = [
   "table",
   "function",
   "column",
+  "column setting",
   "constraint",
   "index",
   "row security",
@@ -49,6 +50,7 @@ export interface CatalogObject {
 export const replaceableKinds: ReadonlySet<CatalogObject["kind"]> = new Set([
   "view",
   "function",
+  "column setting",
   "policy",
   "trigger",
   "grant",

@@ -80,24 +80,36 @@ const tables = `
 
 /** In the order of the table. */
 const columns = `
-  select 'column' as kind, format('column %s.%I', t.name, a.attname) as identity, t.name as "on",
-    concat_ws('; ', d.definition, d.options) as definition,
-    concat_ws('; ', format('alter table %s add column %s%s', t.name, case c.relkind when 'p' then 'if not exists ' end,
-      d.definition), d.options) as "create",
+  select 'column' as kind, format('column %s.%I', t.name, a.attname) as identity, t.name as "on", d.definition,
+    format('alter table %s add column %s%s', t.name, case c.relkind when 'p' then 'if not exists ' end,
+      d.definition) as "create",
     format('alter table %s drop column %I', t.name, a.attname) as "drop"
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attislocal
   ${columnParts}
   cross join lateral (select format('%I.%I', n.nspname, c.relname) as name) t
-  cross join lateral (
-    select ${columnDefinition} as definition,
-      case when a.attstattarget >= 0 or a.attoptions is not null then concat_ws('; ',
-        case when a.attstattarget >= 0
-          then format('alter table %s alter column %I set statistics %s', t.name, a.attname, a.attstattarget) end,
-        case when a.attoptions is not null then format('alter table %s alter column %I set (%s)', t.name, a.attname,
-          array_to_string(a.attoptions, ', ')) end) end as options) d
+  cross join lateral (select ${columnDefinition} as definition) d
   where n.nspname in ${schemas} and c.relkind in ${tableKinds} and ${ownObject("pg_class", "c.oid")}
   order by n.nspname, c.relname, a.attnum`;
+
+/** Settings of columns for the planner: statistics targets and numbers of distinct values. */
+const columnSettings = `
+  select 'column setting' as kind, format('column setting %s.%I %s', t.name, a.attname, s.name) as identity,
+    t.name as "on", s.setting as definition, s.setting as "create", s.reset as "drop"
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  cross join lateral (select format('%I.%I', n.nspname, c.relname) as name) t
+  cross join lateral (select format('alter table %s alter column %I', t.name, a.attname) as altering) l
+  cross join lateral (
+    select 'statistics' as name, format('%s set statistics %s', l.altering, a.attstattarget) as setting,
+      format('%s set statistics default', l.altering) as reset
+    where a.attstattarget >= 0
+    union all
+    select o.option_name, format('%s set (%I = %s)', l.altering, o.option_name, o.option_value),
+      format('%s reset (%I)', l.altering, o.option_name)
+    from pg_options_to_table(a.attoptions) o) s
+  where n.nspname in ${schemas} and c.relkind in ${tableKinds} and ${ownObject("pg_class", "c.oid")}
+  order by n.nspname, c.relname, a.attnum, s.name`;
 
 /** Of tables, without those that a partition inherits, constraint triggers and plain not-null constraints. */
 const tableConstraints = `
@@ -192,6 +204,7 @@ export const structureQueries = [
   sequences,
   tables,
   columns,
+  columnSettings,
   tableConstraints,
   notNullConstraints,
   domainConstraints,

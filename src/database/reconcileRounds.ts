@@ -32,6 +32,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   const routines = of("function", "view");
   const guards = of("policy", "trigger");
   const words = of("grant", "comment");
+  const settings = of("column setting");
   const rows = of("row");
 
   // Nobody can use a policy or trigger meanwhile, since its table is locked.
@@ -56,6 +57,8 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   );
 
   await must(client, guards.filter(({ wanted }) => wanted).map(making));
+  await must(client, settings.filter(({ wanted }) => !wanted).map(dropping));
+  await must(client, settings.filter(({ wanted }) => wanted).map(making));
   const undeclared = rows.filter(({ wanted }) => !wanted);
   await refuseRowsInUse(client, undeclared);
   const unplaced = await runInFoundOrder(

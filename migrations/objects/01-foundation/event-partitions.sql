@@ -48,6 +48,7 @@ begin
     create unique index %3$I on app_partitions.%1$I (stream_id, sequence) where sequence is not null
       and organization_id is null;
     alter table app_partitions.%1$I enable row level security', name, name || '_organization', name || '_sequence');
+  perform app_private.declare_tenants(format('app_partitions.%I', name)::regclass);
   perform app_private.guard_event_partition(format('app_partitions.%I', name)::regclass);
   return format('app_partitions.%I', name)::regclass;
 end $$;

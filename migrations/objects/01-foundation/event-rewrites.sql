@@ -68,6 +68,7 @@ begin
     coalesce('id >= ' || quote_literal(app_private.first_id(chosen.starts_at)) || ' and ', ''),
     app_private.first_id(chosen.ends_at));
   execute format('alter table app_partitions.%I enable row level security', name || '_rewrite');
+  perform app_private.declare_tenants(format('app_partitions.%I', name || '_rewrite')::regclass);
   -- Waits for those who write to the quarter; what is written later is noted.
   execute format('create trigger _000_note_change after insert or update or delete on %s
     for each row execute function app_private.tg_events__note_change()', chosen.relation);

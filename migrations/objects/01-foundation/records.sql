@@ -752,3 +752,23 @@ comment on function app_private.slug_owner(text,text) is
   'The record behind a present or former slug.';
 
 revoke execute on function app_hidden.slugify from plat_user, plat_anonymous;
+
+create function app_private.declare_tenants(relation regclass default null) returns void
+language plpgsql volatile as $$
+declare
+  one regclass;
+begin
+  for one in
+    select c.oid from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where (relation is null or c.oid = relation) and c.relkind = 'r' and a.attname = 'organization_id'
+      and not a.attisdropped and a.attoptions is null
+      and c.relnamespace in ('app_public'::regnamespace, 'app_private'::regnamespace, 'app_partitions'::regnamespace)
+    order by c.oid::regclass::text
+  loop
+    execute format('alter table %s alter column organization_id set (n_distinct = 30)', one);
+  end loop;
+end $$;
+comment on function app_private.declare_tenants(regclass) is
+  'Has the planner expect thirty organizations in each table that has their column, or in one table. A plan serves '
+  'every organization, whatever its share of the rows. If the planner expected fewer, it would read the rows of all '
+  'organizations in order to count the few of one; if it expected many, it would sort all rows of one for each page.';

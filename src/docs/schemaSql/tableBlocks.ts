@@ -19,6 +19,7 @@ export function tableBlock(
   const columns = catalog.of("column", name).map((column) => column.identity.slice(`column ${name}.`.length));
   const parts = [
     [...commentLines(catalog.comment(`table ${name}`)), create(table, catalog)],
+    catalog.of("column setting", name).map(({ definition }) => `${format(definition)};`),
     [...catalog.of("sequence", name).map(({ definition }) => `${format(definition)};`)],
     catalog.of("index", name).flatMap((index) => statement(index, catalog)),
     [

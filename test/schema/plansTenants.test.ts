@@ -1,0 +1,76 @@
+/** A small organization in a database where another one has almost all rows: it reads its own rows only. */
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Client } from "pg";
+import { loadEventYears } from "../../bench/data/eventYears.ts";
+import { startApi, type Api, type Person } from "../harness/api.ts";
+import { explain, scanned } from "../harness/explain.ts";
+
+const copies = 40;
+let api: Api;
+let owner: Person, small: Person;
+
+beforeAll(async () => {
+  api = await startApi();
+  const [first, member, seller, buyer, other] = (await Promise.all(
+    ["Olive Owner", "Mina Member", "Sally Seller", "Bo Buyer", "Sam Small"].map(api.signUp),
+  )) as [Person, Person, Person, Person, Person];
+  [owner, small] = [first, other];
+  const client = new Client({ connectionString: api.database.ownerUrl });
+  await client.connect();
+  try {
+    await loadEventYears(
+      client,
+      { owner: owner.id!, member: member.id!, seller: seller.id!, buyer: buyer.id! },
+      { events: 30_000, projects: 5 },
+    );
+    const { createOrganization } = await small.get(
+      `mutation ($input: CreateOrganizationInput!) { createOrganization(input: $input) { id } }`,
+      { input: { name: "Small" } },
+    );
+    await client.query("set session_replication_role = replica");
+    const { rows } = await client.query<{ columns: string }>(
+      `select string_agg(quote_ident(attname), ', ') as columns from pg_attribute
+       where attrelid = 'app_public.leads'::regclass and attnum > 0 and not attisdropped and attgenerated = ''
+         and attname not in ('id', 'email', 'phone')`,
+    );
+    const { columns } = rows[0]!;
+    await client.query(`insert into app_public.leads (${columns})
+      select ${columns} from app_public.leads, generate_series(1, ${copies})`);
+    await client.query(
+      `insert into app_public.leads (${columns})
+       select ${columns.replace("organization_id", "$1")} from app_public.leads limit 3`,
+      [createOrganization.id],
+    );
+    await client.query("vacuum analyze");
+  } finally {
+    await client.end();
+  }
+}, 600_000);
+afterAll(() => api.stop());
+
+test("each table of organizations says that many share it, partitions included", async () => {
+  const { rows } = await api.owner.query<{ table: string; options: string[] | null }>(
+    `select c.oid::regclass::text as table, a.attoptions as options
+     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id'
+     where c.relkind = 'r' and c.relnamespace::regnamespace::text in ('app_public', 'app_private', 'app_partitions')`,
+  );
+  expect(rows.length).toBeGreaterThan(80);
+  expect(rows.filter(({ options }) => !options?.includes("n_distinct=30"))).toEqual([]);
+  expect(rows.filter(({ table }) => /^app_partitions\.events_\d{4}q\d$/.test(table)).length).toBeGreaterThan(
+    1,
+  );
+});
+
+test.each([
+  ["leads", 3, "{ leadsConnection { totalCount } }"],
+  ["leads", 3, "{ leadsConnection(filter: { status: [NEW] }) { totalCount } }"],
+  ["leads", 3, "{ leadsConnection { groupedAggregates(groupBy: [STATUS]) { keys distinctCount { id } } } }"],
+  ["units", 0, "{ unitsConnection { totalCount } }"],
+  ["events", 1, "{ eventsConnection { totalCount } }"],
+])("of %s it reads its own %d: %s", async (table, own, query) => {
+  const asked = await explain(api, small, query, {});
+  expect(asked.touched(table)).toBeLessThanOrEqual(2 * own + 5);
+  expect(scanned(asked.nodes)).not.toContain(table);
+  // Parallel workers take longer to start than such an answer takes.
+  expect(asked.nodes.map((node) => node["Node Type"])).not.toContain("Gather");
+});
