@@ -4,7 +4,9 @@
  *
  * PERF: an order over `organization_id = any (…)` sorts the entire portfolio, since such a condition loses the order
  * of the index. So rows are read organization by organization (and project by project) along the index, at most as
- * many as the response contains, and merged. The policy of the table still applies.
+ * many as the response contains, and merged. Where a scope has no index with the order of the list, its rows are read
+ * and sorted: the planner would walk an index of all organizations in that order, which takes as long as those have
+ * rows. The policy of the table still applies.
  */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
@@ -22,8 +24,7 @@ export interface PortfolioTable {
   members: FilterMember[];
   /** Whether the policy also shows records outside the portfolio: those of public projects. */
   hasPublicRows: boolean;
-  /** The order of the indexes by organization, project and assignee. */
-  indexedOrder: OrderSpec[];
+  defaultOrder: OrderSpec[];
   /** Function of app_hidden that returns the ids of the viewer's own records, regardless of portfolio. */
   ownFinder: string | undefined;
   /** Columns between scope and order in an index: one lookup per value of their filter. */
@@ -63,46 +64,79 @@ function among(id: SQL, set: SQL | null): SQL {
  */
 const isNotEmpty = (set: SQL) => sql`(select ${set})::uuid[] <> '{}'`;
 
-/** Whether the rows can be read along an index of each scope, in the order of the list. */
-function goesAlongIndexes(
-  { columns, indexedOrder }: PortfolioTable,
-  { filter, order, after }: PortfolioRequest,
-) {
+/** Whether the records of a table belong to an organization and a project, which have indexes. */
+const isScoped = ({ columns }: PortfolioTable) => columns.has("organization_id") && columns.has("project_id");
+
+/** Whether a list shows deleted rows, too. */
+const showsDeleted = ({ columns }: PortfolioTable, { filter }: PortfolioRequest) =>
+  filter?.includeDeleted === true && columns.has("deleted_at");
+
+/** Columns of the scopes, with the columns that an index of theirs has in front of an order. */
+type ScopeColumns = ["organization_id"] | ["project_id"] | ["assignee_id", "project_id"];
+
+/** Whether `order` is another one, or its opposite. */
+function isAlong(order: OrderSpec[], indexed: OrderSpec[]): boolean {
+  const matches = (backwards: boolean) =>
+    order.every(({ column, direction, by, from }, at) => {
+      const found = indexed[at];
+      return !by && !from && found?.column === column && (found.direction !== direction) === backwards;
+    });
+  return matches(false) || matches(true);
+}
+
+/**
+ * Whether an index has the rows of a scope in an order, forwards or backwards. The default order has one, also where
+ * the catalog does not tell, as of an order that ends in more columns than a unique index.
+ */
+function isIndexed(
+  { attributes, defaultOrder }: Pick<PortfolioTable, "attributes" | "defaultOrder">,
+  [column, ...further]: ScopeColumns,
+  order: OrderSpec[],
+): boolean {
+  const { indexedOrders = [] } = (attributes[column]?.extensions ?? {}) as { indexedOrders?: OrderSpec[][] };
   return (
-    !(filter?.includeDeleted === true && columns.has("deleted_at")) &&
-    columns.has("organization_id") &&
-    columns.has("project_id") &&
-    JSON.stringify(order) === JSON.stringify(indexedOrder) &&
-    (!after || isUniform(order))
+    isAlong(order, defaultOrder) ||
+    indexedOrders.some(
+      (indexed) =>
+        further.every((name, at) => indexed[at]?.column === name) &&
+        isAlong(order, indexed.slice(further.length)),
+    )
   );
 }
+
+/** Not flattened: the order of the list cannot be read from an index of all organizations. */
+const fence = sql`offset 0`;
 
 /** `(select …)` for the FROM of a list; rows are ordered and limited. */
 export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): SQL {
   const { order, first, offset } = request;
   const page = sql`order by ${orderSql(order, sql.identifier("u"))} limit ${sql.literal(first)} offset ${sql.literal(offset)}`;
-  if (!goesAlongIndexes(table, request)) {
-    const all = wholeScope(table, request);
+  if (!isScoped(table)) {
+    const source = showsDeleted(table, request) ? withDeleted(table) : sql.identifier(...table.source);
+    const all = wholeScope(table, request, source);
     return request.after === undefined ? sql`(select u.* from (${all}) u ${page})` : sql`(${all})`;
   }
   const filter = splitFilter(table, request.filter);
   const branches = scopeBranches(table, request, filter);
+  if (showsDeleted(table, request)) branches.push(wholeScope(table, request, deletedRows(table)));
   const mark = filter.rest.length > 0 || request.after ? plannedForValues : sql.blank;
-  return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${page})`;
+  return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${isLeftToConnection(request) ? sql.blank : page})`;
 }
 
-/** All rows of the portfolio that match the filter, unordered. */
-function wholeScope(table: PortfolioTable, { filter, after }: PortfolioRequest): SQL {
+/** All rows of a source that are in the portfolio and match the filter, unordered. */
+function wholeScope(table: PortfolioTable, request: PortfolioRequest, source: SQL): SQL {
+  const { filter, after } = request;
   const rows = sql.identifier("t");
-  const includeDeleted = filter?.includeDeleted === true && table.columns.has("deleted_at");
-  const source = includeDeleted ? withDeleted(table) : sql.identifier(...table.source);
   const where = [
     scope(table, rows, filter),
     ...conditions(table.members, filter, rows, within(table, filter)),
+    ...(isScoped(table) && after ? [anyOf(cursorParts(table, request))] : []),
   ];
   const mark = where.length > 1 || after ? plannedForValues : sql.blank;
   return sql`select ${mark} t.* from ${source} t where ${sql.join(where, " and ")}`;
 }
+
+const anyOf = (parts: SQL[]) => sql`(${sql.join(parts, " or ")})`;
 
 /** The given fields of a filter, by their effect on the branches. */
 interface SplitFilter {
@@ -136,16 +170,26 @@ function splitFilter(
 const liveRows = ({ columns }: PortfolioTable) =>
   columns.has("deleted_at") ? [sql`t.deleted_at is null`] : [];
 
+/** Whether the rows after the cursor cannot be told by comparing rows; then the connection itself omits the others. */
+const isLeftToConnection = ({ order, after }: PortfolioRequest) => Boolean(after) && !isUniform(order);
+
 /** The rows after the cursor, split into parts that each match an index range; always true without a cursor. */
-const cursorParts = ({ attributes }: PortfolioTable, { order, after }: PortfolioRequest): SQL[] =>
-  after ? follows(attributes, order, after) : [sql`true`];
+const cursorParts = ({ attributes }: PortfolioTable, request: PortfolioRequest): SQL[] =>
+  request.after && !isLeftToConnection(request)
+    ? follows(attributes, request.order, request.after)
+    : [sql`true`];
 
 /**
  * The first rows of each of the scopes `s`.
+ * @param columns of the scopes
  * @param split if an index contains the listed columns: one lookup per value
  * @param many whether there may be hundreds of scopes
  */
-type Branch = (scopes: SQL, where: SQL[], how?: { split?: boolean; many?: boolean }) => SQL;
+type Branch = (
+  scopes: SQL,
+  where: SQL[],
+  how: { columns: ScopeColumns; split?: boolean; many?: boolean },
+) => SQL;
 
 function branchOf(
   table: PortfolioTable,
@@ -163,13 +207,15 @@ function branchOf(
     from: sql`unnest(${sql.value([...new Set(values)])}::text[]) ${sql.identifier(`v${i}`)} (${sql.identifier(`v${i}`)})`,
     where: sql`t.${sql.identifier(column)} = s.${sql.identifier(`v${i}`)}`,
   }));
-  return (scopes, where, { split = false, many = false } = {}) => {
+  return (scopes, where, { columns: ofScope, split = false, many = false }) => {
     const all = [...where, ...common];
     if (split) all.push(...lists.map((l) => l.where));
     // PERF: as literals, so that a generic plan can estimate the number of rows.
     else all.push(...listed.map((m) => oneOf(m.column!, filter![m.name] as string[])));
     const sources = [sql`${scopes} s (id)`, ...(split ? lists.map((l) => l.from) : [])];
     const source = sql`(select * from ${sql.join(sources, " cross join ")})`;
+    if (!isIndexed(table, ofScope, order) || isLeftToConnection(request))
+      return sql`select b.* from ${source} s cross join lateral (select t.* from ${sql.identifier(...table.source)} t where ${sql.join([...all, anyOf(cursorParts(table, request))], " and ")} ${fence}) b`;
     const firstRows: FirstRows = (columns, further, cut) =>
       sql`(select ${columns} from ${sql.identifier(...table.source)} t where ${sql.join([...all, ...further], " and ")} order by ${orderSql(order, rows)} ${cut})`;
     return sql.join(
@@ -199,16 +245,17 @@ function scopeBranches(table: PortfolioTable, request: PortfolioRequest, filter:
             ? sql`(${chosen} except select unnest(${ownProjects}))`
             : sql`(select distinct c.id from ${chosen} c)`,
           [sql`t.project_id = s.id`],
-          { split: true, many: true },
+          { columns: ["project_id"], split: true, many: true },
         ),
       ]
     : [
         branch(
           sql`unnest(${setOf("viewer_organizations", table.permission)})`,
           [sql`t.organization_id = s.id`],
-          { split: true },
+          { columns: ["organization_id"], split: true },
         ),
         branch(sql`unnest(${setOf("viewer_projects", table.permission)})`, [sql`t.project_id = s.id`], {
+          columns: ["project_id"],
           split: true,
           many: true,
         }),
@@ -218,12 +265,13 @@ function scopeBranches(table: PortfolioTable, request: PortfolioRequest, filter:
       branch(
         chosen ? sql`(${chosen} intersect select unnest(${ownProjects}))` : sql`unnest(${ownProjects})`,
         [sql`t.assignee_id = (select app_public.current_user_id())`, sql`t.project_id = s.id`],
+        { columns: ["assignee_id", "project_id"] },
       ),
     );
   }
   if (table.also) branches.push(alsoBranch(table, table.also, request, { branch, ownProjects, filter }));
   if (table.ownFinder !== undefined) {
-    const common = [...liveRows(table), sql`(${sql.join(cursorParts(table, request), " or ")})`];
+    const common = [...liveRows(table), anyOf(cursorParts(table, request))];
     branches.push(ownRows(table, ownProjects, common, request.filter));
   }
   return branches;
@@ -257,6 +305,7 @@ function alsoBranch(
         : sql`(${among(project, setOf("viewer_projects", permission))}) is not true`,
       ...(projects ? conditions([projects], request.filter, sql.identifier("t"), "portfolio") : []),
     ],
+    { columns: ["organization_id"] },
   );
 }
 
@@ -419,20 +468,27 @@ export function scope(
  * @param id the project
  */
 export function projectSql(
-  table: Pick<PortfolioTable, "source" | "permission" | "members" | "attributes">,
+  table: Pick<PortfolioTable, "source" | "permission" | "members" | "attributes" | "defaultOrder">,
   id: SQL,
   { filter, order, first, offset, after }: PortfolioRequest,
 ): SQL {
   const rows = sql.identifier("t");
   const own = sql`((select ${setOf("viewer_own_projects", table.permission)})::uuid[])`;
-  const branch = (...where: SQL[]) => {
+  const branch = (columns: ScopeColumns, ...where: SQL[]) => {
     const all = [sql`t.project_id = ${id}`, ...where, ...conditions(table.members, filter, rows, "record")];
-    return sql`(select ${all.length > 1 + where.length ? plannedForValues : sql.blank} t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)})`;
+    const mark = all.length > 1 + where.length ? plannedForValues : sql.blank;
+    const source = sql.identifier(...table.source);
+    const isAlong = isIndexed(table, columns, order);
+    const page = sql`order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)}`;
+    return isAlong
+      ? sql`(select ${mark} t.* from ${source} t where ${sql.join(all, " and ")} ${page})`
+      : sql`(select ${mark} t.* from (select t.* from ${source} t where ${sql.join(all, " and ")} ${fence}) t ${page})`;
   };
   const parts = after ? follows(table.attributes, order, after).map((part) => [part]) : [[]];
   const branches = parts.flatMap((part) => [
-    branch(sql`${id} <> all ${own}`, ...part),
+    branch(["project_id"], sql`${id} <> all ${own}`, ...part),
     branch(
+      ["assignee_id", "project_id"],
       sql`t.assignee_id = (select app_public.current_user_id())`,
       sql`t.project_id = any ${own}`,
       ...part,
@@ -442,6 +498,11 @@ export function projectSql(
 }
 
 /** Rows of a table, including the deleted ones that the viewer may see. */
-export function withDeleted({ name, source }: Pick<PortfolioTable, "name" | "source">): SQL {
-  return sql`(select * from ${sql.identifier(...source)} union all select * from app_hidden.deleted_records(null::${sql.identifier(...name)}))`;
+export function withDeleted(table: Pick<PortfolioTable, "name" | "source">): SQL {
+  return sql`(select * from ${sql.identifier(...table.source)} union all select * from ${deletedRows(table)})`;
+}
+
+/** The deleted rows of a table that the viewer may see. */
+function deletedRows({ name }: Pick<PortfolioTable, "name">): SQL {
+  return sql`app_hidden.deleted_records(null::${sql.identifier(...name)})`;
 }

@@ -25,7 +25,7 @@ export function portfolioTable(
     columns: new Set(Object.keys(resource.codec.attributes)),
     attributes: resource.codec.attributes,
     members: filterMembers(build, resource.codec as PgCodec),
-    indexedOrder: defaultOrder(resource),
+    defaultOrder: defaultOrder(resource),
     hasPublicRows: resource.extensions?.tags?.publicRows !== undefined,
     ownFinder: tagTexts(resource.extensions?.tags, "ownFinder")[0],
     also: alsoShown(tagTexts(resource.extensions?.tags, "portfolioAlso")[0]),

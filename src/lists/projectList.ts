@@ -6,7 +6,7 @@ import { sourceName, tableName, type AnyResource } from "../schema/recordTables.
 import { filterMembers } from "./filters.ts";
 import { cursorValues } from "./cursors.ts";
 import { isUniform } from "./follows.ts";
-import type { OrderSpec } from "./orders.ts";
+import { defaultOrder, type OrderSpec } from "./orders.ts";
 import { chosenOrder, pageSize, pageSizes, skip } from "./pageArguments.ts";
 import { projectSql, withDeleted, type PortfolioRequest } from "./portfolio.ts";
 import type { AnyStep, AnyScope, AnyType, AnyInput } from "../schema/stackTypes.ts";
@@ -66,6 +66,7 @@ export function rowsOfProject(
     permission: resource.extensions!.tags!.portfolio as string,
     attributes: resource.codec.attributes,
     members: filterMembers(build, resource.codec as PgCodec),
+    defaultOrder: defaultOrder(resource),
   };
   const id = $list.placeholder($projectId, TYPES.uuid);
   const isConnection = "$after" in fieldArgs;

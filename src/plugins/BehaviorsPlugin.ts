@@ -8,6 +8,8 @@
  * - groupBy offers columns with few values: enumerations, booleans, parent records, and times.
  */
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
+import type { PgIndex } from "pg-introspection";
+import type { OrderSpec } from "../lists/orders.ts";
 import { baseCodec } from "../schema/codecNames.ts";
 import type { AnyType } from "../schema/stackTypes.ts";
 
@@ -35,6 +37,21 @@ function isGroupable(codec: PgCodec): boolean {
   );
 }
 
+/** Bit of `pg_index.indoption` for a descending column. */
+const DESCENDING = 1;
+
+/** The order in which an index has the rows of one value of its first column; none if it has expressions. */
+function ordersWithin(index: PgIndex, column: string): OrderSpec[][] {
+  const keys = index.getKeys();
+  if (keys[0]?.attname !== column || keys.includes(null)) return [];
+  return [
+    keys.slice(1).map((key, at): OrderSpec => {
+      const isDescending = (index.indoption?.[at + 1] ?? 0) & DESCENDING;
+      return { column: key!.attname, direction: isDescending ? "desc" : "asc" };
+    }),
+  ];
+}
+
 export const BehaviorsPlugin: GraphileConfig.Plugin = {
   name: "BehaviorsPlugin",
   version: "1.0.0",
@@ -48,6 +65,7 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
           isIndexed:
             pgAttribute.getTags().indexed !== undefined ||
             indexes.some((index) => index.getKeys().some((key) => key?.attname === pgAttribute.attname)),
+          indexedOrders: indexes.flatMap((index) => ordersWithin(index, pgAttribute.attname)),
         });
       },
     },

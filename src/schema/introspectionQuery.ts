@@ -121,7 +121,7 @@ select json_build_object(
     (
       select json_agg(row_to_json(i) order by indrelid, indexrelid)
       from (
-        select indexrelid, indrelid, indkey
+        select indexrelid, indrelid, indkey, indoption
         from pg_index
         where indrelid in (select _id from classes)
       ) i

@@ -67,6 +67,14 @@ test.each([
   ["leads", 3, "{ leadsConnection { groupedAggregates(groupBy: [STATUS]) { keys distinctCount { id } } } }"],
   ["units", 0, "{ unitsConnection { totalCount } }"],
   ["events", 1, "{ eventsConnection { totalCount } }"],
+  // Orders without an index of their own for each organization.
+  ["leads", 3, "{ leads(first: 50, orderBy: [ID_DESC]) { id } }"],
+  ["leads", 3, "{ leads(first: 50, orderBy: [EMAIL_ASC]) { id } }"],
+  ["leads", 3, "{ leadsConnection(first: 50, orderBy: [ID_ASC]) { nodes { id } } }"],
+  ["events", 2, "{ events(first: 50, orderBy: [ID_DESC]) { id } }"],
+  ["units", 0, "{ units(first: 50, orderBy: [ID_DESC]) { id } }"],
+  ["units", 0, "{ units(first: 50, orderBy: [EFFECTIVE_BEDROOMS_DESC]) { id } }"],
+  ["tasks", 0, "{ tasks(first: 50, orderBy: [DUE_AT_DESC]) { id } }"],
 ])("of %s it reads its own %d: %s", async (table, own, query) => {
   const asked = await explain(api, small, query, {});
   expect(asked.touched(table)).toBeLessThanOrEqual(2 * own + 5);
