@@ -6,9 +6,9 @@ import { sql } from "postgraphile/pg-sql2";
 import { tagTexts } from "../schema/codecNames.ts";
 import { sourceName, tableName, type AnyResource } from "../schema/recordTables.ts";
 import { conditions, filterMembers, filterTypeName, plannedForValues } from "./filters.ts";
-import { orderExpression, placed, defaultSort, type OrderSpec } from "./orders.ts";
+import { defaultOrder, orderExpression, placed, defaultSort, type OrderSpec } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./pageArguments.ts";
-import { withDeleted } from "./portfolio.ts";
+import { isIndexed, withDeleted } from "./portfolio.ts";
 import { orderTypeName, sortTypeName } from "./listTypes.ts";
 import type { AnyStep, AnyQueryBuilder, AnyType, AnyInput } from "../schema/stackTypes.ts";
 
@@ -30,6 +30,8 @@ interface ListField {
   isOfProject: boolean;
   /** Whether it is a connection of a record, and not of Query. */
   isNested: boolean;
+  /** The column by which the rows of a parent record are found, if it is a single one. */
+  parentColumn: string | undefined;
 }
 
 /** `filter`; undefined if there is nothing to filter by. */
@@ -105,14 +107,36 @@ const offsetArgument = ({ build }: ListField) => ({
   },
 });
 
+/** The latest records of a parent first: by id if that is indexed, or against the default order, which is. */
+export function newestFirst(table: AnyResource, parentColumn: string): OrderSpec[] {
+  const latest: OrderSpec[] = [{ column: "id", direction: "desc" }];
+  if (isIndexed({ attributes: (table.codec as PgCodec).attributes! }, [parentColumn], latest)) return latest;
+  return defaultOrder(table).map((spec) => ({
+    ...spec,
+    direction: spec.direction === "asc" ? "desc" : "asc",
+  }));
+}
+
+export const isGiven = (orderBy: unknown) => Array.isArray(orderBy) && orderBy.length > 0;
+
 /** `orderBy`; undefined if the records have no order. */
-function orderByArgument({ build, resource, table, codec, select, isNested }: ListField) {
+function orderByArgument({ build, resource, table, codec, select, isNested, parentColumn }: ListField) {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const orderType = build.getTypeByName(orderTypeName(build, codec));
   if (!orderType || (table as AnyType).isVirtual) return undefined;
   // A function orders its rows itself, but a cursor needs the columns of the order. PermissionsPlugin orders its own lists.
   const isOrdered = resource.extensions?.tags?.by !== undefined || hasSort(build, resource, codec);
   const hasDefault = !resource.parameters || (isNested && !isOrdered);
+  const indexes = { attributes: codec.attributes! };
+  const isFunction = Boolean(resource.parameters);
+  // PERF: for a parent or function that has few rows, the planner would walk an index of all rows in that order.
+  const ordered = (orderBy: unknown): OrderSpec[] => {
+    const order = chosenOrder(table, orderBy, null);
+    const isRead = parentColumn === undefined || isIndexed(indexes, [parentColumn], order);
+    return isRead && !(isFunction && isGiven(orderBy))
+      ? order
+      : order.map((spec) => ({ ...spec, isSorted: true }));
+  };
   return {
     description:
       "Sort orders, the first being the most significant. If omitted, the list has its default order.",
@@ -121,11 +145,7 @@ function orderByArgument({ build, resource, table, codec, select, isNested }: Li
     applyPlan(_: unknown, $field: AnyStep, arg: FieldArgs) {
       applyOrder(
         select($field),
-        lambda(arg.getRaw(), (orderBy) =>
-          (Array.isArray(orderBy) && orderBy.length > 0) || hasDefault
-            ? chosenOrder(table, orderBy, null)
-            : null,
-        ),
+        lambda(arg.getRaw(), (orderBy) => (isGiven(orderBy) || hasDefault ? ordered(orderBy) : null)),
         codec,
       );
     },
@@ -167,14 +187,27 @@ export function listArguments(
   isConnection: boolean,
   args: Record<string, unknown>,
   isRoot: boolean,
-  isOfProject = false,
+  {
+    isOfProject = false,
+    parentColumn,
+  }: Partial<Pick<ListField, "isOfProject">> & { parentColumn: string | undefined },
 ): Record<string, AnyType> {
   const codec = resource.codec as PgCodec;
   const table = tableOf(build, codec) ?? resource;
   const isPortfolio = isRoot && isConnection && typeof table.extensions?.tags?.portfolio === "string";
   const select = ($field: AnyStep) => (isConnection ? $field.getSubplan() : $field);
   const isNested = isConnection && !isRoot;
-  const field: ListField = { build, resource, table, codec, select, isPortfolio, isOfProject, isNested };
+  const field: ListField = {
+    build,
+    resource,
+    table,
+    codec,
+    select,
+    isPortfolio,
+    isOfProject,
+    isNested,
+    parentColumn,
+  };
 
   delete args.condition;
   const result: Record<string, unknown> = { ...args };

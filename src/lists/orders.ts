@@ -20,6 +20,8 @@ export interface OrderSpec {
   from?: Place;
   /** A function of app_hidden that takes the column. */
   by?: string;
+  /** Whether the planner must not read the order from an index, which would have the rows of all parents. */
+  isSorted?: boolean;
 }
 
 /** SQL expression for rows of `alias`. */
@@ -30,7 +32,8 @@ export function orderExpression(spec: OrderSpec, alias: SQL): SQL {
     return sql`(${distances} ->> ${alias}.id::text)::float8`;
   }
   const column = sql`${alias}.${sql.identifier(spec.column)}`;
-  return spec.by ? sql`${sql.identifier("app_hidden", spec.by)}(${column})` : column;
+  if (spec.by) return sql`${sql.identifier("app_hidden", spec.by)}(${column})`;
+  return spec.isSorted ? sql`coalesce(${column}, ${column})` : column;
 }
 
 /** The order with the viewer's location; without one, the columns after the distance decide. */

@@ -72,34 +72,40 @@ const showsDeleted = ({ columns }: PortfolioTable, { filter }: PortfolioRequest)
   filter?.includeDeleted === true && columns.has("deleted_at");
 
 /** Columns of the scopes, with the columns that an index of theirs has in front of an order. */
-type ScopeColumns = ["organization_id"] | ["project_id"] | ["assignee_id", "project_id"];
+type ScopeColumns = readonly [column: string, ...further: string[]];
 
-/** Whether `order` is another one, or its opposite. */
+/** Whether `order` is another one, or its opposite. The id at its end may be sorted among equals. */
 function isAlong(order: OrderSpec[], indexed: OrderSpec[]): boolean {
+  const isTail = ({ column }: OrderSpec, at: number) => column === "id" && at > 0 && at === indexed.length;
   const matches = (backwards: boolean) =>
-    order.every(({ column, direction, by, from }, at) => {
+    order.every((spec, at) => {
+      const { column, direction, by, from } = spec;
       const found = indexed[at];
-      return !by && !from && found?.column === column && (found.direction !== direction) === backwards;
+      if (found?.column !== column) return isTail(spec, at);
+      return !by && !from && (found.direction !== direction) === backwards;
     });
   return matches(false) || matches(true);
 }
 
 /**
- * Whether an index has the rows of a scope in an order, forwards or backwards. The default order has one, also where
- * the catalog does not tell, as of an order that ends in more columns than a unique index.
+ * Whether an index has the rows of a scope in an order, forwards or backwards.
+ * @param table with its default order if that has an index in any case
  */
-function isIndexed(
-  { attributes, defaultOrder }: Pick<PortfolioTable, "attributes" | "defaultOrder">,
+export function isIndexed(
+  { attributes, defaultOrder }: Pick<PortfolioTable, "attributes"> & { defaultOrder?: OrderSpec[] },
   [column, ...further]: ScopeColumns,
   order: OrderSpec[],
 ): boolean {
-  const { indexedOrders = [] } = (attributes[column]?.extensions ?? {}) as { indexedOrders?: OrderSpec[][] };
+  const { indexedOrders } = (attributes[column]?.extensions ?? {}) as { indexedOrders?: OrderSpec[][] };
+  // A view has the indexes of its tables.
+  if (!indexedOrders) return true;
+  const within = order.filter((spec) => spec.column !== column && !further.includes(spec.column));
   return (
-    isAlong(order, defaultOrder) ||
+    (defaultOrder !== undefined && isAlong(order, defaultOrder)) ||
     indexedOrders.some(
       (indexed) =>
         further.every((name, at) => indexed[at]?.column === name) &&
-        isAlong(order, indexed.slice(further.length)),
+        isAlong(within, indexed.slice(further.length)),
     )
   );
 }

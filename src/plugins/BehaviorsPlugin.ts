@@ -65,7 +65,9 @@ export const BehaviorsPlugin: GraphileConfig.Plugin = {
           isIndexed:
             pgAttribute.getTags().indexed !== undefined ||
             indexes.some((index) => index.getKeys().some((key) => key?.attname === pgAttribute.attname)),
-          indexedOrders: indexes.flatMap((index) => ordersWithin(index, pgAttribute.attname)),
+          ...(pgAttribute.getClass()?.relkind !== "v" && {
+            indexedOrders: indexes.flatMap((index) => ordersWithin(index, pgAttribute.attname)),
+          }),
         });
       },
     },

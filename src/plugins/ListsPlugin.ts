@@ -20,6 +20,13 @@ declare global {
   }
 }
 
+/** The column by which a list finds the rows of a record. */
+function parentColumn({ pgRelationDetails: details }: AnyScope): string | undefined {
+  if (!details) return undefined;
+  const { remoteAttributes } = details.registry.pgRelations[details.codec.name][details.relationName];
+  return remoteAttributes.length === 1 ? remoteAttributes[0] : undefined;
+}
+
 export const ListsPlugin: GraphileConfig.Plugin = {
   name: "ListsPlugin",
   version: "1.0.0",
@@ -41,13 +48,14 @@ export const ListsPlugin: GraphileConfig.Plugin = {
           const { isPgFieldConnection, isPgFieldSimpleCollection, pgFieldResource } = fieldScope;
           if (!(isPgFieldConnection || isPgFieldSimpleCollection) || !pgFieldResource?.codec.attributes)
             return args;
+          const listScope = (fieldScope as AnyScope).connectionOf ?? (fieldScope as AnyScope);
           const list = listArguments(
             build,
             pgFieldResource,
             Boolean(isPgFieldConnection),
             { ...args },
             context.Self.name === "Query",
-            isProjectList((fieldScope as AnyScope).connectionOf ?? fieldScope),
+            { isOfProject: isProjectList(listScope), parentColumn: parentColumn(listScope) },
           );
           return isPaged(pgFieldResource as AnyResource) ? pagedArguments(list) : list;
         },

@@ -4,9 +4,10 @@
  * viewer lacks the permission. Null means "not visible to you", an empty list means "none". The policies of the
  * listed table apply in any case.
  */
-import { inhibitOnNull } from "postgraphile/grafast";
+import { constant, inhibitOnNull, lambda } from "postgraphile/grafast";
 import { pgClassExpression, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
+import { applyOrder, isGiven, newestFirst } from "../lists/listArguments.ts";
 import { isProjectList, rowsOfProject } from "../lists/projectList.ts";
 import type { AnyStep, AnyScope, AnyType } from "../schema/stackTypes.ts";
 
@@ -82,12 +83,12 @@ export const PermissionsPlugin: GraphileConfig.Plugin = {
           const table = build.pgTableResource(pgFieldResource.codec)!;
           return {
             ...field,
-            plan: ($given) => {
+            plan: ($given, fieldArgs) => {
               const $record = afterMutation(build, pgCodec, $given);
               const $list = table.find({ [by]: keyFor(pgCodec, $record, "id", permission) }) as AnyType;
-              const [key] = table.uniques.find((unique) => unique.isPrimary)!.attributes;
-              $list.orderBy({ attribute: key, direction: "DESC" });
-              $list.setOrderIsUnique();
+              const orderBy = "$orderBy" in fieldArgs ? fieldArgs.getRaw("orderBy") : constant(null);
+              const $order = lambda(orderBy, (given) => (isGiven(given) ? null : newestFirst(table, by)));
+              applyOrder($list, $order, table.codec as PgCodec);
               return $list;
             },
           };

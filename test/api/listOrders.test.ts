@@ -103,3 +103,23 @@ test.each(lists)("%s: by %s, %s", async (list, field, direction, table, column) 
   expect(values.length).toBeGreaterThan(1);
   expect(values).toEqual(ordered);
 });
+
+test.each(["project", "organization"])(
+  "events of a %s are the latest first, or by id where that is requested",
+  async (record) => {
+    const slug =
+      record === "project"
+        ? "larkfield-gardens"
+        : (await dana.get("{ projects { organization { slug } } }")).projects[0].organization.slug;
+    const events = async (order: string) => {
+      const query = `query ($slug: ID!) { ${record}(id: $slug) { events(first: 1000${order}) { id sequence } } }`;
+      return (await dana.get(query, { slug }))[record].events as { id: string; sequence: string }[];
+    };
+    const latest = await events("");
+    expect(latest.length).toBeGreaterThan(20);
+    expect(latest).toEqual(latest.toSorted((a, b) => Number(b.sequence) - Number(a.sequence)));
+    const ids = latest.map(({ id }) => id).toSorted();
+    expect((await events(", orderBy: [ID_ASC]")).map(({ id }) => id)).toEqual(ids);
+    expect((await events(", orderBy: [ID_DESC]")).map(({ id }) => id)).toEqual(ids.toReversed());
+  },
+);
