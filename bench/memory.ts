@@ -10,7 +10,7 @@ import { percentile, withDatabase } from "./data/cluster.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 import { contestants, keys } from "./peers/contestants.ts";
 import { loadPeers } from "./peers/data.ts";
-import { Line, load, type Asking } from "./peers/load.ts";
+import { Line, load, type RequestOf } from "./peers/load.ts";
 import { memoryOf } from "./peers/measure.ts";
 import { works, type Work } from "./peers/works.ts";
 
@@ -33,7 +33,7 @@ export default async function memory(): Promise<void> {
       const { now, most } = await memoryOf(running.pid);
       console.log(`  ${what.padEnd(36)}${now.toFixed(0).padStart(6)} MB, at most ${most.toFixed(0)}`);
     };
-    const asking: Asking = (work, n) => {
+    const asking: RequestOf = (work, n) => {
       const viewer = viewers[n % viewers.length]!;
       return {
         asked: {

@@ -13,7 +13,7 @@ import { percentile, withDatabase } from "./data/cluster.ts";
 import { smoke } from "./data/size.ts";
 import { contestants, keys, type Contestant, type Running } from "./peers/contestants.ts";
 import { loadPeers, type Viewer } from "./peers/data.ts";
-import { carryOut, Line, load, type Asking } from "./peers/load.ts";
+import { runWork, Line, load, type RequestOf } from "./peers/load.ts";
 import { cpuOf, cpuOfEach, memoryOf, since } from "./peers/measure.ts";
 import { chart, machine, table, type Figures, type Results } from "./peers/report.ts";
 import { CONNECTIONS, LEADS, only, ROUNDS, SECONDS } from "./peers/sizes.ts";
@@ -23,7 +23,7 @@ const chosen = works.filter(({ name }) => only.work.length === 0 || only.work.in
 
 /** How a contestant is asked. */
 const askingOf =
-  (contestant: Contestant, running: Running, viewers: readonly Viewer[]): Asking =>
+  (contestant: Contestant, running: Running, viewers: readonly Viewer[]): RequestOf =>
   (work, n) => {
     const viewer = viewers[n % viewers.length]!;
     const given = work.variables?.(viewer, Math.floor(n / viewers.length)) ?? {};
@@ -75,7 +75,7 @@ async function count(
       for (let n = 0; n < 3; n += 1) {
         counter.take();
         // What changes data takes another record each time; the others ask for the same one as every contestant.
-        const data = await carryOut(line, work, work.writes ? n : Math.min(n, 1), asking);
+        const data = await runWork(line, work, work.writes ? n : Math.min(n, 1), asking);
         if (n < 2) continue;
         found.set(work.name, counter.take());
         if (work.writes) continue;

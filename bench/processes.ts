@@ -8,7 +8,7 @@ import { withDatabase } from "./data/cluster.ts";
 import { unlessSmoke } from "./data/size.ts";
 import { contestants, keys, type Running } from "./peers/contestants.ts";
 import { loadPeers } from "./peers/data.ts";
-import { Line, load, type Asking } from "./peers/load.ts";
+import { Line, load, type RequestOf } from "./peers/load.ts";
 import { works } from "./peers/works.ts";
 
 const SECONDS = unlessSmoke(4, 0.05);
@@ -27,7 +27,7 @@ export default async function processes(): Promise<void> {
     const rates = new Map<number, number[]>(counts.map((count) => [count, []]));
     let n = 0;
     const measure = async (running: Running, seconds: number): Promise<number> => {
-      const asking: Asking = (work, turn) => {
+      const asking: RequestOf = (work, turn) => {
         const viewer = viewers[turn % viewers.length]!;
         const variables = work.variables?.(viewer, turn) ?? {};
         return {

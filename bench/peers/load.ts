@@ -1,6 +1,6 @@
 /** Requests over HTTPS with keep-alive, as many at once as there are connections; written by hand, so that it takes little of the machine. */
 import { connect, type TLSSocket } from "node:tls";
-import type { Asked, Work } from "./works.ts";
+import type { GraphqlRequest, Work } from "./works.ts";
 
 /** What was answered: its status and the text. */
 interface Response {
@@ -36,7 +36,7 @@ export class Line {
     return new Line(socket, path);
   }
 
-  ask(asked: Asked, token: string | undefined): Promise<Response> {
+  ask(asked: GraphqlRequest, token: string | undefined): Promise<Response> {
     const body = JSON.stringify(asked);
     const authorization = token === undefined ? "" : `Authorization: Bearer ${token}\r\n`;
     this.#socket.write(
@@ -90,14 +90,14 @@ function unchunked(bytes: Buffer): string {
 }
 
 /** Who is asked for what: gives the request, and with whose token. */
-export type Asking = (work: Work, n: number) => { asked: Asked; token: string | undefined };
+export type RequestOf = (work: Work, n: number) => { asked: GraphqlRequest; token: string | undefined };
 
 /**
  * Carries out one piece of work.
  * @returns the data of the answer
  * @throws Error with the answer where it has errors
  */
-export async function carryOut(line: Line, work: Work, n: number, asking: Asking): Promise<any> {
+export async function runWork(line: Line, work: Work, n: number, asking: RequestOf): Promise<any> {
   const { asked, token } = asking(work, n);
   const data = await answerTo(line, asked, token);
   if (!work.then) return data;
@@ -105,7 +105,7 @@ export async function carryOut(line: Line, work: Work, n: number, asking: Asking
   return answerTo(line, { query: document, operationName: name, variables: variables(data) }, token);
 }
 
-async function answerTo(line: Line, asked: Asked, token: string | undefined): Promise<any> {
+async function answerTo(line: Line, asked: GraphqlRequest, token: string | undefined): Promise<any> {
   const { status, body } = await line.ask(asked, token);
   if (status !== 200 || body.startsWith('{"errors"') || body.includes(',"errors":['))
     throw new Error(`${asked.operationName} was answered ${status}: ${body.slice(0, 2000)}`);
@@ -120,7 +120,7 @@ export async function load(
   lines: readonly Line[],
   works: readonly Work[],
   seconds: number,
-  asking: Asking,
+  asking: RequestOf,
   from: number,
   /** Ends after so many pieces of work, where the time is not over before. */
   most = Infinity,
@@ -136,7 +136,7 @@ export async function load(
         const work = works[n % works.length]!;
         const began = performance.now();
         try {
-          await carryOut(line, work, n++, asking);
+          await runWork(line, work, n++, asking);
           took.push(performance.now() - began);
         } catch (error) {
           failures.push((error as Error).message);

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Viewer } from "./data.ts";
 
 /** A GraphQL request as it goes over the wire. */
-export interface Asked {
+export interface GraphqlRequest {
   query: string;
   operationName: string;
   variables: Record<string, unknown>;

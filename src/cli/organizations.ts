@@ -22,7 +22,7 @@ import { readTenancies, tenancyMeanings, type Tenancies, type Tenancy } from "..
 import { organizationArchive } from "../exports/archive.ts";
 import { openExportSource } from "../exports/exportSource.ts";
 import { createFileStore } from "../providers/files/index.ts";
-import { move, removeWhatMoved } from "./move/index.ts";
+import { move, removeMovedOrganization } from "./move/index.ts";
 import { progress } from "./progress.ts";
 import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
 
@@ -73,7 +73,8 @@ try {
     onConnection(loginUrl, async (client) => {
       if (what === "tables") return tables(await readTenancies(client, values.rows), values.json ?? false);
       if (slug === undefined) return list(client);
-      if (what === "move" && values.remove) return removeWhatMoved(loginUrl, slug, values.yes ?? false);
+      if (what === "move" && values.remove)
+        return removeMovedOrganization(loginUrl, slug, values.yes ?? false);
       if (what === "move")
         return move({ config, loginUrl, slug, settingsFile: values.to!, yes: values.yes ?? false });
       const organization = (await organizations(client, slug))[0];

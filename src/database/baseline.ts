@@ -67,7 +67,7 @@ export function isBeforeBaseline(applied: readonly Applied[], baseline: Baseline
  * migrations.
  * @param owner a connection that holds the migration lock.
  */
-export async function takeOverBaseline(
+export async function adoptBaseline(
   owner: Client,
   baseline: Baseline,
   migrations: readonly Migration[],
@@ -98,7 +98,7 @@ export async function takeOverBaseline(
  * @throws Error with a message if the database has migrations unknown to this version: because it is newer, because
  * one was edited, or because it is from before the baseline and was not fully migrated.
  */
-export function requireKnown(
+export function requireKnownMigrations(
   applied: readonly Applied[],
   migrations: readonly Migration[],
   baseline: Baseline | undefined,

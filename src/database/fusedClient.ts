@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
-import { sentText } from "./sentText.ts";
+import { rewriteStatement } from "./rewriteStatement.ts";
 import { isRetryable, sqlState } from "./databaseErrors.ts";
 import type { OperationWork } from "../admission/operationWork.ts";
 import { parseLsn, REACHED } from "./position.ts";
@@ -144,7 +144,7 @@ export class FusedClient implements NodePostgresPgClient {
     { text: asked, values, name, arrayMode }: PgClientQuery,
     stale: Stale | undefined,
   ): Promise<PgClientResult<TData>> {
-    const text = sentText(asked);
+    const text = rewriteStatement(asked);
     if (values?.some(isPreloaded))
       return this.#sendAfter<TData>(values.filter(isPreloaded), { text, values, arrayMode });
     announceStatement(text, values);

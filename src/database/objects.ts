@@ -7,7 +7,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join, sep } from "node:path";
 import type { ClientBase, DatabaseError } from "pg";
 import { migrationsFolder } from "./committed.ts";
-import { attempt, runInFoundOrder, type FailedStep, type Step } from "./foundOrder.ts";
+import { attempt, runInDependencyOrder, type FailedStep, type Step } from "./dependencyOrder.ts";
 import { schemaError, type SchemaError, type SqlFile } from "./schemaError.ts";
 import { splitStatements, type SqlStatement } from "./sqlStatements.ts";
 import { validateFunctions } from "./validateFunctions.ts";
@@ -160,7 +160,7 @@ function step(file: ObjectFile, statements: SqlStatement[], isDefinition: boolea
 }
 
 function run(client: ClientBase, groups: ObjectStep[][]): Promise<FailedStep<ObjectStep>[]> {
-  return runInFoundOrder(client, groups, mayWait);
+  return runInDependencyOrder(client, groups, mayWait);
 }
 
 /** Objects that others miss are created by the statement that is itself wrong. */

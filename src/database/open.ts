@@ -60,7 +60,7 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
     },
     exited: embedded?.exited ?? new Promise(() => {}),
     missing: check.missing,
-    takesChanges: check.takesChanges,
+    acceptsWrites: check.acceptsWrites,
     end: async () => {
       await check.end();
       await embedded?.stop();

@@ -6,7 +6,7 @@ import type { ClientBase, DatabaseError } from "pg";
 import type { CatalogObject } from "./catalog.ts";
 import type { Difference } from "./differences.ts";
 import { isTransient } from "./lockRetry.ts";
-import { attempt, runInFoundOrder, type FailedStep, type Step } from "./foundOrder.ts";
+import { attempt, runInDependencyOrder, type FailedStep, type Step } from "./dependencyOrder.ts";
 import { rowsInUse } from "./rowsInUse.ts";
 
 interface ObjectStep extends Step {
@@ -36,7 +36,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
 
   // Nobody can use a policy or trigger meanwhile, since its table is locked.
   await must(client, guards.filter(({ here }) => here).map(dropping));
-  const unmade = await runInFoundOrder(
+  const unmade = await runInDependencyOrder(
     client,
     inOneGroup(routines.filter(({ wanted }) => wanted).map(making)),
     // A view over a function whose result type changes can fail with any code until the function has been recreated.
@@ -44,7 +44,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   );
   const unlike = unmade.filter(({ error, step }) => mustBeRemade(error) && step.difference.here);
   const gone = routines.filter(({ wanted }) => !wanted).map(dropping);
-  const held = await runInFoundOrder(client, inOneGroup(gone), mayWait);
+  const held = await runInDependencyOrder(client, inOneGroup(gone), mayWait);
   const removed = [...unlike.map(({ step }) => dropping(step.difference)), ...held.map(({ step }) => step)];
   for (const step of removed) await dropWithDependents(client, step);
   // Dependents dropped with them are found in the next round.
@@ -58,7 +58,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   await must(client, guards.filter(({ wanted }) => wanted).map(making));
   const undeclared = rows.filter(({ wanted }) => !wanted);
   await refuseRowsInUse(client, undeclared);
-  const unplaced = await runInFoundOrder(
+  const unplaced = await runInDependencyOrder(
     client,
     inOneGroup(rows.filter(({ wanted }) => wanted).map(making)),
     (error) => mayWait(error) || isTaken(error),
@@ -80,7 +80,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   );
   // Comments and grants on an object that was dropped above are gone with it.
   const undone = words.filter(({ wanted }) => !wanted).map(dropping);
-  await runInFoundOrder(client, inOneGroup(undone), () => true);
+  await runInDependencyOrder(client, inOneGroup(undone), () => true);
   await must(client, words.filter(({ wanted }) => wanted).map(making));
   return true;
 }
@@ -108,7 +108,7 @@ function inOneGroup(steps: ObjectStep[]): ObjectStep[][] {
 }
 
 async function must(client: ClientBase, steps: ObjectStep[]): Promise<void> {
-  throwFirst(await runInFoundOrder(client, inOneGroup(steps), mayWait));
+  throwFirst(await runInDependencyOrder(client, inOneGroup(steps), mayWait));
 }
 
 function throwFirst(failed: FailedStep<ObjectStep>[]): void {

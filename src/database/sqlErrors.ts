@@ -1,6 +1,6 @@
 import { CodedError, internalError, isErrorCode, signInFirst } from "../base/errors.ts";
 import { LOCK_NOT_AVAILABLE, refusesChanges } from "./databaseErrors.ts";
-import { suspectWrites } from "./writes.ts";
+import { suspectReadOnly } from "./writes.ts";
 import { constraintKey, type ConstraintMessage, type ConstraintMessages } from "./constraintMessages.ts";
 
 /** Members of node-postgres' DatabaseError that are used here. */
@@ -57,7 +57,7 @@ const RETRY_AFTER_S = 5;
 const NO_CHANGES_RETRY_AFTER_S = 15;
 
 function takesNoChanges(error: SqlError): CodedError {
-  suspectWrites();
+  suspectReadOnly();
   return new CodedError(
     "UNAVAILABLE",
     `The service accepts no changes at the moment; nothing was changed. Try again in ${NO_CHANGES_RETRY_AFTER_S} s.`,

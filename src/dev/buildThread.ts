@@ -13,7 +13,7 @@ import {
   type ToThread,
   type FullUpdate,
 } from "./schemaThread.ts";
-import { isShown } from "./statementForms.ts";
+import { isVisibleInApi } from "./statementForms.ts";
 import { printFindings } from "./printFindings.ts";
 
 const { loginUrl, authenticatorUrl, serverUrl, folder, shared } = workerData as ThreadData;
@@ -48,7 +48,7 @@ async function bring({ mine, isFirst }: FullUpdate): Promise<boolean> {
       ask({
         changed: {
           isChanged: changes.length > 0,
-          isShown: changes.some(isShown),
+          isShown: changes.some(isVisibleInApi),
           hasDrift: drift.length > 0,
         },
       }),

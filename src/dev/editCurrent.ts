@@ -1,7 +1,7 @@
 /** What an edit of `current.sql` does to the database: what its former text created is dropped, with all dependent objects. */
 import { escapeLiteral, type Client } from "pg";
-import { attempt } from "../database/foundOrder.ts";
-import { madeBy, describesObject } from "./statementForms.ts";
+import { attempt } from "../database/dependencyOrder.ts";
+import { createdObject, describesObject } from "./statementForms.ts";
 import { splitStatements } from "../database/sqlStatements.ts";
 
 const tableMade = /^create\s+table\s+(?:if\s+not\s+exists\s+)?([\w.]+)/i;
@@ -109,5 +109,5 @@ async function standing(
 /** Whether a statement concerns what was dropped: for a table, wherever it is mentioned. */
 export function refersToDropped(text: string, { tables, others }: Dropped): boolean {
   if (tables?.test(text)) return true;
-  return others.some((name) => madeBy(text)?.name === name || describesObject(text, name));
+  return others.some((name) => createdObject(text)?.name === name || describesObject(text, name));
 }

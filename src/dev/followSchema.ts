@@ -15,7 +15,7 @@ import { applyChanges, changesApi, textsOf, type ChangedFile } from "./quickAppl
 import { watchFolder } from "./watchFolder.ts";
 
 /** Receives the results of saves. */
-export type Say = (text: string) => void;
+export type Output = (text: string) => void;
 
 /** When files are saved one after the other, only the last save needs a complete update. */
 const restMs = 300;
@@ -25,9 +25,9 @@ const restMs = 300;
  * afterwards, and for all other changes, the whole schema is reconciled with a reference made from the files. After a
  * error, which is reported with its location, database and API keep the previous state.
  */
-export function followSchema(say: Say, folder = migrationsFolder): Follow {
+export function followSchema(output: Output, folder = migrationsFolder): Follow {
   return async (options) => {
-    const follower = new SchemaFollower(options, say, folder);
+    const follower = new SchemaFollower(options, output, folder);
     await follower.start();
     return { stop: () => follower.stop() };
   };
@@ -35,7 +35,7 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
 
 class SchemaFollower {
   readonly #options: Parameters<Follow>[0];
-  readonly #say: Say;
+  readonly #output: Output;
   readonly #folder: string;
   readonly #thread: ReturnType<typeof startSchemaThread>;
   readonly #check: () => void;
@@ -54,12 +54,12 @@ class SchemaFollower {
   #isRemade = false;
   #unwatch = (): void => {};
 
-  constructor(options: Parameters<Follow>[0], say: Say, folder: string) {
+  constructor(options: Parameters<Follow>[0], output: Output, folder: string) {
     const { loginUrl, authenticatorUrl, log } = options;
     this.#options = options;
-    this.#say = say;
+    this.#output = output;
     this.#folder = folder;
-    this.#thread = startSchemaThread({ loginUrl, authenticatorUrl, folder, say });
+    this.#thread = startSchemaThread({ loginUrl, authenticatorUrl, folder, say: output });
     this.#check = oneAtATime(() =>
       this.#thread
         .check()
@@ -75,7 +75,7 @@ class SchemaFollower {
     this.#appliedCurrent = await readCurrent(folder);
     this.#appliedMigrations = await migrationsHash(folder);
     this.#unwatch = await watchFolder(folder, () => this.#saved());
-    this.#say(
+    this.#output(
       `Following ${relative(process.cwd(), folder) || basename(folder)}: a file that is saved is applied, and served.`,
     );
   }
@@ -120,7 +120,7 @@ class SchemaFollower {
     this.#isServed = false;
     await this.#options.reload(schema);
     this.#isServed = true;
-    this.#say(`${what} in ${ms(done - since)}; served ${after(since)}.`);
+    this.#output(`${what} in ${ms(done - since)}; served ${after(since)}.`);
   }
 
   /** Runs a step, and reports an error. */
@@ -130,7 +130,7 @@ class SchemaFollower {
     } catch (error) {
       // If the end of the process interrupts it, nobody waits for it.
       if (this.#isStopping) return;
-      this.#say(`${(error as Error).message}\nThe API goes on as it was.`);
+      this.#output(`${(error as Error).message}\nThe API goes on as it was.`);
       if ((error as Error).name !== "SchemaError")
         this.#options.log.debug(
           { event: "schema.follow_failed", err: error },
@@ -167,7 +167,7 @@ class SchemaFollower {
     this.#applied = statementsOf(files);
     this.#isRemade ||= Boolean(editOf(current.text, this.#appliedCurrent)?.tables.length);
     if (this.#isServed && current.text === this.#appliedCurrent && !changesApi(changed)) {
-      this.#say(`Applied ${names.join(", ")}; it holds ${after(since)}.`);
+      this.#output(`Applied ${names.join(", ")}; it holds ${after(since)}.`);
       return true;
     }
     this.#appliedCurrent = current.text;
@@ -202,7 +202,7 @@ class SchemaFollower {
           if (mine !== this.#generation || (this.#isServed && isReference)) return;
           if (this.#isServed && !isShown) {
             // After what was already applied and reported, there is mostly nothing left to do.
-            if (isFirst || hasChanged) this.#say(`${broughtWhole}; it holds ${after(since)}.`);
+            if (isFirst || hasChanged) this.#output(`${broughtWhole}; it holds ${after(since)}.`);
             return;
           }
           const ofReference = hasDrift ? undefined : schema;
@@ -212,7 +212,7 @@ class SchemaFollower {
         noted: (event, text) => {
           if (event !== "schema.drift") brought = true;
           if (event === "migration.current") this.#isServed = false;
-          this.#say(text);
+          this.#output(text);
         },
       },
     );

@@ -4,19 +4,19 @@
  */
 import type { Client, DatabaseError } from "pg";
 import { noteCurrent, runCurrent } from "../database/current.ts";
-import { attempt, runInFoundOrder, type Step } from "../database/foundOrder.ts";
+import { attempt, runInDependencyOrder, type Step } from "../database/dependencyOrder.ts";
 import type { ObjectFile } from "../database/objects.ts";
 import { schemaError } from "../database/schemaError.ts";
 import type { SqlStatement } from "../database/sqlStatements.ts";
 import { dropRemoved, editOf, refersToDropped, type Dropped } from "./editCurrent.ts";
 import { attemptReplacing, isCall, undoCall } from "./undoCalls.ts";
 import {
-  commented,
+  commentTarget,
   grantsOnSame,
-  madeBy,
-  replacing,
+  createdObject,
+  replacementFor,
   describesObject,
-  undoing,
+  undoStatement,
   withoutBody,
 } from "./statementForms.ts";
 
@@ -33,7 +33,7 @@ export interface ChangedFile {
 export function changesApi(changed: readonly ChangedFile[]): boolean {
   const shown = (texts: Iterable<string>) =>
     [...texts]
-      .filter((text) => !["policy", "trigger"].includes(madeBy(text)?.kind ?? ""))
+      .filter((text) => !["policy", "trigger"].includes(createdObject(text)?.kind ?? ""))
       .map(withoutBody)
       .toSorted()
       .join("\0");
@@ -96,7 +96,7 @@ export async function applyChanges(
       if (error && !missing.has(error.code!)) return false;
     }
     for (const part of [plans.flatMap(({ definitions }) => definitions), plans.flatMap(({ rest }) => rest)]) {
-      const left = await runInFoundOrder(
+      const left = await runInDependencyOrder(
         owner,
         part.map((step) => [step]),
         ({ code }) => faults.has(code!),
@@ -128,7 +128,7 @@ function withUnchanged(
 
 /** Whether a statement is gone whose effect nothing takes back here, such as a row. */
 function undoes(change: ChangedFile): boolean {
-  return leftover(change).some((text) => undoing(text) === undefined && !isCall(text));
+  return leftover(change).some((text) => undoStatement(text) === undefined && !isCall(text));
 }
 
 function lostOf({ file, before }: ChangedFile): string[] {
@@ -144,13 +144,13 @@ function leftover({ file, before }: ChangedFile): string[] {
   const now = textsOf(file);
   const lost = [...before].filter((text) => !now.has(text));
   const added = [...now].filter((text) => !before.has(text));
-  const gone = lost.flatMap((text) => madeBy(text) ?? []);
-  const targets = new Set([...now].map(commented));
+  const gone = lost.flatMap((text) => createdObject(text) ?? []);
+  const targets = new Set([...now].map(commentTarget));
   return lost.filter(
     (text) =>
-      !madeBy(text) &&
+      !createdObject(text) &&
       !gone.some(({ name }) => describesObject(text, name)) &&
-      !(commented(text) && targets.has(commented(text))) &&
+      !(commentTarget(text) && targets.has(commentTarget(text))) &&
       !added.some((other) => other.startsWith(`${text.replace(/;$/, "")},`)),
   );
 }
@@ -163,8 +163,8 @@ function plan(change: ChangedFile, dropped: Dropped) {
   const { file, before } = change;
   const undone = leftover(change);
   const now = textsOf(file);
-  const added = [...now].filter((text) => !before.has(text)).map(madeBy);
-  const lost = [...before].filter((text) => !now.has(text)).flatMap((text) => madeBy(text) ?? []);
+  const added = [...now].filter((text) => !before.has(text)).map(createdObject);
+  const lost = [...before].filter((text) => !now.has(text)).flatMap((text) => createdObject(text) ?? []);
   const gone = lost.filter(
     ({ kind, name, shape }) =>
       !added.some((made) => made?.kind === kind && made.name === name && made.shape === shape),
@@ -179,11 +179,13 @@ function plan(change: ChangedFile, dropped: Dropped) {
           remade.some(({ name }) => describesObject(text, name)) ||
           undone.some((former) => grantsOnSame(former, text)),
       )
-      .map((statement): QuickStep => ({ file, statement, sql: replacing(statement.text) }));
+      .map((statement): QuickStep => ({ file, statement, sql: replacementFor(statement.text) }));
   return {
     drops: [
       ...gone.filter(({ name }) => !dropped.others.includes(name)).map(({ drop }) => drop),
-      ...undone.filter((text) => !refersToDropped(text, dropped)).flatMap((text) => undoing(text) ?? []),
+      ...undone
+        .filter((text) => !refersToDropped(text, dropped))
+        .flatMap((text) => undoStatement(text) ?? []),
     ],
     definitions: steps(file.definitions),
     rest: steps(file.rest),

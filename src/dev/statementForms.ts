@@ -2,7 +2,7 @@
 import type { Difference } from "../database/differences.ts";
 
 /** An object that one statement makes. */
-export interface Made {
+export interface CreatedObject {
   kind: "function" | "procedure" | "view" | "policy" | "trigger";
   /** As it is written. */
   name: string;
@@ -26,7 +26,7 @@ const forms = {
 };
 
 /** Undefined for grants, comments, calls and whatever else makes no object of a name. */
-export function madeBy(text: string): Made | undefined {
+export function createdObject(text: string): CreatedObject | undefined {
   const routine = forms.routine.exec(text);
   if (routine) {
     const [, kind, name, shape] = routine as unknown as [string, string, string, string];
@@ -43,8 +43,8 @@ export function madeBy(text: string): Made | undefined {
 }
 
 /** The statement in a form that replaces what is there, where there is such a form. */
-export function replacing(text: string): string {
-  const made = madeBy(text);
+export function replacementFor(text: string): string {
+  const made = createdObject(text);
   if (made?.kind === "policy" || made?.kind === "trigger") return `${made.drop} ${text}`;
   return text.replace(
     /^create\s+(?:or\s+replace\s+)?(?=(?:function|procedure|view|aggregate)\b)/i,
@@ -53,7 +53,7 @@ export function replacing(text: string): string {
 }
 
 /** What a comment is on; undefined for any other statement. */
-export function commented(text: string): string | undefined {
+export function commentTarget(text: string): string | undefined {
   return /^comment\s+on\s+([^]*?)\s+is\s/i.exec(text)?.[1];
 }
 
@@ -70,8 +70,8 @@ function granted(text: string): { privileges: string; object: string; grantees: 
  * The statement that takes back what a grant or a comment did; undefined for any other statement. It may take more: the same
  * from another grant on the object.
  */
-export function undoing(text: string): string | undefined {
-  const target = commented(text);
+export function undoStatement(text: string): string | undefined {
+  const target = commentTarget(text);
   if (target) return `comment on ${target} is null;`;
   const grant = granted(text);
   return grant && `revoke ${grant.privileges} on ${grant.object} from ${grant.grantees};`;
@@ -100,7 +100,7 @@ const internal =
   /^(?:row app_(?:hidden|private)\.|(?:comment on )?(?:function|procedure|aggregate) app_private\.)/;
 
 /** Whether the API shows it; policies, triggers and the bodies of functions are PostgreSQL's own affair. */
-export function isShown({ kind, identity, here, wanted }: Difference): boolean {
+export function isVisibleInApi({ kind, identity, here, wanted }: Difference): boolean {
   if (kind === "policy" || kind === "trigger" || internal.test(identity)) return false;
   if (kind !== "function" || !here || !wanted) return true;
   return withoutBody(here.create) !== withoutBody(wanted.create);

@@ -3,7 +3,7 @@
  * PostgreSQL names it, and what it replaces has another version afterwards.
  */
 import { escapeIdentifier, type ClientBase, type DatabaseError } from "pg";
-import { attempt } from "../database/foundOrder.ts";
+import { attempt } from "../database/dependencyOrder.ts";
 
 /** More than any generator makes. */
 const mostObjects = 200;

@@ -132,7 +132,10 @@ const relationInvariants = `
  * @param owner the owner of the schema: nobody else sees all rows.
  * @param limit how many rows of a rule are given at most.
  */
-export async function broken(owner: Pool | ClientBase, limit = 100): Promise<Record<string, unknown[]>> {
+export async function brokenInvariants(
+  owner: Pool | ClientBase,
+  limit = 100,
+): Promise<Record<string, unknown[]>> {
   const found: Record<string, unknown[]> = {};
   const { rows: relations } = await owner.query<{ name: string; query: string }>(relationInvariants);
   const queries = [

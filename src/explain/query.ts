@@ -8,7 +8,7 @@ import { pgSettings, type Claims } from "../database/claims.ts";
 import { onConnection } from "../database/onConnection.ts";
 import { makePool } from "../database/pool.ts";
 import { onStatement } from "../database/statementEvents.ts";
-import { presetAlone } from "../service/schemaAlone.ts";
+import { schemaOnlyPreset } from "../service/schemaOnly.ts";
 import { explainStatement } from "./statement.ts";
 
 export interface ExplainedStatement {
@@ -55,7 +55,7 @@ export interface Explainer {
  */
 export async function createExplainer(authenticatorUrl: string): Promise<Explainer> {
   const pool = makePool({ connectionString: authenticatorUrl, max: 2 });
-  const alone = presetAlone(pool, { signLoginToken: () => "", signFileAddress: () => "" });
+  const alone = schemaOnlyPreset(pool, { signLoginToken: () => "", signFileAddress: () => "" });
   const { schema, resolvedPreset } = await makeSchema({
     extends: [alone],
     grafast: { context: (request) => (request as { explained?: object }).explained ?? {} },

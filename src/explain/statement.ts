@@ -1,6 +1,6 @@
 /** How PostgreSQL carries out one statement of the API. */
 import pg, { escapeLiteral, type ClientBase } from "pg";
-import { isPlannedForValues } from "../database/planMark.ts";
+import { wantsCustomPlan } from "../database/customPlan.ts";
 import { connectionSettings } from "../database/pool.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
@@ -34,7 +34,7 @@ export async function explainStatement(
       JSON.stringify({
         ...ofConnections,
         ...settings,
-        plan_cache_mode: isPlannedForValues(text) ? "force_custom_plan" : "force_generic_plan",
+        plan_cache_mode: wantsCustomPlan(text) ? "force_custom_plan" : "force_generic_plan",
       }),
     ]);
     await client.query(`prepare explained as ${text}`);

@@ -14,7 +14,7 @@ export interface PagesOptions {
 }
 
 /** `FLOOR_PLANS` → `Floor plans`. */
-export const inWords = (name: string): string =>
+export const sentenceCase = (name: string): string =>
   name.slice(0, 1) + name.slice(1).toLowerCase().replaceAll("_", " ");
 
 /** `basePrice` → `Base price`. */
@@ -29,7 +29,7 @@ function shown(cell: string, type: string, currency?: string): string {
     const amount = whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? `.${rest}` : "");
     return currency ? `${currency} ${amount}` : amount;
   }
-  if (type === "ENUM") return inWords(cell);
+  if (type === "ENUM") return sentenceCase(cell);
   if (type === "DATETIME") return cell.replace("T", " ").slice(0, 16);
   if (type === "BOOLEAN") return cell === "true" ? "yes" : "no";
   return cell;

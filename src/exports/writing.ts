@@ -70,7 +70,7 @@ interface WritingOptions {
 }
 
 /** @returns the file; closing it terminates the thread; a thread that exceeds its memory fails */
-export function writtenInThread(
+export function writeInThread(
   kind: WritingData["kind"],
   source: ExportSource,
   { title, wrote, picture, heapMb: maxOldGenerationSizeMb = heapMb }: WritingOptions,

@@ -56,7 +56,7 @@ const storeFailed = (message: string, cause: unknown): CodedError =>
   new CodedError("PROVIDER_ERROR", message, { provider: "files", retryable: true }, { cause });
 
 /** Reports a failure of the store. @throws CodedError PROVIDER_ERROR */
-export function unread(error: unknown): never {
+export function throwReadFailure(error: unknown): never {
   throw storeFailed("The file could not be read; try again in a moment.", error);
 }
 
@@ -178,7 +178,7 @@ export function createFiles({
   }
 
   async function read({ checksum }: UploadedFile): Promise<Readable> {
-    const content = await store.get(checksum).catch(unread);
+    const content = await store.get(checksum).catch(throwReadFailure);
     if (!content) throw new Error(`The content ${checksum} is gone.`);
     return content;
   }

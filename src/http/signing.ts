@@ -9,7 +9,7 @@ import { anonymous, pgSettings } from "../database/claims.ts";
 import { asViewer } from "../database/asViewer.ts";
 import { CodedError, type ErrorCode } from "../base/errors.ts";
 import type { AddressClaims, FileAddresses } from "../files/addresses.ts";
-import { tell } from "../messages/recognize.ts";
+import { localize } from "../messages/recognize.ts";
 import { escapeHtml } from "../providers/mail/letter.ts";
 import { longestCode, proofOf, type TriedCode } from "../operations/inputs/codes.ts";
 import { paragraph, readerOf, sendPage, type Reader } from "./htmlPage.ts";
@@ -164,7 +164,9 @@ function show(
     asked.title,
     `<p>${escapeHtml(`${asked.organization_name}, ${asked.project_title} · ${asked.signer_name}`)}</p>`,
     ...(fault
-      ? [`<p role="alert"><strong>${escapeHtml(tell(fault.message, reader.language).message)}</strong></p>`]
+      ? [
+          `<p role="alert"><strong>${escapeHtml(localize(fault.message, reader.language).message)}</strong></p>`,
+        ]
       : []),
     paragraph(reader, said),
     link(asked.url, `${asked.filename}, version ${asked.file_number}`),

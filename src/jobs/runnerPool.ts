@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Pool, type PoolClient } from "pg";
 import { backoff } from "../base/backoff.ts";
 import { DatabaseClient, type DatabaseClientConfig } from "../database/client.ts";
-import { throughOutages } from "../database/outages.ts";
+import { retryDuringOutages } from "../database/outages.ts";
 import { withLockTimeout } from "../database/pool.ts";
 import { stampRequests } from "../database/stampRequests.ts";
 import type { Logger } from "../base/log.ts";
@@ -87,7 +87,10 @@ export class RunnerPool extends Pool {
   override connect(): Promise<PoolClient>;
   override connect(taken: Taken): void;
   override connect(taken?: Taken): Promise<PoolClient> | void {
-    const client = throughOutages(() => this.#connect(), { withinMs: NOTE_MS, signal: this.#ending.signal });
+    const client = retryDuringOutages(() => this.#connect(), {
+      withinMs: NOTE_MS,
+      signal: this.#ending.signal,
+    });
     if (!taken) return client;
     client.then(
       (given) => taken(undefined, given, given.release),
@@ -133,7 +136,7 @@ export class RunnerPool extends Pool {
 
   async #note(note: Note, first: () => Promise<unknown>): Promise<unknown> {
     let isFirst = true;
-    const result = await throughOutages(
+    const result = await retryDuringOutages(
       async () => {
         if (!isFirst) return await this.#write(note);
         isFirst = false;

@@ -5,7 +5,7 @@ import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
 import { tagTexts } from "../schema/codecNames.ts";
 import { sourceName, tableName, type AnyResource } from "../schema/recordTables.ts";
-import { conditions, filterMembers, filterTypeName, plannedForValues } from "./filters.ts";
+import { conditions, filterMembers, filterTypeName, customPlan } from "./filters.ts";
 import { orderExpression, placed, defaultSort, type OrderSpec } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./pageArguments.ts";
 import { withDeleted } from "./portfolio.ts";
@@ -49,7 +49,7 @@ function filterArgument({ build, resource, table, codec, select, isPortfolio, is
       $select.apply(
         lambda($filter, (filter) => (qb: AnyQueryBuilder) => {
           for (const condition of conditions(members, filter as AnyType, qb.alias, "record"))
-            qb.where(sql`${condition} ${plannedForValues}`);
+            qb.where(sql`${condition} ${customPlan}`);
         }),
       );
       if (hasDeleted && !isOfProject) {

@@ -8,7 +8,7 @@
  */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { conditions, plannedForValues, type FilterMember, type Within } from "./filters.ts";
+import { conditions, customPlan, type FilterMember, type Within } from "./filters.ts";
 import { orderSql, type OrderSpec } from "./orders.ts";
 import { follows, isUniform } from "./follows.ts";
 
@@ -87,7 +87,7 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
   }
   const filter = splitFilter(table, request.filter);
   const branches = scopeBranches(table, request, filter);
-  const mark = filter.rest.length > 0 || request.after ? plannedForValues : sql.blank;
+  const mark = filter.rest.length > 0 || request.after ? customPlan : sql.blank;
   return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${page})`;
 }
 
@@ -100,7 +100,7 @@ function wholeScope(table: PortfolioTable, { filter, after }: PortfolioRequest):
     scope(table, rows, filter),
     ...conditions(table.members, filter, rows, within(table, filter)),
   ];
-  const mark = where.length > 1 || after ? plannedForValues : sql.blank;
+  const mark = where.length > 1 || after ? customPlan : sql.blank;
   return sql`select ${mark} t.* from ${source} t where ${sql.join(where, " and ")}`;
 }
 
@@ -427,7 +427,7 @@ export function projectSql(
   const own = sql`((select ${setOf("viewer_own_projects", table.permission)})::uuid[])`;
   const branch = (...where: SQL[]) => {
     const all = [sql`t.project_id = ${id}`, ...where, ...conditions(table.members, filter, rows, "record")];
-    return sql`(select ${all.length > 1 + where.length ? plannedForValues : sql.blank} t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)})`;
+    return sql`(select ${all.length > 1 + where.length ? customPlan : sql.blank} t.* from ${sql.identifier(...table.source)} t where ${sql.join(all, " and ")} order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)})`;
   };
   const parts = after ? follows(table.attributes, order, after).map((part) => [part]) : [[]];
   const branches = parts.flatMap((part) => [

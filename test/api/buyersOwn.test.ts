@@ -5,7 +5,7 @@ import type { Person } from "../harness/api.ts";
 import { createBuyer, signUpBuyer } from "../harness/deals.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
-import { digest } from "../harness/untouched.ts";
+import { digest } from "../harness/expectUnchanged.ts";
 import { upload } from "../harness/upload.ts";
 import { programOf } from "../harness/world.ts";
 

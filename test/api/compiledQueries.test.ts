@@ -49,7 +49,7 @@ const said = ({ status, data, errors, extensions }: Answer) =>
   JSON.stringify([status, data, errors, extensions], (key, value) =>
     ["requestId", "read", "position"].includes(key) ? undefined : value,
   );
-const compiled = async () => (await world.keptDocuments()).compiled;
+const compiled = async () => (await world.documentCache()).compiled;
 
 test("answers everybody like the regular plan, with as many statements, whoever asks first", async () => {
   // What a token may do is looked up with its first query.

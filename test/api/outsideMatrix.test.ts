@@ -34,7 +34,7 @@ import { everyField, shown } from "../harness/fields.ts";
 import { ask, look, type Operation, outcome, outcomes, readMatrix, type Row } from "../harness/matrix.ts";
 import { representative } from "../harness/payments.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
-import { digest } from "../harness/untouched.ts";
+import { digest } from "../harness/expectUnchanged.ts";
 import { startOutsideWorld, type OutsideWorld } from "./outsideMatrixWorld.ts";
 
 /** Types of the area: what gives one has to stand in a table. */

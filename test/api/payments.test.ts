@@ -156,7 +156,7 @@ describe("representatives", () => {
   });
 
   test("a payment is reconciled after a process died between the two calls", async () => {
-    world.failNext("tellPerson", "before");
+    world.failNext("submitPerson", "before");
     const input = {
       organizationId: world.harbour.id,
       ...representative,

@@ -6,7 +6,7 @@ import { representative, startPayments, type Payments } from "../harness/payment
 import { createLead, createProject } from "../harness/portfolio.ts";
 import { createIn, mutationOf, type Create } from "../harness/records.ts";
 import { setConfirmed } from "../harness/signUp.ts";
-import { digest } from "../harness/untouched.ts";
+import { digest } from "../harness/expectUnchanged.ts";
 import { programOf } from "../harness/world.ts";
 
 let world: Payments;

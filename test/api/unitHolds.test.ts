@@ -5,7 +5,7 @@ import { passTime } from "../harness/clock.ts";
 import { signUpBuyer } from "../harness/deals.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, mutationOf, type Create } from "../harness/records.ts";
-import { digest } from "../harness/untouched.ts";
+import { digest } from "../harness/expectUnchanged.ts";
 import { affiliate, programOf } from "../harness/world.ts";
 
 let world: Portfolio;

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { repository } from "../../src/docs/generated.ts";
 import type { Person } from "../harness/api.ts";
 import { signUpBuyer } from "../harness/deals.ts";
-import { ask, type Made, outcomes } from "../harness/matrix.ts";
+import { ask, type Variables, outcomes } from "../harness/matrix.ts";
 import { cast, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
 
 let world: Portfolio;
@@ -35,7 +35,7 @@ const create = async (rest?: Record<string, unknown>): Promise<string> =>
 const act = (operation: string) =>
   `mutation ($id: ID!) { ${operation}(input: { id: $id }) { ${operation === "deleteWorkflow" ? "deleted" : "status enabled enabledAt disabledAt allowedTransitions { to }"} } }`;
 
-const tried = async (document: string, variables: Made) =>
+const tried = async (document: string, variables: Variables) =>
   Object.values(await outcomes(people, ask(document, variables))).join(" ");
 
 describe("who may do what: owner, admin, member, seller, builder, buyer, outsider, anonymous", () => {

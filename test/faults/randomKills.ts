@@ -14,7 +14,7 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client, Pool } from "pg";
 import { startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
-import { broken } from "../../src/doctor/invariants.ts";
+import { brokenInvariants } from "../../src/doctor/invariants.ts";
 import { secretKeys } from "../harness/api.ts";
 import { Agent } from "node:https";
 import { demoFolder } from "../harness/demoFolder.ts";
@@ -22,7 +22,7 @@ import { post, signIn, startLoad } from "../harness/load.ts";
 import { startProxy } from "../harness/proxy.ts";
 import { randomFrom } from "../harness/random.ts";
 import {
-  gone,
+  untilEnded,
   postmasterPid,
   runToExit,
   type Service,
@@ -173,7 +173,7 @@ export async function playRandomKills({
     database: async () => {
       const pid = await postmasterPid(folder.path);
       process.kill(pid, "SIGKILL");
-      await gone(pid);
+      await untilEnded(pid);
       database.shut();
       postgres = await startEmbeddedPostgres({ dataDir: folder.path, archive });
       database.lead(portOf());
@@ -326,7 +326,7 @@ export async function playRandomKills({
       parseInt(name.slice(8, 16), 16) * 256 + parseInt(name.slice(16, 24), 16);
     const first = numberOf(segments[0]!);
     expect(segments.map(numberOf)).toEqual(segments.map((_, n) => first + n));
-    expect(await broken(owner.pool)).toEqual({});
+    expect(await brokenInvariants(owner.pool)).toEqual({});
   } catch (error) {
     const faults = [...ended, api.log()]
       .join("")

@@ -1,11 +1,11 @@
 /** Looks for inputs that work, of each mutation in turn, and for what these take. */
 import { randomFrom } from "../harness/random.ts";
 import { Fuzzer, type Operation, type Player } from "./fuzzer.ts";
-import { refused, Takes, type TakesOf } from "./takes.ts";
-import { isBoss, schema, type FuzzWorld } from "./world.ts";
+import { refused, RequirementFinder, type Requirements } from "./requirements.ts";
+import { isOwner, schema, type FuzzWorld } from "./world.ts";
 
 /** An input with which somebody succeeds who may do everything. */
-export interface Working {
+export interface WorkingInput {
   player: Player;
   operation: Operation;
   variables: Record<string, unknown>;
@@ -13,16 +13,16 @@ export interface Working {
 
 export interface Explored {
   /** By the name of the mutation. */
-  working: Map<string, Working>;
+  working: Map<string, WorkingInput>;
   /** Mutations of which no such input was found. */
   missing: string[];
   /** @returns `refused` where the input no longer works, what the mutation takes where that is not listed, or undefined */
-  differs(one: Working): Promise<string | undefined>;
+  differs(one: WorkingInput): Promise<string | undefined>;
 }
 
 export interface ExploreOptions {
   /** What the mutations are listed with. */
-  takesOf: TakesOf;
+  takesOf: Requirements;
   /** How often each is tried. */
   rounds: number;
   /** Inputs that work, of each, before it is done with; 1 where omitted. */
@@ -33,7 +33,7 @@ export interface ExploreOptions {
   /** Told of what is not listed; the input counts as one that works all the same. */
   unlisted?: (name: string, takes: string, variables: Record<string, unknown>) => void;
   /** Told of each input that works, before it is carried out. */
-  works?: (one: Working) => Promise<void>;
+  works?: (one: WorkingInput) => Promise<void>;
   /** Ends what would take long: once each has an input, or so many rounds have brought nothing. */
   idleRounds?: number;
 }
@@ -52,12 +52,12 @@ export async function explore(
     idleRounds = Infinity,
   }: ExploreOptions,
 ): Promise<Explored> {
-  const takes = await Takes.of(fuzz.world);
-  const working = new Map<string, Working>();
+  const takes = await RequirementFinder.of(fuzz.world);
+  const working = new Map<string, WorkingInput>();
   const left = new Map<string, number>();
   let found = 0;
   const random = randomFrom(seed);
-  const bosses = fuzz.everybody.filter(isBoss);
+  const bosses = fuzz.everybody.filter(isOwner);
   const differs: Explored["differs"] = ({ player, operation, variables }) =>
     takes.differs(player, operation, variables, takesOf[operation.field.name] ?? []);
   const fuzzer = new Fuzzer({

@@ -9,7 +9,7 @@ import type { Payments } from "../harness/payments.ts";
 import { randomFrom } from "../harness/random.ts";
 import { long, testWithSeeds } from "../harness/seeds.ts";
 import { Fuzzer, type Player } from "./fuzzer.ts";
-import { broken } from "./invariants.ts";
+import { brokenInvariants } from "./invariants.ts";
 import { foreignIds, privateTables, stringsOf, unmasked } from "./privacy.ts";
 import { schema, startFuzzWorld, type FuzzWorld } from "./world.ts";
 
@@ -63,7 +63,7 @@ testWithSeeds(
       for (const player of long ? everybody : everybody.filter(({ name }) => name === "seller"))
         for (const text of await unmasked(world.owner, schema, player.person))
           faults.add(`${player.name} was told ${text}`);
-      for (const [rule, rows] of Object.entries(await broken(world.owner, world.dataDir)))
+      for (const [rule, rows] of Object.entries(await brokenInvariants(world.owner, world.dataDir)))
         faults.add(`Not true: ${rule}: ${JSON.stringify(rows)}`);
     };
     for (let step = 1; step <= steps && faults.size < mostFaults; step++) {

@@ -2,7 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pool } from "pg";
-import { broken as brokenDeals } from "../../src/doctor/invariants.ts";
+import { brokenInvariants as brokenDeals } from "../../src/doctor/invariants.ts";
 
 const checks: Record<string, string> = {
   "a charge has given back what its refunds say": `
@@ -64,7 +64,7 @@ const generated: Record<string, string> = {
  * @param dataDir where the API keeps files
  * @returns the rows that break each rule that does not hold
  */
-export async function broken(owner: Pool, dataDir: string): Promise<Record<string, unknown[]>> {
+export async function brokenInvariants(owner: Pool, dataDir: string): Promise<Record<string, unknown[]>> {
   const found = await brokenDeals(owner);
   const look = async (name: string, query: string) => {
     const { rows } = await owner.query(query);

@@ -7,11 +7,11 @@ import { getNamedType, type GraphQLInputObjectType } from "graphql";
 import { long } from "../harness/seeds.ts";
 import { expectNothingStored } from "../harness/expectNothingStored.ts";
 import { mutationOf } from "../harness/records.ts";
-import { explore, type Working } from "./explore.ts";
-import { readTakes, selectionOf, writeTakes } from "./takes.ts";
+import { explore, type WorkingInput } from "./explore.ts";
+import { readRequirements, selectionOf, writeRequirements } from "./requirements.ts";
 import { schema, startFuzzWorld, type FuzzWorld } from "./world.ts";
 
-const takesOf = readTakes();
+const takesOf = readRequirements();
 let fuzz: FuzzWorld;
 /** Mutations that were run dry. */
 const dryRuns = new Set<string>();
@@ -21,7 +21,7 @@ const faults: string[] = [];
 const asked = () => new Map([...fuzz.world.calls].filter(([method]) => method !== "readEvent"));
 
 /** The operation as a dry run, which leaves nothing behind and asks nobody. */
-async function runDry({ player: { person }, operation, variables }: Working): Promise<void> {
+async function runDry({ player: { person }, operation, variables }: WorkingInput): Promise<void> {
   const { field } = operation;
   const inputType = getNamedType(field.args[0]!.type) as GraphQLInputObjectType;
   const description = inputType.getFields().dryRun!.description!;
@@ -70,7 +70,7 @@ test(
       process.stderr.write(
         `${working.size} mutations were tried, ${dryRuns.size} dry; not ${missing.join(", ")}\n${differences.join("\n")}\n`,
       );
-    if (process.env.FUZZ_WRITE) writeTakes(takesOf);
+    if (process.env.FUZZ_WRITE) writeRequirements(takesOf);
     expect(process.env.FUZZ_WRITE ? [] : differences).toEqual([]);
     expect(long ? missing : []).toEqual([]);
   },

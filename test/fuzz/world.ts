@@ -16,7 +16,7 @@ import type { Records } from "./records.ts";
 export const schema = buildSchema(readFileSync(resolve(import.meta.dirname, "../../schema.graphql"), "utf8"));
 
 /** Who may do everything, so that what an access token of theirs is refused, it is refused for its permissions. */
-export const isBoss = ({ name }: Player): boolean => name === "owner" || name === "owner of the demo";
+export const isOwner = ({ name }: Player): boolean => name === "owner" || name === "owner of the demo";
 
 export interface FuzzWorld {
   world: Payments;

@@ -3,7 +3,7 @@
  * test/fuzz/takes.test.ts notices. Dry runs of inputs that work: a tenth of a second for most.
  */
 import { explore } from "../fuzz/explore.ts";
-import { readTakes } from "../fuzz/takes.ts";
+import { readRequirements } from "../fuzz/requirements.ts";
 import { startFuzzWorld } from "../fuzz/world.ts";
 import { calledIn, type Mutant } from "./mutants.ts";
 
@@ -19,7 +19,7 @@ export interface OperationTrial {
 export async function startOperationTrial(): Promise<OperationTrial> {
   const fuzz = await startFuzzWorld({ engine: false });
   const { owner } = fuzz.world;
-  const options = { takesOf: readTakes(), rounds: 12, idleRounds: 4 };
+  const options = { takesOf: readRequirements(), rounds: 12, idleRounds: 4 };
   const { working, missing, differs } = await explore(fuzz, options);
   // What was played since may have made an end of what an input is about: such are looked for again.
   let over = new Set<string>();

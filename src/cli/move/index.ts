@@ -64,7 +64,7 @@ export async function move({ config, loginUrl, slug, settingsFile, yes }: Asked)
   });
 }
 
-export async function removeWhatMoved(loginUrl: string, slug: string, yes: boolean): Promise<void> {
+export async function removeMovedOrganization(loginUrl: string, slug: string, yes: boolean): Promise<void> {
   await migrateOn(loginUrl, async (client) => {
     const { rows } = await client.query<{ id: string; url: string }>(
       `select m.organization_id as id, m.url from app_private.organization_moves m

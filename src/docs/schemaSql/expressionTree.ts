@@ -46,6 +46,6 @@ export function print(part: Part | readonly Part[]): string {
 }
 
 /** What ends a group when it is broken into lines. */
-export function closer(group: Group): string {
+export function closingText(group: Group): string {
   return closing[group.open].trim();
 }

@@ -1,4 +1,4 @@
-import { closer, parse, print, type Group, type Part } from "./expressionTree.ts";
+import { closingText, parse, print, type Group, type Part } from "./expressionTree.ts";
 import { simplify } from "./simplify.ts";
 
 /** Where lines end, and where they are broken before when something may follow. */
@@ -91,7 +91,7 @@ function opened(parts: readonly Part[], indent: number, used: number): string[] 
   const at = parts.indexOf(largest);
   const inner = lay(largest.parts, indent + 2, indent + 2, indent + 2);
   const start = `${print(parts.slice(0, at))}${largest.open.trim()}`;
-  const end = `${closer(largest)}`;
+  const end = `${closingText(largest)}`;
   const [first, ...rest] = lay(parts.slice(at + 1), indent, indent + end.length, indent);
   const head = used + start.length > room ? wrapped(start, indent, used) : [start];
   return [...head, ...begin(indent + 2, inner), `${" ".repeat(indent)}${end}${first ?? ""}`, ...rest];

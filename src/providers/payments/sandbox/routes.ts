@@ -141,7 +141,7 @@ function authenticationRoutes(app: Express, { pool, kick }: Pick<RoutesOptions, 
     const agreed = (request.body as { decision?: string }).decision === "complete";
     try {
       const back = await withStore(pool, (store) =>
-        payments.authenticated(store, String(request.params["secret"]), agreed),
+        payments.confirmAuthentication(store, String(request.params["secret"]), agreed),
       );
       kick().catch(() => {});
       if (back) response.redirect(303, back);

@@ -13,7 +13,7 @@ const unused = () => {
 };
 
 /** The preset of a schema that serves nobody, on connections of plat_authenticator. */
-export function presetAlone(
+export function schemaOnlyPreset(
   pool: PresetOptions["pool"],
   options: Partial<Pick<PresetOptions, "signLoginToken" | "signFileAddress" | "adaptor">> = {},
 ): GraphileConfig.Preset {
@@ -39,18 +39,20 @@ export function presetAlone(
  */
 export async function buildSchema(
   authenticatorUrl: string,
-  options: Parameters<typeof presetAlone>[1] = {},
+  options: Parameters<typeof schemaOnlyPreset>[1] = {},
 ): Promise<GraphQLSchema> {
   const pool = makePool({ connectionString: authenticatorUrl, max: 2 });
   try {
-    return (await makeSchema(presetAlone(pool, options))).schema;
+    return (await makeSchema(schemaOnlyPreset(pool, options))).schema;
   } finally {
     await pool.end();
   }
 }
 
 /** The equivalent of `postgraphile` for an existing schema. */
-export function serving(schema: Promise<GraphQLSchema>): (preset: GraphileConfig.Preset) => GraphqlInstance {
+export function servedSchema(
+  schema: Promise<GraphQLSchema>,
+): (preset: GraphileConfig.Preset) => GraphqlInstance {
   schema.catch(() => {});
   return (preset) => {
     let server: ReturnType<Parameters<GraphqlInstance["createServ"]>[0]> | undefined;

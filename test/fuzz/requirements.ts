@@ -14,13 +14,13 @@ import type { Operation, Player } from "./fuzzer.ts";
 type Variables = Record<string, unknown>;
 
 /** What each mutation takes, by its name: more than one where it depends on what it is about. */
-export type TakesOf = Record<string, string[]>;
+export type Requirements = Record<string, string[]>;
 
 const file = resolve(import.meta.dirname, "../../docs/mutations.md");
 const line = /^\| `(?<name>\w+)` +\| (?<takes>.*?) +\|$/gm;
 
 /** What the guide lists. */
-export function readTakes(): TakesOf {
+export function readRequirements(): Requirements {
   const found = readFileSync(file, "utf8").matchAll(line);
   return Object.fromEntries(
     [...found].map(({ groups: { name, takes } = {} }) => [
@@ -31,7 +31,7 @@ export function readTakes(): TakesOf {
 }
 
 /** Replaces the table of the guide. */
-export function writeTakes(takesOf: TakesOf): void {
+export function writeRequirements(takesOf: Requirements): void {
   const shown = (takes: string) => takes.replaceAll(/\w+\.\w+/g, "`$&`").replaceAll("` `", "`, `");
   const rows = [
     ["Mutation", "Takes"],
@@ -86,7 +86,7 @@ export function selectionOf(field: GraphQLField<unknown, unknown>): string {
     : "{ __typename }";
 }
 
-export class Takes {
+export class RequirementFinder {
   readonly #world: Payments;
   readonly #permissions: readonly string[];
   readonly #dryRun: { on: boolean };
@@ -106,7 +106,7 @@ export class Takes {
     this.#dryRun = dryRun;
   }
 
-  static async of(world: Payments): Promise<Takes> {
+  static async of(world: Payments): Promise<RequirementFinder> {
     const { rows } = await world.owner.query<{ permission: string }>(
       "select distinct permission from app_private.role_permissions order by 1",
     );
@@ -115,7 +115,7 @@ export class Takes {
        and array['uuid', 'uuid[]']::regtype[]::oid[] && proargtypes::oid[]`,
     );
     const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
-    return new Takes(
+    return new RequirementFinder(
       world,
       rows.map(({ permission }) => permission),
       host.dryRun,
