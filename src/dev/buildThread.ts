@@ -53,7 +53,7 @@ async function bring({ mine, isFirst }: FullUpdate): Promise<boolean> {
         },
       }),
     isOutdated: () => {
-      // Both, in this order: saving writes and checks in the opposite order, so that one sees the other.
+      // Saving writes and checks in the opposite order, so that one of the two sees the other.
       Atomics.store(shared, state.isChanging, 1);
       const isOutdated = Atomics.load(shared, state.generation) !== mine;
       if (isOutdated) Atomics.store(shared, state.isChanging, 0);

@@ -1,4 +1,7 @@
-/** What an edit of `current.sql` does to the database: what its former text created is dropped, with all dependent objects. */
+/**
+ * The effect of an edit of `current.sql` on the database: objects that the former text created are dropped, with all
+ * dependent objects.
+ */
 import { escapeLiteral, type Client } from "pg";
 import { attempt } from "../database/dependencyOrder.ts";
 import { createdObject, describesObject } from "./statementForms.ts";
@@ -8,7 +11,7 @@ const tableMade = /^create\s+table\s+(?:if\s+not\s+exists\s+)?([\w.]+)/i;
 const indexMade = /^create\s+(?:unique\s+)?index\s+(?:if\s+not\s+exists\s+)?(\w+)\s+on\s+([\w]+)\.(\w+)/i;
 const tableAltered = /^alter\s+table\s+(?:only\s+)?([\w.]+)/i;
 
-/** What was removed from the text, and what must be executed. */
+/** The statements that were removed from the text, and what must be dropped. */
 export interface Edit {
   /** Tables to be dropped, as written. */
   tables: string[];
@@ -51,8 +54,8 @@ export interface Dropped {
 }
 
 /**
- * Drops what is gone.
- * @returns undefined if something of another table depends on it.
+ * Drops the tables and indexes of removed statements.
+ * @returns undefined if something of another table depends on it
  */
 export async function dropRemoved(owner: Client, { tables, indexes }: Edit): Promise<Dropped | undefined> {
   if (tables.length + indexes.length === 0) return { others: [] };
@@ -69,7 +72,10 @@ export async function dropRemoved(owner: Client, { tables, indexes }: Edit): Pro
   };
 }
 
-/** With their schemas, or alone in quotes: as an argument of a generator. A word of a sentence is neither. */
+/**
+ * Matches table names with their schemas, or alone in quotes, as an argument of a generator. It does not match a word
+ * of a sentence.
+ */
 export function namesOf(tables: readonly string[]): RegExp {
   const alone = tables.map((table) => table.replace(/^\w+\./, ""));
   return new RegExp(
@@ -77,7 +83,7 @@ export function namesOf(tables: readonly string[]): RegExp {
   );
 }
 
-/** Functions, views and indexes, by name; other objects of other tables have none. */
+/** Functions, views and indexes, by name. Other dependent objects of other tables have no name of their own. */
 async function standing(
   owner: Client,
   tables: readonly string[],
@@ -106,7 +112,7 @@ async function standing(
   return rows;
 }
 
-/** Whether a statement concerns what was dropped: for a table, wherever it is mentioned. */
+/** Whether a statement is about a dropped object. For a table, every occurrence of its name counts. */
 export function refersToDropped(text: string, { tables, others }: Dropped): boolean {
   if (tables?.test(text)) return true;
   return others.some((name) => createdObject(text)?.name === name || describesObject(text, name));

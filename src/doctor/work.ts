@@ -1,4 +1,4 @@
-/** Work in the background, and the rules of deals. */
+/** Checks of background work, and of the invariants of deals. */
 import { brokenInvariants } from "./invariants.ts";
 import { problem, warning, type HealthCheck } from "./finding.ts";
 
@@ -103,5 +103,5 @@ const rules: HealthCheck = {
   },
 };
 
-/** What is asked of background work and of the data. */
+/** The checks of background work and data. */
 export const workChecks: readonly HealthCheck[] = [jobs, setAside, deliveries, deadlines, rules];

@@ -5,7 +5,7 @@ import { localeOf } from "../messages/values.ts";
 import { margin, PdfLayout, type Face } from "./pdfLayout.ts";
 
 interface Part {
-  /** A kind of record by its name in the API, or something else that was removed, such as events. */
+  /** A record type by its name in the API, or another kind of removed data, such as events. */
   record: string;
   count: number;
   fields?: string[];

@@ -6,7 +6,7 @@ import type { ErasureFacts } from "./erasurePages.ts";
 export type { CertificateFacts } from "./certificatePages.ts";
 export type { ErasureFacts } from "./erasurePages.ts";
 
-/** What a thread writes. */
+/** The facts of the certificate to write. */
 export type CertificateRequest = { signatures: CertificateFacts } | { erasure: ErasureFacts };
 
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };

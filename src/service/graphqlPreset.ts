@@ -117,7 +117,7 @@ export interface PresetOptions {
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Locates a viewer; if omitted, locations are unknown. */
   viewerPlace?: ViewerPlace;
-  /** See PlatOptions of DryRunPlugin; if omitted, workflows are reported whatever their conditions. */
+  /** See PlatOptions of DryRunPlugin; if omitted, dry runs report workflows without evaluating their conditions. */
   evaluateConditions?: EvaluateConditions;
   /** Opens subscriptions for a request; if omitted, there are none. */
   subscriptionsOf?: (request: IncomingMessage) => Subscriptions;

@@ -12,7 +12,7 @@ const unused = () => {
   throw new Error("Nothing is served here.");
 };
 
-/** The preset of a schema that serves nobody, on connections of plat_authenticator. */
+/** The preset of a schema that is only built, not served, on connections of plat_authenticator. */
 export function schemaOnlyPreset(
   pool: PresetOptions["pool"],
   options: Partial<Pick<PresetOptions, "signLoginToken" | "signFileAddress" | "adaptor">> = {},
@@ -34,8 +34,8 @@ export function schemaOnlyPreset(
 
 /**
  * Reads a database and builds its schema.
- * @param authenticatorUrl the connection string of the API.
- * @param options the signing keys; without them, nothing can be signed. How statements are sent; by default as in the API.
+ * @param authenticatorUrl the connection string of the API
+ * @param options the signing keys, without which nothing can be signed, and the adaptor. Default: the one of the API
  */
 export async function buildSchema(
   authenticatorUrl: string,

@@ -1,4 +1,4 @@
-/** `npm run organizations -- move`: opens both installations, and says what is done. */
+/** `npm run organizations -- move`: opens both installations, and reports the progress. */
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import type { Client } from "pg";
@@ -15,7 +15,7 @@ interface Asked {
   config: Config;
   loginUrl: string;
   slug: string;
-  /** The settings of the other installation, a line each. */
+  /** File with the settings of the other installation, one per line. */
   settingsFile: string;
   yes: boolean;
 }

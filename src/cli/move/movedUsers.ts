@@ -1,4 +1,4 @@
-/** Users of an organization that moves: who they are at the other installation. */
+/** Maps the users of an organization that moves to their accounts at the other installation. */
 import { escapeIdentifier, type ClientBase } from "pg";
 import type { Changes } from "./movedRows.ts";
 import { quoted, type MovedTables } from "./movedTables.ts";
@@ -13,9 +13,9 @@ export const noChanges = (organizationId: string): Changes => ({
 });
 
 /**
- * Members, former members, buyers and all others whom rows of the organization name. Who has an account with the same id or address at the
- * other installation keeps it; the accounts of the others are copied.
- * @param before what was found earlier: those of whom the account has been copied since
+ * Members, former members, buyers and all other users in rows of the organization. Users with the same id or address
+ * at the other installation keep that account; the accounts of the others are copied.
+ * @param before an earlier result, whose missing accounts have been copied since
  */
 export async function matchUsers(
   source: ClientBase,

@@ -2,7 +2,7 @@
 import type { Fact } from "../../providers/drafts/index.ts";
 import { number, numberWords, readings } from "./numberWords.ts";
 import type { Reading } from "./reading.ts";
-import { ours, wish } from "./wordingRules.ts";
+import { aboutOurHomes, wishQuestion } from "./wordingRules.ts";
 
 const dollars = new Set(["USD", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN"]);
 const signs: Record<string, string> = { "€": "EUR", "£": "GBP", "¥": "JPY" };
@@ -82,8 +82,8 @@ export function readAmounts(reading: Reading): void {
     (match) => {
       const known = counted(match[1]!, match[2]!);
       return known.length === 0 &&
-        reading.isAsked(match.index!, wish) &&
-        !ours.test(reading.sentenceAt(match.index!))
+        reading.isAsked(match.index!, wishQuestion) &&
+        !aboutOurHomes.test(reading.sentenceAt(match.index!))
         ? true
         : reading.support(match[0], match.index!, known);
     },

@@ -1,4 +1,4 @@
-/** What PostgreSQL writes of an expression or statement, as a tree of its parentheses, brackets and CASE … END. */
+/** An expression or statement as printed by PostgreSQL, as a tree of its parentheses, brackets and CASE … END. */
 export interface Group {
   open: "" | "(" | "[" | "case ";
   parts: Part[];
@@ -9,7 +9,7 @@ const token =
   /\s+|IS (?:NOT )?DISTINCT FROM|E'(?:[^'\\]|''|\\[\s\S])*'|'(?:[^']|'')*'|"(?:[^"]|"")*"(?:\.(?:\w+|"(?:[^"]|"")*"))*|[\w$]+(?:\.(?:\w+|"(?:[^"]|"")*"))*|[()[\]]|::|\|\||[^\s'"\w()[\]]/g;
 const closing = { "": "", "(": ")", "[": "]", "case ": " end" };
 
-/** Keywords are those words in capitals that have no quotes: they come in small letters here, as everywhere else. */
+/** Keywords are unquoted words in capitals; they are converted to lower case. */
 export function parse(sql: string): Group {
   const root: Group = { open: "", parts: [] };
   const stack = [root];
@@ -45,7 +45,7 @@ export function print(part: Part | readonly Part[]): string {
   return `${open}${print(parts)}${closing[open]}`;
 }
 
-/** What ends a group when it is broken into lines. */
+/** The text that ends a group that is broken into lines. */
 export function closingText(group: Group): string {
   return closing[group.open].trim();
 }
