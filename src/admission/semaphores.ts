@@ -15,7 +15,7 @@ export const operations = new FairSemaphore({
   perParty: 8,
   // A quarter is reserved for parties without any.
   reserved: 16,
-  strangers: 16,
+  visitors: 16,
   queuePerParty: 256,
   queuePerGroup: 512,
   timeoutMs: 15_000,
@@ -36,7 +36,7 @@ export const largeOperations = new FairSemaphore({
   capacity: 4,
   perParty: 2,
   reserved: 1,
-  strangers: 2,
+  visitors: 2,
   timeoutMs: 15_000,
 });
 
@@ -110,7 +110,7 @@ export const requestBodies = new FairSemaphore({
   capacity: 96_000_000,
   // Two of the largest bodies of a signed-in viewer.
   perParty: 24_000_000,
-  strangers: 24_000_000,
+  visitors: 24_000_000,
   queuePerParty: 16,
   timeoutMs: 20_000,
 });
@@ -143,7 +143,7 @@ export function connectionShares(poolSize: number, capacity: number): FairSemaph
     capacity: Math.max(1, capacity),
     perParty: share(0.4),
     reserved: capacity > 4 ? 2 : 0,
-    strangers: share(0.3),
+    visitors: share(0.3),
     timeoutMs: 15_000,
   });
 }

@@ -43,6 +43,7 @@ function rowsOf(text: string): string[][] {
 const bare = (text: string) => text.replaceAll("`", "");
 const listed = (text = "") => (text === "–" || text === "" ? [] : text.split(", "));
 
+/** Reads the generated tables and recorded examples in docs/. @throws Error if a file is missing */
 export async function readFacts(): Promise<Facts> {
   const [mutations, states, errors, recorded, found] = await Promise.all(
     [

@@ -210,7 +210,7 @@ async function learn() {
     isKnown = true;
     at("document").dataset.schema = "known";
   } catch (error) {
-    // Strangers may not be told the schema; whoever signs in is.
+    // Visitors may not read the schema; signed-in users may.
     if (!(error instanceof Refused)) throw error;
   }
 }

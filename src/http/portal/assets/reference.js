@@ -398,7 +398,7 @@ search.addEventListener("input", showList);
 window.addEventListener("hashchange", () => show());
 let reader = session.viewer?.id;
 session.addEventListener("change", () => {
-  // Strangers may be told less.
+  // Visitors may see less of it.
   if (session.viewer?.id !== reader && entries.size === 0) load().catch(console.error);
   reader = session.viewer?.id;
 });
