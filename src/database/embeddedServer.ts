@@ -321,6 +321,10 @@ export async function createCluster({
   await rename(unfinished, data);
 }
 
+/**
+ * Creates the database of the service unless it exists.
+ * @param connectionString of a superuser, to another database of the cluster
+ */
 export async function createDatabase(connectionString: string): Promise<void> {
   const client = new DatabaseClient({ connectionString });
   await client.connect();

@@ -63,7 +63,9 @@ export interface Failure {
   stack?: string | undefined;
 }
 
+/** Copies an error for another thread, which would lose its name. */
 export const failureOf = ({ name, message, stack }: Error): Failure => ({ name, message, stack });
+/** The error of a copy, with its former name and stack. */
 export const errorOf = (failure: Failure): Error => Object.assign(new Error(failure.message), failure);
 
 export interface SchemaThreadOptions extends Omit<ThreadData, "shared" | "serverUrl"> {

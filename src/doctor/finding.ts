@@ -31,5 +31,7 @@ export interface HealthCheck {
   check(installation: Installation): Promise<Finding[]>;
 }
 
+/** A finding that makes `npm run doctor` exit with status 1. */
 export const problem = (finding: string, remedy: string): Finding => ({ level: "problem", finding, remedy });
+/** A finding that does not affect the exit status. */
 export const warning = (finding: string, remedy: string): Finding => ({ level: "warning", finding, remedy });

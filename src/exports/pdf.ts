@@ -35,6 +35,9 @@ function shown(cell: string, type: string, currency?: string): string {
   return cell;
 }
 
+/**
+ * One page per floor plan. The rows are read before the pictures are fetched, so that the transaction remains short.
+ */
 export function floorPlanPages(
   source: Pick<ExportSource, "columns" | "timeZone" | "batches" | "pictures" | "close">,
   pictures: Pictures,
@@ -139,6 +142,7 @@ const numbers = new Set(["INTEGER", "DECIMAL", "MONEY"]);
 const footOf = (columns: readonly ExportColumn[], timeZone: string): string =>
   columns.some(({ type }) => type === "DATETIME") ? `times: ${timeZone}` : "";
 
+/** A table in landscape format, written while the rows are read. */
 export function tablePages(
   source: Pick<ExportSource, "columns" | "timeZone" | "batches">,
   options: PagesOptions,

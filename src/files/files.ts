@@ -132,6 +132,10 @@ async function typeOf({ path, size }: Incoming, kind: FileKindName): Promise<str
   throw notAccepted(kind);
 }
 
+/**
+ * Creates the service for file contents.
+ * @param quota maximum bytes per organization, and per user; see FILE_QUOTA
+ */
 export function createFiles({
   store,
   pool,

@@ -23,6 +23,7 @@ export interface Reader {
   text(english: string): string;
 }
 
+/** The reader of a page, with the language of `Accept-Language`; English by default. */
 export function readerOf(request: Pick<Request, "headers">): Reader {
   const language = acceptedLanguage(request.headers["accept-language"]) ?? "en";
   return { language, text: (english) => localize(english, language, "mails").message };

@@ -64,6 +64,10 @@ export const signingForm: RequestHandler<DatabaseValue> = (request, response, ne
 /** Errors shown beside the form, so that the signer can correct them. */
 const told: readonly ErrorCode[] = ["BAD_USER_INPUT", "CONFLICT", "RATE_LIMITED", "PROJECT_ARCHIVED"];
 
+/**
+ * GET shows the documents and the form, POST signs or declines. Signers have no account; the token of the URL
+ * identifies them.
+ */
 export function signingPage({ pool, addresses }: SigningPageDeps): RequestHandler<{ token: string }> {
   return async (request, response) => {
     const { token } = request.params;

@@ -103,8 +103,10 @@ const verifierOf = (attemptId: string): SealedPlace => ({
   row: attemptId,
 });
 
+/** The SHA-256 of a secret, as the database stores it for lookups. */
 export const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
+/** Creates the service that connects applications, with the adapters of src/integrations/apps. */
 export const createIntegrations = (options: IntegrationsOptions): Integrations =>
   new ConnectedApplications(options);
 

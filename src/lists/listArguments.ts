@@ -209,6 +209,7 @@ export function connectionArgument(build: GraphileBuild.Build, table: AnyResourc
   return filterMembers(build, table.codec as PgCodec).find((member) => member.name === name);
 }
 
+/** Adds ORDER BY for the order of an argument, which is only known when the query is executed. */
 export function applyOrder($select: AnyStep, $order: ExecutableStep, codec: PgCodec): void {
   $select.apply(
     lambda($order, (order) => (qb: AnyQueryBuilder) => {

@@ -79,6 +79,7 @@ const unreachable = (error: unknown): never => {
 const stopping = () =>
   new CodedError("UNAVAILABLE", "The service is shutting down; connect again.", { retryAfterSeconds: 1 });
 
+/** Creates the hub, which reads each event once per process for all subscribers. */
 export const createHub = (options: HubOptions): Hub => new LiveHub(options);
 
 class LiveHub implements Hub {

@@ -50,6 +50,7 @@ interface TicketRow {
   token_expires_at: Date | null;
 }
 
+/** Creates the event streams of a process, within the limits of `limits`. */
 export function createLive({ authenticator, pool, limits, ...options }: LiveOptions): Live {
   const hub = createHub({ ...options, authenticator });
   const counts = new StreamCounts(limits);

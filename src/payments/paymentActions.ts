@@ -33,6 +33,10 @@ export interface PaymentActions {
   }): Promise<void>;
 }
 
+/**
+ * The actions with a processor.
+ * @param query must run outside of any transaction: results are stored even if the caller fails
+ */
 export function paymentActions(processor: PaymentProcessor, query: Query): PaymentActions {
   async function note(id: string, state: PaymentState): Promise<PaymentFacts> {
     const { rows } = await query<{ facts: PaymentFacts }>(

@@ -29,11 +29,13 @@ export interface StepItem {
   step: string | null;
 }
 
+/** The key of a due step: workflow, revision of its steps, and sequence number. */
 export const placeOf = ({ workflow_id, steps_revision, sequence }: DueStep) => [
   workflow_id,
   steps_revision,
   sequence,
 ];
+/** The same key as text, for maps. */
 export const keyOf = (due: DueStep): string => placeOf(due).join(" ");
 
 /** Steps that are suspended after an internal error. */

@@ -20,6 +20,11 @@ interface Asked {
   yes: boolean;
 }
 
+/**
+ * Moves an organization, or with `yes` false only prints what would be moved.
+ * @param slug slug or id of the organization
+ * @throws Error with a sentence for the operator, if the move is impossible or did not complete
+ */
 export async function move({ config, loginUrl, slug, settingsFile, yes }: Asked): Promise<void> {
   const other = loadConfig(parseEnv(await readFile(settingsFile, "utf8")), ["--migrate-only"]);
   const url = other.baseUrl;
@@ -64,6 +69,11 @@ export async function move({ config, loginUrl, slug, settingsFile, yes }: Asked)
   });
 }
 
+/**
+ * Removes the rows that an organization left here when it moved; with `yes` false it only prints where the
+ * organization is.
+ * @throws Error if no organization of that slug or id has moved
+ */
 export async function removeMovedOrganization(loginUrl: string, slug: string, yes: boolean): Promise<void> {
   await migrateOn(loginUrl, async (client) => {
     const { rows } = await client.query<{ id: string; url: string }>(

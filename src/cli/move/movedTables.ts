@@ -79,6 +79,7 @@ export interface Moved {
   userIds: readonly string[];
 }
 
+/** A qualified name such as `app_public.users`, quoted for SQL. */
 export const quoted = (table: string): string => table.split(".").map(escapeIdentifier).join(".");
 const uuids = (ids: readonly string[]) => `${escapeLiteral(`{${ids.join(",")}}`)}::uuid[]`;
 
@@ -281,4 +282,5 @@ export async function danglingReferences(
   return lines;
 }
 
+/** Whether it is the table of organizations itself. */
 export const isOrganizations = (table: MovedTable): boolean => table.name === organizations;

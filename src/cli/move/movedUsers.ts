@@ -3,6 +3,7 @@ import { escapeIdentifier, type ClientBase } from "pg";
 import type { Changes } from "./movedRows.ts";
 import { quoted, type MovedTables } from "./movedTables.ts";
 
+/** The changes before users, cities and names are matched with those of the other installation. */
 export const noChanges = (organizationId: string): Changes => ({
   organizationId,
   userIds: [],

@@ -27,6 +27,9 @@ const nouns: [RegExp, Fact["field"]][] = [
 /** Names of the parts of a home, for a pattern. */
 export const homeParts = nouns.map(([pattern]) => pattern.source).join("|");
 
+/**
+ * Matches amounts with the facts of the same kind, to within half a cent. Numbers that match none become violations.
+ */
 export function readAmounts(reading: Reading): void {
   const ofKind = (kind: Fact["kind"], written: string, factor = 1) => {
     const meant = readings(written).map((value) => value * factor);

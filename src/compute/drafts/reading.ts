@@ -2,7 +2,9 @@
 import type { Fact } from "../../providers/drafts/index.ts";
 import { factualSubjects } from "./wordingRules.ts";
 
+/** Escapes text for a regular expression. */
 export const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+/** At most 60 characters of a text on one line, in quotation marks, for violations. */
 export const excerpt = (text: string): string => `“${text.trim().replace(/\s+/g, " ").slice(0, 60)}”`;
 
 /** Replaces text that is already matched, so that nothing reads it twice. */

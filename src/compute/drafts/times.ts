@@ -34,6 +34,7 @@ function momentOf(fact: Fact): Moment | undefined {
 /** Reads a date or time that a text states; it must be that of a matching fact. */
 type ReadDate = (match: RegExpMatchArray, fits: (moment: Moment) => boolean) => boolean;
 
+/** Matches dates, clock times and days with facts. Times in a question about a meeting are accepted without one. */
 export function readTimes(reading: Reading): void {
   const moments = reading.facts.map(momentOf).filter((moment) => moment !== undefined);
   const readDate: ReadDate = (match, fits) => {

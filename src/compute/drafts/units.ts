@@ -12,6 +12,7 @@ const isAmount = new RegExp(
   "iu",
 );
 
+/** Matches labels of units, so that later rules know which facts apply to each sentence. */
 export function readUnits(reading: Reading): void {
   const units = reading.facts.filter(({ kind }) => kind === "unit");
   for (const unit of units)

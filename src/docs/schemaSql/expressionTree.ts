@@ -38,6 +38,7 @@ function trim(group: Group): Group {
   return group;
 }
 
+/** The text of a tree, the inverse of `parse`. */
 export function print(part: Part | readonly Part[]): string {
   if (typeof part === "string") return part;
   if (Array.isArray(part)) return part.map(print).join("");

@@ -15,6 +15,7 @@ interface Offered {
   app: Facts["app"];
 }
 
+/** The implementations of the tags `@transform hideCredentials` and `@transform connectIntegration`. */
 export function integrationTransforms(integrations: Integrations): IntegrationTransforms {
   type Ask = (text: string, values: unknown[]) => Promise<DatabaseValue>;
   /** As the viewer, in a transaction of its own. */

@@ -93,6 +93,10 @@ const gone = (remove: () => Promise<unknown>): Promise<void> =>
     }
   });
 
+/**
+ * @param stripe the client, created on first use
+ * @param serviceUrl default of an organization without a website
+ */
 export function stripeAccounts(
   stripe: () => Stripe,
   serviceUrl: string,

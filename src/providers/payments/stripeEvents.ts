@@ -51,6 +51,7 @@ function summary(event: Stripe.Event): ProcessorEvent {
 /** The retention of the processor's list of events. */
 const thirtyDays = 30 * 24 * 60 * 60;
 
+/** @param webhookSecret verifies signatures; without one, all webhook requests are refused */
 export function stripeEvents(
   stripe: () => Stripe,
   webhookSecret: string | undefined,

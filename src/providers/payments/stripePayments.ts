@@ -67,6 +67,7 @@ function disputeState(status: string): "OPEN" | "WON" | "LOST" {
 
 const expand = ["latest_charge.balance_transaction"];
 
+/** @param returnUrl where the payer returns after authentication at the bank */
 export function stripePayments(
   stripe: () => Stripe,
   returnUrl: string,

@@ -72,6 +72,7 @@ const statuses: Record<string, EnvelopeState["signers"][number]["status"]> = {
 
 const envelopePath = (id: string, more = "") => `/envelopes/${encodeURIComponent(id)}${more}`;
 
+/** Creates a client, which signs in on first use. Its methods throw SigningFailed. */
 export function createDocusign(options: DocusignOptions): Docusign {
   const api = new DocusignApi(options);
   const { noticeUrl } = options;

@@ -12,9 +12,11 @@ const nothingDue = {
   disabled_reason: null as string | null,
 };
 
+/** @throws ApiError `resource_missing` */
 export const getAccount = (store: Store, id: string): Promise<SandboxRecord> =>
   store.get("account", id, "account");
 
+/** Creates an account that cannot receive payments until its details are complete. */
 export async function createAccount(store: Store, params: DatabaseValue): Promise<SandboxRecord> {
   if (!["custom", "express", "standard"].includes(params.type)) throw invalid("Invalid type.", "type");
   const { type, country = "US", email = null, company = {}, business_profile = {}, metadata = {} } = params;
@@ -108,6 +110,7 @@ const flags = (relationship: DatabaseValue = {}) =>
     ]),
   );
 
+/** Creates or updates a person of an account. @throws ApiError for a second representative */
 export async function savePerson(
   store: Store,
   accountId: string,
@@ -132,6 +135,7 @@ export async function savePerson(
   return person;
 }
 
+/** Deletes a person, which may make the account incomplete again. */
 export async function deletePerson(store: Store, accountId: string, id: string): Promise<object> {
   const account = await getAccount(store, accountId);
   const person = await getPerson(store, accountId, id);

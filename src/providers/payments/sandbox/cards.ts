@@ -101,6 +101,7 @@ async function makeCard(
   );
 }
 
+/** The behavior of a test card; a normal card has none. */
 export const behaviourOf = (method: SandboxRecord): TestCard => cards[method.test_card as string] ?? {};
 
 /** A payment method from a token. */
@@ -124,6 +125,7 @@ export async function paymentMethod(store: Store, id: string): Promise<SandboxRe
   return (await makeCard(store, id, "pm_card_")) ?? store.get("payment_method", id, "payment_method");
 }
 
+/** Attaches a payment method to a customer. @throws ApiError for a declined card, or one of another customer */
 export async function attach(store: Store, id: string, customer: string): Promise<SandboxRecord> {
   await store.get("customer", customer, "customer");
   const method = await paymentMethod(store, id);
@@ -137,6 +139,7 @@ export async function attach(store: Store, id: string, customer: string): Promis
   return store.put({ ...method, customer });
 }
 
+/** Detaches a payment method from its customer, permanently. */
 export async function detach(store: Store, id: string): Promise<SandboxRecord> {
   const method = await store.get("payment_method", id, "payment_method");
   if (method.customer === null)

@@ -29,6 +29,7 @@ const read =
   (store, _params, request) =>
     store.get(kind, id(request));
 
+/** Builds the application that serves these URLs. */
 export function sandboxRoutes(options: RoutesOptions): Express {
   const { on } = options;
   const app = express();

@@ -20,6 +20,7 @@ const whole = (value: unknown, param: string): number => {
   return number;
 };
 
+/** Creates a payment intent, and confirms it with `confirm`. Amounts are in minor units. */
 export async function createIntent(store: Store, params: DatabaseValue): Promise<SandboxRecord | Reply> {
   const { currency, customer, payment_method, description, metadata, transfer_data, on_behalf_of } = params;
   const amount = whole(params.amount, "amount");
@@ -62,6 +63,7 @@ export async function createIntent(store: Store, params: DatabaseValue): Promise
   return intent;
 }
 
+/** Charges the payment method, or requires authentication first. @param address base URL of the authentication page */
 export async function confirmIntent(
   store: Store,
   id: string,
@@ -226,6 +228,7 @@ export async function confirmAuthentication(
     : null;
 }
 
+/** Cancels a payment intent. @throws ApiError if it has succeeded, is processing, or was canceled */
 export async function cancelIntent(store: Store, id: string): Promise<SandboxRecord> {
   const intent = await store.get("payment_intent", id);
   if (["succeeded", "canceled", "processing"].includes(intent.status)) throw unexpected(intent, "cancel");
@@ -242,6 +245,7 @@ function unexpected(intent: SandboxRecord, what: string): ApiError {
   );
 }
 
+/** Refunds a charge, completely unless `amount` is given. Refunds of some test cards remain pending for a second. */
 export async function createRefund(store: Store, params: DatabaseValue): Promise<SandboxRecord> {
   // The charge is locked from here: concurrent refunds wait for each other.
   const of = params.charge
