@@ -225,7 +225,7 @@ describe("a definition with a fault is refused with its path", () => {
     ["trigger.event", /no event lead\.sneezed/, { trigger: { type: "EVENT", event: "lead.sneezed" } }],
     ["trigger.event", /no event \*/, { trigger: { type: "EVENT", event: "*" } }],
     ["trigger.event", /no event null/, { trigger: { type: "EVENT" } }],
-    ["trigger.event", /says nothing of a lead/, { trigger: { type: "EVENT", event: "unit.price_changed" } }],
+    ["trigger.event", /says nothing of the lead/, { trigger: { type: "EVENT", event: "unit.price_changed" } }],
     ["trigger.schedule", /must be a cron expression/, { trigger: { type: "SCHEDULE" } }],
     ["trigger.schedule", /never fires/, schedule({ schedule: "0 0 30 2 *" })],
     ["trigger.schedule", /five fields/, schedule({ schedule: "* * * * * *" })],
@@ -325,12 +325,12 @@ describe("a definition with a fault is refused with its path", () => {
     ],
     [
       "steps[0].type",
-      /a unit does not have/,
+      /the unit does not have/,
       { subjectType: "UNIT", trigger: { type: "MANUAL" }, ...step("SEND_SMS", { body: "Hello" }) },
     ],
     [
       "steps[0].type",
-      /a unit does not have/,
+      /the unit does not have/,
       { subjectType: "UNIT", trigger: { type: "MANUAL" }, ...step("CREATE_NOTE", { text: "Hello" }) },
     ],
     [

@@ -250,8 +250,8 @@ declare
 begin
   insert into pg_temp.import_errors
     select r.row, 'status', 'INVALID_TRANSITION', case when r.existing_id is null
-      then format('A %s cannot have the initial status %s.', replace(subject, '_', ' '), r.status)
-        else format('A %s that is %s cannot become %s.', replace(subject, '_', ' '), r.status_before, r.status) end,
+      then format('The %s cannot have the initial status %s.', replace(subject, '_', ' '), r.status)
+        else format('The %s is %s and cannot become %s.', replace(subject, '_', ' '), r.status_before, r.status) end,
           r.status
     from pg_temp.import_ready r
     where r.status is distinct from r.status_before and not exists (select from app_hidden.transitions t

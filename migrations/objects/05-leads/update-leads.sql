@@ -142,7 +142,7 @@ begin
       union all
       select 'FORBIDDEN', null, 'You may not change this lead.' where l.id is not null and l.id <> all (open_targets)
       union all
-      select 'INVALID_TRANSITION', 'status', format('A lead that is %s cannot become %s.', l.status, status)
+      select 'INVALID_TRANSITION', 'status', format('The lead is %s and cannot become %s.', l.status, status)
         where status is not null and l.status <> status and not exists (select from app_hidden.transitions s
           where s.subject = 'lead' and s.from_state = l.status and s.to_state = status and not s.by_service)
       union all

@@ -270,7 +270,7 @@ begin
     where r.subject = split_part(wanted, '.', 1) and c.name in (select app_hidden.camel(a || '_id') from unnest(about) a
       where not waits or a in ('lead', 'buyer'))) then
     perform app_private.refuse_definition(at,
-      format('%s says nothing of a %s, which this workflow is about.', wanted, about[1]));
+      format('%s says nothing of the %s, which this workflow is about.', wanted, about[1]));
   end if;
 end $$;
 comment on function app_private.check_event(jsonb, text, jsonb, boolean) is
@@ -350,7 +350,7 @@ begin
   loop
     if member.column_name is null or member.type <> all (array['text', 'uuid', 'boolean', 'text[]']::regtype[]) then
       perform app_private.refuse_definition(at || '.' || left(member.key, 50),
-        format('cannot be used to select a %s; use one of %s.', lower(scope ->> 'subjectType'),
+        format('cannot be used to select the %s; use one of %s.', lower(scope ->> 'subjectType'),
         (select string_agg(c.name, ', ' order by c.name) from app_private.record_columns(table_of) c
           where c.type = any (array['text', 'uuid', 'boolean', 'text[]']::regtype[]))));
     end if;
@@ -438,7 +438,7 @@ begin
     perform app_private.refuse_definition(base || '.type', kind.refusal);
   elsif kind.subjects is not null and scope ->> 'subjectType' <> all (kind.subjects) then
     perform app_private.refuse_definition(base || '.type',
-      format('requires a lead or buyer, which a %s does not have.', lower(scope ->> 'subjectType')));
+      format('requires a lead or buyer, which the %s does not have.', lower(scope ->> 'subjectType')));
   elsif jsonb_typeof(step.config) <> 'object' then
     perform app_private.refuse_definition(base || '.config', 'must be an object.');
   end if;
