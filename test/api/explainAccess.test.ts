@@ -64,6 +64,14 @@ test("roles, assignments and affiliations decide, and the answer is what the per
   }
 });
 
+test("the organization is given by id or slug", async () => {
+  const { max, leads, harbour } = world;
+  expect(await explain(max, leads.maxs.id, { organizationId: harbour.slug })).toEqual(
+    await explain(max, leads.maxs.id),
+  );
+  expect(await refusal(max, leads.maxs.id, { organizationId: "no-such-organization" })).toBe("NOT_FOUND");
+});
+
 test("what a person lacks in other organizations is not told", async () => {
   const { bob, leads, summit, owner } = world;
   const isOverdue = (organizationId: string) =>

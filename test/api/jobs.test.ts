@@ -121,6 +121,7 @@ test("refuses everybody else; an owner only sees jobs of the organization", asyn
   expect(await jobs(owen, { organizationId })).toEqual([
     expect.objectContaining({ task: "export__requested", requestId: "request-1" }),
   ]);
+  expect(await jobs(owen, { organizationId: harbour.slug })).toHaveLength(1);
   const token = await programOf(world, owen, { scopes: ["org.owner", "org.member"] });
   expect(await jobs(token, { organizationId })).toHaveLength(1);
   const lesser = await programOf(world, owen, { scopes: ["org.admin", "org.member"] });

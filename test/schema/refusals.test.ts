@@ -753,7 +753,7 @@ describe("accounts and organizations", () => {
     },
     "jobs before what is no job": {
       as: "demo",
-      call: "app_public.jobs(organization_id => home, before_id => 'nothing', most => 10)",
+      call: "app_public.jobs(organization_id => home::text, before_id => 'nothing', most => 10)",
       says: "Specify the id of a job.",
     },
     "an organization that is to be deleted, again": {
