@@ -60,7 +60,7 @@ export function differences(of = catalogues): Finding[] {
     );
 }
 
-/** What the catalogues of messages lack. */
+/** Findings about the catalogues of messages. */
 export async function checkMessages(client: ClientBase): Promise<Finding[]> {
   return [
     ...withoutKey([...(await databaseMessages(client)), ...codeMessages()]),

@@ -1,6 +1,6 @@
 import type { Rule } from "./rule.ts";
 
-/** What every record has; src/plugins/OutputShapesPlugin.ts describes it once for all. */
+/** Columns of every record; src/plugins/OutputShapesPlugin.ts describes them. */
 const shared =
   "('id', 'organization_id', 'project_id', 'user_id', 'inserted_at', 'updated_at', 'version', 'deleted_at')";
 
@@ -52,7 +52,8 @@ export const commentRules: Rule[] = [
   {
     name: "comment-measure",
     why: "What a number measures decides which of its aggregates mean something.",
-    // Of the records that have aggregates. A version is one everywhere, and a domain says it for all of its columns.
+    // Columns of records that have aggregates. Versions are the same everywhere, and the tag of a domain applies to
+    // all of its columns.
     query: `
       with portfolios as (select c.oid, c.reltype from pg_class c where c.relnamespace = 'app_public'::regnamespace
           and pg_temp.tag(obj_description(c.oid, 'pg_class'), 'portfolio') is not null),

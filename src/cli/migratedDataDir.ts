@@ -14,7 +14,7 @@ import { migrate } from "../database/migrate.ts";
 import { scratchFolder } from "../database/scratchFolder.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
-/** What determines the migrated database and its data folder. */
+/** Files that determine the migrated database and its data folder. */
 const sources = [
   "migrations",
   "src/database",
@@ -23,7 +23,7 @@ const sources = [
   "src/cli/migratedDataDir.ts",
   "package-lock.json",
 ];
-/** How many are kept regardless of age, for switching between branches. */
+/** Number of folders that are kept regardless of age, for switching between branches. */
 const mostKept = 4;
 const hour = 3_600_000;
 const logger = { info() {}, warn: console.warn, error: console.error };

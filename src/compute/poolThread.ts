@@ -8,7 +8,7 @@ import type { Job, Queues } from "./queues.ts";
 const sliceMs = 50;
 /** Maximum characters of one message to a thread, except for a single longer item. */
 const messageLength = 1_000_000;
-/** How many times its CPU limit a thread may take in elapsed time. */
+/** Limit of elapsed time, as a multiple of the CPU limit. */
 const mostPatience = 3;
 /** Idle time after which a thread is terminated. */
 const idleMs = 60_000;

@@ -225,7 +225,7 @@ describe("a definition with a fault is refused with its path", () => {
     ["trigger.event", /no event lead\.sneezed/, { trigger: { type: "EVENT", event: "lead.sneezed" } }],
     ["trigger.event", /no event \*/, { trigger: { type: "EVENT", event: "*" } }],
     ["trigger.event", /no event null/, { trigger: { type: "EVENT" } }],
-    ["trigger.event", /says nothing of the lead/, { trigger: { type: "EVENT", event: "unit.price_changed" } }],
+    ["trigger.event", /nothing of the lead/, { trigger: { type: "EVENT", event: "unit.price_changed" } }],
     ["trigger.schedule", /must be a cron expression/, { trigger: { type: "SCHEDULE" } }],
     ["trigger.schedule", /never fires/, schedule({ schedule: "0 0 30 2 *" })],
     ["trigger.schedule", /five fields/, schedule({ schedule: "* * * * * *" })],

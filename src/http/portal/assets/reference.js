@@ -265,7 +265,7 @@ const inputTypeOf = (about) =>
 const inputFieldsOf = (/** @type {any} */ about) =>
   entries.get(`type.${inputTypeOf(about)}`)?.about.inputFields;
 
-/** The members of its input, so that nobody has to follow the link. @param {any} about */
+/** The fields of its input, inlined so that nobody has to follow the link. @param {any} about */
 const inputOf = (about) => members(`Members of ${inputTypeOf(about)}`, inputFieldsOf(about));
 
 /** @param {string} name */

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the service says about its schema, and what the guides say beyond it. */
+/** The introspection of the schema, and additional facts from the guides. */
 import { ask, Refused } from "./session.js";
 
 /** The introspection of the schema. @throws Refused if visitors may not read it */
