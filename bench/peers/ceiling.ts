@@ -1,6 +1,6 @@
 /**
- * The ceiling: no GraphQL, SQL that makes the JSON of the answer, one round trip for it with the settings of the viewer in front. What
- * only the service can do calls the same functions of the database as the service.
+ * The ceiling: no GraphQL, but SQL that generates the JSON of the response, in one round trip with the settings of
+ * the viewer. Work that only the service supports calls the same functions of the database.
  */
 import { createServer } from "node:https";
 import { makePool } from "../../src/database/pool.ts";
