@@ -1,4 +1,7 @@
-/** What cannot be: each is refused with its code, the member at fault and a sentence that says what to do, and changes nothing. */
+/**
+ * Invalid inputs: each is refused with its code, the field at fault and a message that says what to do, and changes
+ * nothing.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";

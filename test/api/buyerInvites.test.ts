@@ -1,4 +1,4 @@
-/** A buyer is invited by mail, accepts with the account of that address, and nobody else does. */
+/** Invitations of buyers: sent by mail, and accepted only with the account of that address. */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";

@@ -1,4 +1,4 @@
-/** Purchases: what is entered, how they move their home along, and what becomes of it when they fall through. */
+/** Purchases: their fields, the status of their home, and what happens when they are cancelled. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";

@@ -1,4 +1,4 @@
-/** What a buyer who accepted an invitation does for themselves: correct how they are reached, and send what proves who they are. */
+/** Operations of a buyer who accepted an invitation: correcting contact details, and submitting proof of identity. */
 import { get } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";

@@ -1,4 +1,4 @@
-/** A purchase is cancelled with what it takes along: told before, done all or nothing, and money given back once. */
+/** Cancelling a purchase with its related records: shown in advance, atomic, and refunded once. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { invite } from "../harness/deals.ts";

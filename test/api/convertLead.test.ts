@@ -1,4 +1,4 @@
-/** A lead becomes a buyer, once, with what it reserved or a free home; cancelling the purchase undoes it. */
+/** Converting a lead into a buyer, once, with its reservation or a free home; cancelling the purchase reverts it. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";

@@ -1,4 +1,4 @@
-/** What deposits come to, to the cent, when they are due, and what becomes of them. */
+/** Deposits: amounts to the cent, due dates, and outcomes. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";

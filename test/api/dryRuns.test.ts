@@ -1,4 +1,4 @@
-/** What `dryRun` of an input does: docs/dry-runs.md. */
+/** Dry runs, the input field `dryRun`: docs/dry-runs.md. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readdir, readFile } from "node:fs/promises";
 import { join as joinPath } from "node:path";

@@ -1,4 +1,4 @@
-/** Administrators ask why somebody sees a record or does not. */
+/** explainAccess: administrators ask why a person sees a record or does not. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";

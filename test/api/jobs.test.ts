@@ -1,4 +1,4 @@
-/** The job console: operators look after the jobs of all, owners after those of their organization, and nobody else does. */
+/** The job console: operators manage all jobs, owners those of their organization, and nobody else any. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { programOf, startWorld, type World } from "../harness/world.ts";

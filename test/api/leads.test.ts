@@ -1,4 +1,4 @@
-/** What leads do: states, events, partial updates, deletion, and what happens when many write at once. */
+/** Leads: states, events, partial updates, deletion, and concurrent changes. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";

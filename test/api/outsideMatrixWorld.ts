@@ -1,6 +1,6 @@
 /**
- * The records that the permission matrix of the outside world is about: money, integrations, reports, exports and drafts of
- * Harbour Homes and of the people around its project Harbour View.
+ * The records of the permission matrix of external services: payments, integrations, reports, exports and drafts of
+ * Harbour Homes and its project Harbour View.
  */
 import type { Person } from "../harness/api.ts";
 import { createBuyer, invite } from "../harness/deals.ts";

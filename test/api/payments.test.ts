@@ -1,4 +1,6 @@
-/** Cards, payments and refunds through the API, at a sandbox processor over real HTTP. Who may do what: outsideMatrix.test.ts. */
+/**
+ * Cards, payments and refunds through the API, at a sandbox processor over HTTP. Permissions: outsideMatrix.test.ts.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Stripe } from "stripe";
 import { hasCardNumber } from "../../src/payments/cardNumbers.ts";

@@ -1,4 +1,4 @@
-/** What hangs on leads and buyers: contacts, agreements, appointments, calls, notes, tasks, agents. */
+/** Records related to leads and buyers: contacts, agreements, appointments, calls, notes, tasks, agents. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";

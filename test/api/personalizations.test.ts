@@ -1,4 +1,4 @@
-/** The choice of options for a unit: what may be chosen when and by whom, and what it comes to. */
+/** Personalizations of a unit: which options can be chosen when and by whom, and their total price. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";

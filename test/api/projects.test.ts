@@ -1,4 +1,4 @@
-/** What projects and organizations do: defaults, slugs, partial updates, states, archiving, deletion, events. */
+/** Projects and organizations: defaults, slugs, partial updates, states, archiving, deletion, events. */
 import { mutationOf } from "../harness/records.ts";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createLead, createProject } from "../harness/portfolio.ts";

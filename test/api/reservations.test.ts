@@ -1,4 +1,4 @@
-/** Reservations: what creating, confirming, extending, cancelling and refunding one does, and what ends by itself. */
+/** Reservations: effects of creating, confirming, extending, cancelling, refunding and expiring. */
 import { get } from "node:https";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";

@@ -1,4 +1,4 @@
-/** One person, several homes: a lead becomes several purchases, and whoever it is has one identity. */
+/** One person with several homes: a lead becomes several purchases, and the person keeps one identity. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createIn, type Create } from "../harness/records.ts";

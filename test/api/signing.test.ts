@@ -1,4 +1,7 @@
-/** Agreements are signed here: files with versions, signers in order, one-time codes, and what is kept of it. */
+/**
+ * Embedded signing of agreements: versions of the document, order of signers, one-time codes, and the evidence that
+ * is kept.
+ */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { get, request } from "node:https";

@@ -1,4 +1,4 @@
-/** Holds of units and lots: what one keeps, for whom, for how long, how many, and what it becomes. */
+/** Holds of units and lots: exclusivity, duration, maximum number, and conversion into reservations. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";

@@ -1,4 +1,4 @@
-/** Headers to claims: what is refused without asking the database, what is asked, and what an answer stands for. */
+/** From the Authorization header to claims: refusals without a query, the queries, and the claims. */
 import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

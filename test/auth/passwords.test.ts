@@ -1,4 +1,4 @@
-/** Passwords on their way to the database: what is refused before anything is hashed, what is asked of the database, and when a try counts. */
+/** Verifying passwords: refusals before hashing, queries of the database, and counting of failed attempts. */
 import { hash, verify } from "@node-rs/argon2";
 import { expect, test } from "@jest/globals";
 import {

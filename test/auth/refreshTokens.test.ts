@@ -1,4 +1,4 @@
-/** Refresh tokens on their way to the database: their form, and that one that comes again is told in a transaction of its own. */
+/** Refresh tokens: their format, and the report of a reused one in a separate transaction. */
 import { createHash } from "node:crypto";
 import { expect, test } from "@jest/globals";
 import { proveRefreshToken } from "../../src/operations/inputs/refreshTokens.ts";

@@ -1,4 +1,4 @@
-/** Codes of second factors on their way to the database: who is asked about, what proves a code, and when a wrong one counts. */
+/** Verifying codes of second factors: the account that is queried, valid codes, and counting of failed attempts. */
 import { createHash } from "node:crypto";
 import { hash } from "@node-rs/argon2";
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";

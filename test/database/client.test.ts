@@ -1,4 +1,4 @@
-/** Every wait for the database has a deadline on our side: to connect, for an answer, for the goodbye. */
+/** Timeouts of the database client: for connecting, for responses, and for closing. */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";

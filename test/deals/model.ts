@@ -1,4 +1,4 @@
-/** Random deals: several people play operations at once, on few units, so that they meet. */
+/** Random deals: several people execute operations concurrently, on few units, so that they conflict. */
 import * as fc from "fast-check";
 import type { Answer, Person } from "../harness/api.ts";
 import { mutationOf } from "../harness/records.ts";

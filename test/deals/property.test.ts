@@ -1,4 +1,4 @@
-/** Whatever people do at once, the rules hold: random operations by several of them, then every rule is looked for being broken. */
+/** The invariants of deals hold after random concurrent operations of several people. */
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import * as fc from "fast-check";
 import { passTime } from "../harness/clock.ts";

@@ -1,4 +1,4 @@
-/** Two API processes behind a balancer that asks /readyz now and then, and that are started again under load. */
+/** Two API processes behind a load balancer that polls /readyz, and that are restarted under load. */
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 // oxlint-disable-next-line no-restricted-imports -- how often a balancer asks

@@ -1,6 +1,6 @@
 /**
- * Plays a fault under a load of readers and writers, and tells what they saw, how long they waited, when all was well again, and what of
- * what was acknowledged is lost.
+ * Causes a failure under a load of readers and writers. Reports what they observed, their waiting times, the time of
+ * recovery, and acknowledged changes that were lost.
  */
 import { Agent, request } from "node:https";
 // oxlint-disable-next-line no-restricted-imports -- how often callers and a balancer ask

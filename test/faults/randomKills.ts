@@ -1,7 +1,7 @@
 /**
- * API, worker, database, its archiver, the store of files, the mail server and the receiver of webhooks are killed at random moments under
- * a mixed load, and started again: no write that was acknowledged is lost, nothing is done twice, no job is stuck, the archive has no gap,
- * and what holds of deals holds.
+ * Kills API, worker, database, its archiver, the file store, the mail server and the receiver of webhooks at random
+ * times under a mixed load, and restarts them. No acknowledged write is lost, nothing is done twice, no job is stuck,
+ * the archive is complete, and the invariants of deals hold.
  */
 import { expect } from "@jest/globals";
 import type { ChildProcess } from "node:child_process";

@@ -1,4 +1,4 @@
-/** A disk that can be filled: the cluster of a data folder lies on a small file system of its own. */
+/** A disk that can be filled: the cluster of a data folder is on a small file system. */
 import { execFileSync } from "node:child_process";
 import { closeSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
 import { mkdtemp, rmdir } from "node:fs/promises";

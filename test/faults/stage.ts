@@ -1,4 +1,4 @@
-/** A whole service whose database, way to it, store, clock and disk can fail. */
+/** A complete service whose database, network, store, clock and disk can fail. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 // oxlint-disable-next-line no-restricted-imports -- how often the clock is looked at

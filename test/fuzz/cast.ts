@@ -1,4 +1,7 @@
-/** Who plays: every kind of viewer of one organization, two owners elsewhere, somebody without any, and a visitor. */
+/**
+ * The players: every kind of viewer of one organization, two owners of others, a user without an organization, and a
+ * visitor.
+ */
 import { demoUser } from "../../src/demo/index.ts";
 import type { Person } from "../harness/api.ts";
 import type { Payments } from "../harness/payments.ts";

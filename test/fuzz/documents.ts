@@ -1,4 +1,4 @@
-/** Documents made from the schema, one for each operation and variant. */
+/** Generates documents from the schema, one for each operation and variant. */
 import {
   getNamedType,
   isAbstractType,

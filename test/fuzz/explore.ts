@@ -1,4 +1,4 @@
-/** Looks for inputs that work, of each mutation in turn, and for what these take. */
+/** Searches for working inputs of each mutation, and for the permissions that they require. */
 import { randomFrom } from "../harness/random.ts";
 import { Fuzzer, type Operation, type Player } from "./fuzzer.ts";
 import { refused, RequirementFinder, type Requirements } from "./requirements.ts";

@@ -1,6 +1,7 @@
 /**
- * Random operations of the whole schema by everybody: nothing fails inside, nothing tells outsiders of what is not theirs, and what must
- * hold of deals holds. The long form (`npm run test:long -- test/fuzz`) goes on until every operation has succeeded.
+ * Random operations of the whole schema by all kinds of viewers: no internal errors, no data of other organizations,
+ * and no violated invariants. The long form (`npm run test:long -- test/fuzz`) continues until every operation has
+ * succeeded.
  */
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Plays random operations of the whole schema, as people of several organizations, buyers, programs and visitors, with the ids that earlier
- * answers told. What comes of each input is remembered by its operation: members that it was refused for are omitted more often, and what
- * succeeded once is tried again with changes.
+ * Executes random operations of the whole schema, as members of several organizations, buyers, access tokens and
+ * visitors, with ids from earlier responses. The outcome of each input is recorded by operation: fields that caused a
+ * refusal are omitted more often, and successful inputs are repeated with changes.
  */
 import { getNamedType, isObjectType, type GraphQLField, type GraphQLSchema } from "graphql";
 import type { Answer, Person } from "../harness/api.ts";

@@ -1,4 +1,4 @@
-/** What must hold whatever was played, beside what holds of deals: each check is a query for rows that should not be. */
+/** Invariants besides those of deals: each is a query for rows that violate it. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pool } from "pg";

@@ -1,4 +1,4 @@
-/** What viewers must not learn: records of organizations that they have no part in, and masked fields by way of the events. */
+/** Data that viewers must not see: records of other organizations, and masked fields in events. */
 import type { GraphQLSchema } from "graphql";
 import type { Pool } from "pg";
 import type { Person } from "../harness/api.ts";

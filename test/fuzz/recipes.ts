@@ -1,4 +1,7 @@
-/** Inputs that chance does not find: what the operation is about has to be in a state, or a text has a form of its own. */
+/**
+ * Inputs that random generation does not find: their records must be in a certain state, or their texts have a
+ * special format.
+ */
 import { createHash, randomBytes } from "node:crypto";
 import type { Person } from "../harness/api.ts";
 import { representative, type Payments } from "../harness/payments.ts";

@@ -1,6 +1,7 @@
 /**
- * Which permissions an operation takes: those without which it does something else for an access token of somebody who may do everything.
- * Each is tried in dry runs, with an input that works, so that any number of tokens can try the same.
+ * Determines the permissions that an operation requires: those without which it has another outcome for an access
+ * token of a user with all permissions. Each is tested with dry runs of a working input, so that any number of tokens
+ * can use the same.
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";

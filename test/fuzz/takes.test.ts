@@ -1,6 +1,7 @@
 /**
- * The permissions of each mutation: a token with those that docs/mutations.md lists is enough, one without any of them is refused, and so are
- * visitors. `FUZZ_WRITE=1 npm run test:long -- test/fuzz/takes.test.ts` adds what is found.
+ * The permissions of each mutation: a token with those that docs/mutations.md lists is sufficient, one without any of
+ * them is refused, and so are visitors. `FUZZ_WRITE=1 npm run test:long -- test/fuzz/takes.test.ts` adds missing ones
+ * to the guide.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { getNamedType, type GraphQLInputObjectType } from "graphql";

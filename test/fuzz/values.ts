@@ -1,4 +1,4 @@
-/** Inputs made from the schema: for each type and name a value that might do, or nearly. */
+/** Generates inputs from the schema: for each type and field name, values that are valid or nearly valid. */
 import {
   isEnumType,
   isInputObjectType,

@@ -1,4 +1,4 @@
-/** Where random operations are played: the demo, an organization that takes payments, and everybody who plays. */
+/** The database of random operations: the demo, an organization with payments, and all players. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { buildSchema } from "graphql";

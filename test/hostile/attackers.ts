@@ -1,5 +1,5 @@
 /**
- * The thread of the attackers, so that what they do takes no time of the process that measures; of the lowest priority where
+ * The thread of the attackers, so that their work does not delay the measuring process. It has the lowest priority if
  * threads have one (Linux). Started by play.ts.
  */
 import { parentPort, workerData } from "node:worker_threads";

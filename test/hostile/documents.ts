@@ -1,4 +1,4 @@
-/** Documents of an attacker, made of what the served schema has. */
+/** Documents of attackers, generated from the served schema. */
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

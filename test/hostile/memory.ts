@@ -1,4 +1,4 @@
-/** The memory of a process and of those that it has started, PostgreSQL apart. */
+/** The memory of a process and its child processes, without PostgreSQL. */
 import { readdirSync, readFileSync } from "node:fs";
 
 /** PERF: these are no files on a disk; to wait for each of them, many times a second, takes a core. */

@@ -1,4 +1,4 @@
-/** Plays an attack on a running service and measures what a bystander notices of it. */
+/** Runs an attack on a running service, and measures its effect on another user. */
 import { once } from "node:events";
 import { globSync } from "node:fs";
 import { basename, join } from "node:path";

@@ -1,9 +1,9 @@
 /**
- * Attacks on a service of its own, started as `npm start` does in production with the embedded database and the demo, and what an
- * owner of another organization notices. The attackers run at the lowest priority, as if they had machines of their own.
- * `npm run test:hostile` plays all attacks of test/hostile/attacks, `npm run test:hostile -- NAME …` those named; HOSTILE_SECONDS (20)
- * is how long each goes on. Wanted on a machine that does nothing else: p99 under 100 ms,
- * /healthz under 50 ms, memory under 700 MB, no errors.
+ * Runs attacks on a service that is started like `npm start` in production, with the embedded database and the demo,
+ * and measures their effect on an owner of another organization. The attackers run at the lowest priority, as if they
+ * had machines of their own. `npm run test:hostile` runs all attacks of test/hostile/attacks, `npm run test:hostile
+ * -- NAME …` those named; HOSTILE_SECONDS (20) is the duration of each. Expected on an otherwise idle machine: p99
+ * below 100 ms, /healthz below 50 ms, memory below 700 MB, no errors.
  */
 import { migratedDataDir } from "../../src/cli/migratedDataDir.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";

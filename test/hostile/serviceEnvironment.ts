@@ -1,4 +1,4 @@
-/** The settings of the service that is attacked: production, with nothing of the surrounding shell. */
+/** The settings of the attacked service: production, without variables of the calling shell. */
 export const serviceEnvironment = (dataDir: string): NodeJS.ProcessEnv => ({
   GRAPHILE_ENV: "production",
   NODE_ENV: "production",

@@ -1,4 +1,4 @@
-/** Workflows that attackers make in their own organization. */
+/** Workflows that attackers create in their own organization. */
 import type { HostileWorld } from "./attack.ts";
 
 /** Makes and enables a workflow about leads that a lead may go through any number of times. */

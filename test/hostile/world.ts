@@ -1,4 +1,4 @@
-/** The world of an attack, opened on a running service: in the process that measures and in the thread of the attackers. */
+/** Connections of an attack to a running service, for the measuring process and for the thread of the attackers. */
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { Agent, request } from "node:https";

@@ -1,4 +1,4 @@
-/** Contents at their signed addresses: who may have them, for how long, which bytes, and under which name. */
+/** File contents at signed URLs: access, expiry, byte ranges, and file names. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Pages beside the API: whoever asks for many at once, or sends much, waits for themselves, and nobody else does. */
+/** Fair queueing of pages beside the API: clients with many or large requests only delay themselves. */
 import type { RequestHandler } from "express";
 import { expect, test } from "@jest/globals";
 import { createFileAddresses } from "../../src/files/addresses.ts";

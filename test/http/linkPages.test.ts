@@ -1,4 +1,4 @@
-/** Pages behind links of mails, feeds and notices of providers: what each says, asks of the database, and refuses. */
+/** Pages behind links of mails, feeds and provider webhooks: their content, their queries, and refusals. */
 import { createHash, createHmac } from "node:crypto";
 import { expect, test } from "@jest/globals";
 import type { Compute } from "../../src/compute/computePool.ts";

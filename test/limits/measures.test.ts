@@ -1,4 +1,7 @@
-/** What a document is measured by before it is planned, as tables: its size, the steps of its plan, and the cost of its answer. */
+/**
+ * Measures of a document before it is planned, as tables: its size, the steps of its plan, and the cost of its
+ * response.
+ */
 import { describe, expect, test } from "@jest/globals";
 import { buildSchema, getOperationAST, parse, print } from "postgraphile/graphql";
 import { Weighing } from "../../src/limits/heaviestPart.ts";

@@ -1,4 +1,4 @@
-/** Mails in the language of whoever reads them: every text of the service in each mail has a translation. */
+/** Mails in the language of the recipient: every text of the service in each mail has a translation. */
 import { describe, expect, test } from "@jest/globals";
 import { localize } from "../../src/messages/recognize.ts";
 import { money, dateTime, formatValues } from "../../src/messages/values.ts";

@@ -1,4 +1,7 @@
-/** What is said in which language, and the keys that clients translate by. The catalogues are compared with all sentences by `npm run check`. */
+/**
+ * Messages in each language, and the keys by which clients translate. `npm run check` compares the catalogues with
+ * all messages in the sources.
+ */
 import { describe, expect, test } from "@jest/globals";
 import { differences, withoutKey } from "../../src/checks/checkMessages.ts";
 import { catalogues } from "../../src/messages/catalogue.ts";

@@ -1,4 +1,4 @@
-/** Variants of SQL expressions and queries, each with one condition taken away, made from the parsed tree. */
+/** Variants of SQL expressions and queries without one of their conditions, generated from the parse tree. */
 import { deparseSync, parseSync } from "pgsql-parser";
 
 /** A node of the parser's tree: an object with one key, its type. */

@@ -1,4 +1,4 @@
-/** Test files whose databases can be given a mutant. */
+/** Test files that can run on a mutated database. */
 import { globSync } from "node:fs";
 import { resolve } from "node:path";
 

@@ -1,6 +1,7 @@
 /**
- * Grants on functions, and to read tables and views, taken away, tried by the rules over the catalog: those of a role in a schema at once, since each finding names its
- * function, and what a role may call in one schema decides nothing about another function of the same.
+ * Removes grants on functions, tables and views, and tests them by the rules for the catalog: those of a role in a
+ * schema at once, because each finding names its function, and grants in one schema do not affect findings about
+ * another function of the same schema.
  */
 import { Client } from "pg";
 import { prepareChecks } from "../../src/checks/checkCatalog.ts";

@@ -1,6 +1,6 @@
 /**
- * Databases with one rule taken away: a policy, a grant, a permission that a policy or function asks for, a check that a function makes.
- * Each has to make some test fail.
+ * Mutants of the database: each lacks one policy, grant, permission that a policy or function requires, or check of a
+ * function. Each must make some test fail.
  */
 import type { Client } from "pg";
 import { type Variant, variantsOfExpression, variantsOfQuery } from "./expressions.ts";

@@ -1,6 +1,7 @@
 /**
- * Functions with one check taken away, tried on mutations: whether each still takes the permissions that docs/mutations.md lists, which
- * test/fuzz/takes.test.ts notices. Dry runs of inputs that work: a tenth of a second for most.
+ * Tests functions without one of their checks by mutations: whether each still requires the permissions that
+ * docs/mutations.md lists, as test/fuzz/takes.test.ts does. Uses dry runs of working inputs; most take a tenth of a
+ * second.
  */
 import { explore } from "../fuzz/explore.ts";
 import { readRequirements } from "../fuzz/requirements.ts";

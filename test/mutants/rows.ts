@@ -1,4 +1,7 @@
-/** Mutants tried on the rows of test/harness/rowWorld.ts, each in a transaction that is rolled back: a tenth of a second for most. */
+/**
+ * Tests mutants with the rows of test/harness/rowWorld.ts, each in a transaction that is rolled back. Most take a
+ * tenth of a second.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { Client, DatabaseError } from "pg";
 import { answersOf, differentSets, maskedOf, startAnswers } from "../harness/rowAnswers.ts";

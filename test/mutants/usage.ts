@@ -1,4 +1,4 @@
-/** Which test files are about which tables and functions, as the statistics of their databases say. */
+/** Determines which tables and functions each test file uses, from the statistics of its databases. */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { Client } from "pg";

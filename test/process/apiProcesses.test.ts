@@ -1,4 +1,4 @@
-/** The API in several processes on one port: what they share, and what happens when one of them ends. */
+/** The API in several processes on one port: shared state, and the end of one process. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Everything is lost under load, and comes back as it was at a moment: database, files and keys. */
+/** Restoring database, files and keys to a point in time, after all of them were lost under load. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { execFile } from "node:child_process";
 import { copyFile, cp, mkdir, open, readdir, realpath, rm, writeFile } from "node:fs/promises";

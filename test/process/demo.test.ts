@@ -1,4 +1,4 @@
-/** The demo organization: loaded into an empty database only, whole, by its own rules, without mail. */
+/** The demo organization: only loaded into an empty database, completely, by the rules of the API, without mail. */
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

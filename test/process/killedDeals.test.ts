@@ -1,4 +1,7 @@
-/** The service dies in the middle of conversions, refunds and acceptances: each is whole or absent, and asking again gives the first answer. */
+/**
+ * The service is killed during conversions, refunds and acceptances: each is complete or absent, and a repeated
+ * request gets the first response.
+ */
 import { randomUUID } from "node:crypto";
 import { Agent } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";

@@ -1,4 +1,4 @@
-/** A server that speaks the protocols of both providers of drafts, and answers as it is told. */
+/** A server that implements the APIs of both draft providers, with configurable responses. */
 import type { AddressInfo } from "node:net";
 import express, { type Response } from "express";
 

@@ -1,6 +1,6 @@
 /**
- * The payment processor: the client as it is configured for the real one, over HTTP against the sandbox; what the sandbox answers
- * where the real API has rules of its own; and what becomes of a processor that fails.
+ * The payment processor: the production client over HTTP against the sandbox, the sandbox's implementation of the
+ * rules of the real API, and failures of the processor.
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createServer, type RequestListener, type Server } from "node:http";

@@ -1,4 +1,4 @@
-/** Operations that are not for visitors, tried by one. */
+/** Operations that refuse visitors, called by one. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { readRequirements } from "../fuzz/requirements.ts";
