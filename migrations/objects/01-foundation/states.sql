@@ -64,7 +64,7 @@ declare
   step record;
   state_before text;
 begin
-  -- What it refers to goes before it.
+  -- Referenced rows are deleted first.
   if tg_op = 'UPDATE' and app_private.is_removing() then
     return new;
   end if;
@@ -141,8 +141,8 @@ comment on function app_private.make_state_machine(text, text, text[], text[], t
   'Gives a table with a status its machine: steps are {from, to, hand|service, permission}, requirements are {to, '
   'column, message}.';
 
--- PERF: a trigger whose condition knows the states to begin in and what each state requires is called only
--- where something is to be decided. The conditions follow the rows of app_hidden.transitions and
+-- PERF: the trigger has a condition with the initial states and the requirements of each state, so that it is only
+-- called if there is something to check. The conditions follow the rows of app_hidden.transitions and
 -- transition_requirements.
 create function app_private.state_triggers(table_name text, subject text) returns void
 language plpgsql volatile as $$

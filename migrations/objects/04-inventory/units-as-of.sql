@@ -33,7 +33,7 @@ comment on function app_private.units_at(uuid[], timestamptz) is
 
 create function app_public.unit_as_of(id uuid, at timestamptz) returns app_public.unit_as_of
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  -- Only of what the viewer may see: an error says whether changes since the time are kept.
+  -- Only for records that the viewer may see, because the error reveals whether changes since that time are stored.
   select s.* from app_private.units_at(array(select u.id from app_public.units u where u.id = unit_as_of.id
     and u.inserted_at <= unit_as_of.at and app_private.viewer_sees_subject('unit', u.id)), unit_as_of.at) s
 $$;

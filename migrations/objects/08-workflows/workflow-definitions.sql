@@ -257,7 +257,7 @@ declare
   wanted text := value #>> '{}';
   about text[] := array[lower(scope ->> 'subjectType')];
 begin
-  -- Who waits for an event also waits for what happens to the lead and the purchase.
+  -- A WAIT_FOR_EVENT step also receives events of the lead and the purchase.
   if waits and about[1] <> 'unit' then
     about := array[about[1], 'lead', 'buyer'];
   end if;
@@ -358,7 +358,7 @@ begin
     if jsonb_array_length(wanted) > 100 then
       perform app_private.refuse_definition(at || '.' || member.key, 'must have at most 100 values.');
     end if;
-    -- Checked when it is written: who has left since, or what is gone, selects nothing.
+    -- Checked when it is written: members who have left since, and deleted records, select nothing.
     for i in 0 .. case when scope ? 'organizationId' then jsonb_array_length(wanted) else 0 end - 1 loop
       perform app_private.check_value(table_of, member.column_name, case when member.typelem <> 0
         then jsonb_build_array(wanted -> i) else wanted -> i end,
@@ -749,7 +749,7 @@ begin
   if steps is not null then
     perform app_private.write_steps(result, steps, checks);
   end if;
-  -- A line that is there was read when it came.
+  -- Stored lines were valid when they were written.
   perform app_private.check_workflow(result, '{"trigger.schedule": {}}' || checks);
   return result;
 end $$;
