@@ -61,8 +61,8 @@ const generated: Record<string, string> = {
 };
 
 /**
- * @param dataDir where the API keeps files
- * @returns the rows that break each rule that does not hold
+ * @param dataDir the data folder of the API
+ * @returns the rows that violate each rule
  */
 export async function brokenInvariants(owner: Pool, dataDir: string): Promise<Record<string, unknown[]>> {
   const found = await brokenDeals(owner);
@@ -78,7 +78,7 @@ export async function brokenInvariants(owner: Pool, dataDir: string): Promise<Re
   const { rows } = await owner.query<{ checksum: string }>("select checksum from app_private.stored_files");
   const known = new Set(rows.map(({ checksum }) => checksum));
   const files = await readdir(join(dataDir, "files"), { recursive: true }).catch(() => []);
-  // Spread over folders that are named by the first two digits.
+  // Files are in folders named by the first two digits.
   const checksums = files
     .map((path) => /^([0-9a-f]{2})\W([0-9a-f]{62})/.exec(path))
     .filter((match) => match !== null);

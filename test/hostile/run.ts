@@ -27,7 +27,7 @@ function row({ title, requests, bystander, healthz, memory, errors }: Figures): 
   return line(title, [requests, ms(bystander.p50), ms(bystander.p99), ms(healthz.p99), mb, errors.length]);
 }
 
-/** Each attack has a service and a database of its own, so that none suffers from what the one before left. */
+/** Each attack has a service and a database of its own, so that earlier attacks have no effect. */
 async function attackFreshService(name: string): Promise<Figures> {
   const dataDir = await scratchFolder("hostile");
   try {

@@ -4,7 +4,7 @@ export const serviceEnvironment = (dataDir: string): NodeJS.ProcessEnv => ({
   NODE_ENV: "production",
   DATA_DIR: dataDir,
   DEMO: "1",
-  // Of what real use takes, the attacks need nothing.
+  // The attacks need none of the services that production requires.
   PAYMENTS: "sandbox",
   MAIL: "outbox",
   TEXT_MESSAGES: "outbox",

@@ -14,7 +14,7 @@ export interface GrantResult {
   mutant: Mutant;
   /** The rule that finds it. */
   rule?: string | undefined;
-  /** Why nobody could see the difference. */
+  /** Reason why the change has no effect. */
   equivalent?: string | undefined;
 }
 
@@ -24,16 +24,16 @@ const partsOf = ({ sql }: Mutant) =>
   revoked.exec(sql)?.groups as { signature: string; schema: string; role: string };
 
 /**
- * @param databaseUrl a migrated database of its own, as superuser
+ * @param databaseUrl a separate migrated database, as superuser
  * @param mutants grants; those to write are omitted
- * @throws Error where a rule finds something without a mutant
+ * @throws Error if a rule finds something without a mutant
  */
 export async function tryGrants(databaseUrl: string, mutants: readonly Mutant[]): Promise<GrantResult[]> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   try {
     await prepareChecks(client);
-    // Who calls whom is the same with every grant.
+    // Calls between functions do not depend on grants.
     await gatherFacts(client, await sourceWords());
     const findings = async () => {
       const found = new Map<string, string>();

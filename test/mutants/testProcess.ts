@@ -13,7 +13,7 @@ import type { Answer, Run } from "./testProcesses.ts";
 import { noteRefusals } from "./usage.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
-/** What a test says that waited for something. */
+/** The error of a test that waited in vain. */
 const waited =
   /Exceeded timeout|Waited|tim(e|ed)[ -]?out|Connection terminated|statement timeout|ECONNRESET/i;
 const jest = {
