@@ -1,5 +1,5 @@
 import { checkOf, type TokenCheck } from "./tokenCheck.ts";
-import { REACHED, requirePosition } from "./position.ts";
+import { REACHED_COLUMN, requirePosition } from "./position.ts";
 import type { Stale } from "./deadlines.ts";
 import { wantsCustomPlan } from "./customPlan.ts";
 import { makeSetter, type PgSettings, type Setter, type SetterCheck } from "./serverSettings.ts";
@@ -53,7 +53,7 @@ export class RequestSettings {
   }
 
   #make(settings: PgSettings | null): Setter | null {
-    return makeSetter(settings, this.#probe, this.#check, this.#position && REACHED);
+    return makeSetter(settings, this.#probe, this.#check, this.#position && REACHED_COLUMN);
   }
 
   get #check(): SetterCheck | undefined {

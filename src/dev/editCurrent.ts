@@ -46,7 +46,7 @@ export function editOf(text: string, applied: string): Edit | undefined {
 }
 
 /** Objects without a statement. */
-export interface Dropped {
+export interface DroppedObjects {
   /** Finds the names of tables. */
   tables?: RegExp;
   /** Functions, views and indexes that depended on them, as files write them. */
@@ -57,7 +57,10 @@ export interface Dropped {
  * Drops the tables and indexes of removed statements.
  * @returns undefined if something of another table depends on it
  */
-export async function dropRemoved(owner: Client, { tables, indexes }: Edit): Promise<Dropped | undefined> {
+export async function dropRemoved(
+  owner: Client,
+  { tables, indexes }: Edit,
+): Promise<DroppedObjects | undefined> {
   if (tables.length + indexes.length === 0) return { others: [] };
   const before = await standing(owner, tables);
   for (const table of tables) if (await attempt(owner, `drop table ${table} cascade;`)) return undefined;
@@ -113,7 +116,7 @@ async function standing(
 }
 
 /** Whether a statement is about a dropped object. For a table, every occurrence of its name counts. */
-export function refersToDropped(text: string, { tables, others }: Dropped): boolean {
+export function refersToDropped(text: string, { tables, others }: DroppedObjects): boolean {
   if (tables?.test(text)) return true;
   return others.some((name) => createdObject(text)?.name === name || describesObject(text, name));
 }

@@ -8,7 +8,7 @@ import { attempt, runInDependencyOrder, type Step } from "../database/dependency
 import type { ObjectFile } from "../database/objects.ts";
 import { schemaError } from "../database/schemaError.ts";
 import type { SqlStatement } from "../database/sqlStatements.ts";
-import { dropRemoved, editOf, refersToDropped, type Dropped } from "./editCurrent.ts";
+import { dropRemoved, editOf, refersToDropped, type DroppedObjects } from "./editCurrent.ts";
 import { attemptReplacing, isCall, undoCall } from "./undoCalls.ts";
 import {
   commentTarget,
@@ -120,7 +120,7 @@ export async function applyChanges(
 /** If something was dropped, other files may have statements about it. */
 function withUnchanged(
   changed: readonly ChangedFile[],
-  { tables, others }: Dropped,
+  { tables, others }: DroppedObjects,
   all: readonly ObjectFile[],
 ): ChangedFile[] {
   if (!tables && others.length === 0) return [...changed];
@@ -162,7 +162,7 @@ function leftover({ file, before }: ChangedFile): string[] {
  * Plans the changes. Removed statements are reverted. Functions with other arguments or results are recreated with
  * their comments and grants. All other statements are replaced, and so are those about dropped objects.
  */
-function plan(change: ChangedFile, dropped: Dropped) {
+function plan(change: ChangedFile, dropped: DroppedObjects) {
   const { file, before } = change;
   const undone = leftover(change);
   const now = textsOf(file);

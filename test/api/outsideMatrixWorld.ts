@@ -12,7 +12,7 @@ import { createOutbox, runJobs } from "../tasks/worker.ts";
 import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 
-export interface Kept {
+export interface MatrixRecord {
   finder: string;
   type: string;
   id: string;
@@ -24,7 +24,7 @@ export interface OutsideWorld extends Payments {
   people: Record<string, Person>;
   receiver: Receiver;
   /** By what the tables call them. */
-  records: Record<string, Kept>;
+  records: Record<string, MatrixRecord>;
   /** Of whom drafts are asked for. */
   leadOfBuyer: string;
   deposit: string;
