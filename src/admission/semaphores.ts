@@ -22,9 +22,9 @@ export const operations = new FairSemaphore({
 });
 
 /**
- * For how many milliseconds an operation that was refused with RATE_LIMITED, or was refused to a visitor for any
- * reason, keeps its unit of {@link operations} after its response: clients that retry immediately, or guess, are
- * refused at most 80 times a second.
+ * Milliseconds for which an operation keeps its unit of {@link operations} after its response if it was refused with
+ * RATE_LIMITED, or was refused to a visitor for any reason. So clients that retry immediately, or guess, are refused
+ * at most 80 times a second.
  */
 export const REFUSAL_HOLD_MS = 100;
 
@@ -42,7 +42,7 @@ export const largeOperations = new FairSemaphore({
 
 /** Introspection queries in new documents: each blocks the event loop for up to 100 ms. */
 export const introspections = new FairSemaphore({ capacity: 1, timeoutMs: 15_000 });
-/** For how many milliseconds such a query keeps its unit after its response: 15 per minute. */
+/** Milliseconds for which such a query keeps its unit after its response: 15 per minute. */
 export const INTROSPECTION_HOLD_MS = 4_000;
 
 /**

@@ -22,7 +22,7 @@ export interface Config {
   readonly archive: { readonly folder: string; readonly timeoutSeconds: number } | undefined;
   /** Connection of the owner role to the server; undefined for the embedded database. */
   readonly databaseUrl: string | undefined;
-  /** Where a pooler stands between. */
+  /** URL of a pooler, if there is one. */
   readonly poolerUrl: string | undefined;
   /** Standbys that answer queries. */
   readonly readDatabaseUrls: readonly string[];

@@ -15,7 +15,7 @@ export interface JwtKey {
 class Refusal extends Error {}
 
 interface Setting<T> {
-  /** As written in the environment; undefined if the default depends on other settings. */
+  /** The default as text; undefined if it depends on other settings. */
   default?: string;
   /** Description of the default in the documentation, if it is not a plain value. */
   defaultText?: string;

@@ -7,7 +7,7 @@ import type { Claims } from "./claims.ts";
 import { parseLsn } from "./position.ts";
 import type { TokenFacts } from "./tokenCheck.ts";
 
-/** What a viewer's responses depend on, at this moment; equal texts mean equal data. */
+/** Versions of the data that a viewer's responses currently depend on; equal texts mean equal data. */
 export interface DataVersion {
   /** Versions of the viewer's organizations and of the viewer. */
   readonly own: string;

@@ -12,7 +12,7 @@ import type { Logger } from "../base/log.ts";
 import { DatabaseClient } from "./client.ts";
 
 export interface ListenConnectionOptions {
-  /** Of plat_worker, or of any role if no listener holds leases. */
+  /** Connection string of plat_worker, or of any role if no listener holds leases. */
   connectionString: string;
   /** Shown in pg_stat_activity, and in the log. */
   applicationName: string;

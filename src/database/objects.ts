@@ -54,7 +54,7 @@ const definition = /^create\s+(?:or\s+replace\s+)?(?:function|procedure|view|typ
 /** Failures because of a missing function, table, type, column, schema or row, which another statement may create. */
 const missing = new Set(["42883", "42P01", "42704", "42703", "3F000", "23503"]);
 
-/** As last read. PERF: watch mode reads them several times after each save. */
+/** Files as last read. PERF: watch mode reads them several times after each save. */
 const known = new Map<string, ObjectFile>();
 
 /** Files below migrations/objects, in path order. */

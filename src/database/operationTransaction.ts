@@ -13,7 +13,7 @@ import { makeSetter, type PgSettings } from "./serverSettings.ts";
 import { Session } from "./session.ts";
 import { announceStatement } from "./statementEvents.ts";
 
-/** Where the transaction gets its connection from. */
+/** The source of the transaction's connection. */
 export interface HeldPlace {
   readonly pool: Pool;
   readonly deadlines: Deadlines | undefined;

@@ -18,7 +18,7 @@ export interface ReconcileOptions {
   here?: Promise<CatalogObject[]>;
   /** Whether it is re-read until nothing differs; if not, the caller must verify soon. */
   verify?: boolean;
-  /** How long to wait for a lock, and how many attempts to make. */
+  /** Timeout for a lock in milliseconds, and maximum number of attempts. */
   lockTimeoutMs?: number;
   attempts?: number;
 }

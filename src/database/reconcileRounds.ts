@@ -13,7 +13,7 @@ interface ObjectStep extends Step {
   difference: Difference;
 }
 
-/** What a step may wait for: an object or row that a later step creates, or the removal of a dependent. */
+/** Errors that later steps may resolve, by creating an object or row, or by removing a dependent object. */
 const mayWait = ({ code = "" }: DatabaseError) =>
   ["42883", "42P01", "42704", "42703", "3F000", "23503", "2BP01"].includes(code);
 

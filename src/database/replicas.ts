@@ -96,7 +96,7 @@ export class Replica {
   #state: ReplicaState | undefined;
   /** A position that it had not replayed in time. */
   #missed = 0n;
-  /** As it was logged, and how many checks have found it otherwise since. */
+  /** The state as last logged, and the number of checks since that had another result. */
   #wasUsable: boolean | undefined;
   #checksSince = 0;
   #isEnded = false;

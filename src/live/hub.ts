@@ -18,7 +18,7 @@ import { type LiveNumbers, liveLags } from "./liveNumbers.ts";
 import { EventReads, type StreamStart } from "./eventReads.ts";
 
 export interface HubOptions {
-  /** Of plat_authenticator. */
+  /** Connection string of plat_authenticator. */
   connectionString: string;
   /** Shared listener connection; default: a connection of its own, opened with the first stream. */
   listenConnection?: ListenConnection | undefined;

@@ -8,7 +8,7 @@ export const batch = { SQL: 500, COMPUTED: 200, CALL: 32 };
 
 /** Maximum number of batches per organization that are computed or queued. */
 const batchesAtOnce = 2;
-/** For how long a step is suspended after an internal error. */
+/** Milliseconds for which a step is suspended after an internal error. */
 const faultPauseMs = 10_000;
 
 /** Row of app_private.due_workflow_steps. */

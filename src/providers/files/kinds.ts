@@ -1,4 +1,4 @@
-/** What can be uploaded for each purpose: types by content, and maximum sizes. */
+/** The kinds of files: purposes, accepted types by content, and maximum sizes. */
 
 const images = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/avif"];
 const texts = ["text/plain", "text/csv"];

@@ -50,7 +50,7 @@ const over = new Set([
 
 interface Session {
   token: string;
-  /** Of the account. */
+  /** Base URL of the account. */
   base: string;
   name: string;
   until: number;
@@ -360,7 +360,7 @@ function definition(envelope: Envelope, url: string | undefined): object {
   return {
     transactionId: envelope.transactionId,
     status: "sent",
-    // As much as there is space for.
+    // As much as fits.
     emailSubject: `Please sign: ${envelope.title}`.slice(0, 100),
     emailBlurb: `${envelope.organization} asks you to sign.`,
     documents: [{ documentId: "1", name: document.filename, fileExtension: "pdf" }],
