@@ -146,7 +146,7 @@ function requireKept(before: readonly CatalogObject[], now: readonly CatalogObje
   const lost = before.find(({ identity }) => !kept.has(identity));
   if (lost)
     throw new Error(
-      `The ${lost.identity} depends on a function or view that has to be made anew or dropped: a migration has to change the ${lost.kind} first.`,
+      `The ${lost.identity} depends on a function or view that must be recreated or dropped: a migration has to change the ${lost.kind} first.`,
     );
 }
 

@@ -9,7 +9,7 @@ const definitions = [
   {
     name: "Welcome new leads",
     description:
-      "Thanks whoever writes, has them called, and notes when nothing came of it. It waits for minutes, so that one can watch it.",
+      "Thanks new leads, creates a task to call them, and adds a note if there is no progress. It waits for minutes only, so that it can be watched.",
     subject_type: "LEAD",
     trigger: { type: "EVENT", event: "lead.created", filter: { isAgent: false } },
     conditions: {

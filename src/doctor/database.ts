@@ -209,7 +209,7 @@ const slots: HealthCheck = {
     return rows.map(({ name, bytes }) =>
       warning(
         `The replication slot ${name} keeps ${bytes} of the log.`,
-        `Mend whoever reads from it, or \`select pg_drop_replication_slot('${name}')\`: the disk fills up.`,
+        `Repair its reader, or \`select pg_drop_replication_slot('${name}')\`: the disk fills up.`,
       ),
     );
   },

@@ -74,7 +74,7 @@ export async function erasurePages(facts: ErasureFacts): Promise<Buffer> {
       parts(facts.kept);
       y += 10;
       line(
-        "Backups hold what was erased until no backup is older than this certificate. Whoever received events before has copies of their own.",
+        "Backups contain the erased data until no backup is older than this certificate. Recipients of earlier events have their own copies.",
       );
     }),
   );

@@ -226,7 +226,7 @@ function showEntry(one) {
           element(
             "p",
             {},
-            "Each record is given to whoever may read it; what the viewer may not see is missing from lists, and null. ",
+            "Each record is returned to viewers who may read it. Other records are missing from lists, and null elsewhere. ",
             element("a", { href: "/guides/permissions" }, "Who may read what"),
             ".",
           ),
