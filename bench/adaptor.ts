@@ -10,9 +10,9 @@ import { startScratchCluster } from "../test/database/scratchCluster.ts";
 import { startWireProxy } from "../test/database/wireProxy.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 
-/** Rows of the table, one owner per row, looked up by primary key under a policy; BENCH_SIZE sets it. */
+/** Rows of the table, one owner per row, looked up by primary key under a policy. Set by BENCH_SIZE. */
 const ROWS = sized(10_000, 100);
-/** Of each measurement. */
+/** Duration of each measurement. */
 const SECONDS = unlessSmoke(1, 0.01);
 const ROUNDS = unlessSmoke(5, 1);
 const SCHEMA = `
@@ -42,7 +42,7 @@ function runner(withPgClient: WithPgClient, roles = ["bench_user"]): Runner {
   };
 }
 
-/** Operations per second of `run`, `concurrency` at a time, for `seconds`. */
+/** Operations per second of `run`, with `concurrency` in parallel, for `seconds`. */
 async function measure(run: Runner, concurrency: number, seconds: number): Promise<number> {
   const start = performance.now();
   const end = start + seconds * 1000;
@@ -59,7 +59,10 @@ interface Contestant {
   readonly run: Runner;
 }
 
-/** Lets the contestants run in turns, so that all meet the same machine; prints medians with their spread, and the ratio to the first. */
+/**
+ * Runs the contestants alternately, so that changes of the machine affect all of them. Prints medians with their
+ * spread, and the ratio to the first contestant.
+ */
 async function compare(
   title: string,
   contestants: readonly Contestant[],
@@ -76,7 +79,8 @@ async function compare(
   for (const [index, { label }] of contestants.entries()) {
     const list = figures[index] ?? [];
     const perSecond = spread(list, 0);
-    // Round by round: a shared machine changes its speed between rounds by more than most things measured here.
+    // Round by round, because the speed of a shared machine varies between rounds by more than most differences
+    // measured here.
     const ratio = spread(
       list.map((figure, round) => figure / (figures[0]?.[round] ?? Number.NaN)),
       2,
@@ -85,19 +89,21 @@ async function compare(
   }
 }
 
-/** Median, lowest and highest. */
+/** Median, minimum and maximum. */
 function spread(figures: readonly number[], digits: number): string {
   const sorted = figures.toSorted((a, b) => a - b).map((figure) => figure.toFixed(digits));
   return `${sorted[sorted.length >> 1]} (${sorted[0]} to ${sorted.at(-1)})`;
 }
 
-/** What runs operations over a pool; `pipeline` asks for node-postgres' own pipeline mode. */
+/** Creates a runner of operations over a pool; `pipeline` enables node-postgres' own pipeline mode. */
 interface Maker {
   (pool: Pool): Runner;
   readonly pipeline?: boolean;
 }
 
-/** A pool with the driver's pipeline mode: a query is sent before the one ahead of it is answered, and each has a Sync of its own. */
+/**
+ * A pool with the driver's pipeline mode: queries are sent before earlier ones are answered, each with its own Sync.
+ */
 const pipelinePool = (connectionString: string, max: number): Pool =>
   new OrderedPool({
     connectionString,
@@ -107,7 +113,7 @@ const pipelinePool = (connectionString: string, max: number): Pool =>
     pipeline: true,
   } as ConstructorParameters<typeof OrderedPool>[0]);
 
-/** Every contestant has its own pool: what one leaves on a connection must not help or hinder another. */
+/** Each contestant has its own pool, because state that one leaves on a connection must not affect another. */
 async function withContestants(
   port: number,
   max: number,
@@ -129,8 +135,9 @@ const stock = (pool: Pool): WithPgClient => createWithPgClient({ pool });
 const fused = (pool: Pool): WithPgClient => makeFusedAdaptor().createWithPgClient({ pool });
 
 /**
- * What the adaptor would be on the driver's pipeline mode: four statements in one round trip. Settings that end with their transaction need
- * BEGIN and COMMIT there, since each statement has its own Sync; after a refusal the others are refused as well, so it fails closed too.
+ * The adaptor on the driver's pipeline mode: four statements in one round trip. Settings for a transaction need BEGIN
+ * and COMMIT, since each statement has its own Sync. After an error, the following statements are refused as well, so
+ * it fails closed too.
  */
 const pipelined: Maker = Object.assign(
   (pool: Pool): Runner =>
@@ -158,7 +165,7 @@ const ALL: Record<string, Maker> = {
 };
 const TWO = ["bench_user", "bench_other"];
 
-/** What the adaptor would be without the role in the name of a prepared statement: each change of role plans again. */
+/** The adaptor without the role in the name of prepared statements: each change of role requires planning again. */
 function sharing(pool: Pool): Runner {
   return async (n) => {
     const id = (n % ROWS) + 1;

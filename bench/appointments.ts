@@ -1,9 +1,9 @@
 /**
- * Appointments at size. In one database: portfolios of 1,000 and of 1,000,000 appointments and those of 20 other organizations, each seen
- * by its OWNER, by a MEMBER (a third of the projects is PRIVATE) and by an affiliated SELLER, over HTTPS.
- *
- * Claim: each costs at 1,000,000 appointments no more than 1.5 × what it costs at 1,000.
- * BENCH_SIZE sets the size of the largest portfolio.
+ * Appointments at scale. One database contains portfolios of 1,000 and of 1,000,000 appointments, and those of 20
+ * other organizations. Each is read over HTTPS by its OWNER, by a MEMBER (a third of the projects is PRIVATE) and by
+ * an affiliated SELLER.
+ * Claim: with 1,000,000 appointments, each query takes at most 1.5 × the time with 1,000. BENCH_SIZE sets the size of
+ * the largest portfolio.
  */
 import { onStatement } from "../src/database/statementEvents.ts";
 import { startApi, type Person } from "../test/harness/api.ts";
@@ -48,7 +48,7 @@ const cases: { title: string; query: string; variables?: (project: string) => Re
   },
 ];
 
-/** Milliseconds of each, asked in turns, so that what else the machine does slows all of them. */
+/** Milliseconds of each query. They are sent alternately, so that other load on the machine affects all of them. */
 async function inTurns(askers: (() => Promise<unknown>)[], rounds: number): Promise<number[][]> {
   const figures: number[][] = askers.map(() => []);
   for (let round = 0; round < rounds; round += 1)

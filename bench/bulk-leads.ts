@@ -1,8 +1,9 @@
 /**
- * How long leads in bulk take over HTTPS, beside the same done one by one: upsertLeads of 1,000 new ones, the same again, changed;
- * updateLeads of 1,000; importLeads of a file; in a project that has many leads already and whose members take turns. The service is
- * held to 2 s for each call of 1,000 on a quiet machine. BENCH_SIZE sets the number of leads that are there, and of rows of the file.
- * Run: npm run bench -- bulk-leads
+ * Duration of bulk operations on leads over HTTPS, compared with the same changes one by one: upsertLeads with 1,000
+ * new leads, the same leads again, and changed ones; updateLeads with 1,000; importLeads with a file. The project
+ * already has many leads, which are assigned to its members in turn. Limit: 2 s for each call with 1,000 leads on a
+ * quiet machine. BENCH_SIZE sets the number of existing leads, and of rows of the file. Run: npm run bench --
+ * bulk-leads
  */
 import { performance } from "node:perf_hooks";
 import { mutationOf } from "../test/harness/records.ts";
@@ -15,7 +16,7 @@ const there = sized(100_000, 50);
 const list = unlessSmoke(1_000, 5);
 const single = unlessSmoke(100, 2);
 
-/** Prints how long the work took, and what came of it. */
+/** Prints the duration of the work, and its result. */
 async function report<T>(
   name: string,
   amount: number,
@@ -102,7 +103,7 @@ async function bulkLeads(database: BenchDatabase): Promise<void> {
           ...entry,
           externalId: `y${i}`,
           email: `y${i}@example.com`,
-          // A rule that only the database tells.
+          // A rule that only the database checks.
           ...(i % 10 === 0 ? { budgetMax: 1 } : {}),
         })),
       ),

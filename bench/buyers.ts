@@ -1,9 +1,8 @@
 /**
- * Purchases at size: portfolios of 1,000 and of 1,000,000 purchases in one database, each seen by its OWNER, by a MEMBER and
- * by an affiliated SELLER; and a buyer among them all. Over HTTPS.
- *
- * Claim: a page of 50 costs at 1,000,000 purchases no more than 1.5 × what it costs at 1,000.
- * BENCH_SIZE sets the size of the larger portfolio.
+ * Purchases at scale. One database contains portfolios of 1,000 and of 1,000,000 purchases. Each is read over HTTPS
+ * by its OWNER, by a MEMBER, by an affiliated SELLER, and by a buyer.
+ * Claim: with 1,000,000 purchases, a page of 50 takes at most 1.5 × the time with 1,000. BENCH_SIZE sets the size of
+ * the larger portfolio.
  */
 import { startApi, type Person } from "../test/harness/api.ts";
 import { percentile, time, withDatabase } from "./data/cluster.ts";

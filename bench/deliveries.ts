@@ -1,8 +1,8 @@
 /**
- * Deliveries of webhooks, from the commit to the answer that is noted: how many a second one process sends to a real HTTPS receiver,
- * signed and logged, where many organizations have some and where one webhook has all of them, what each takes of the processor, and
- * how long after its commit a single event arrives. The service is held to 1,500/s. BENCH_SIZE sets how many are sent.
- * Run: npm run bench -- deliveries
+ * Webhook deliveries, from the commit of the event to the recorded response. Measures deliveries per second of one
+ * process to a real HTTPS receiver, signed and logged, for many organizations and for a single webhook; the CPU time
+ * per delivery; and the latency of a single event after its commit. Limit: 1,500/s. BENCH_SIZE sets the number of
+ * deliveries. Run: npm run bench -- deliveries
  */
 import { once } from "node:events";
 import { performance } from "node:perf_hooks";
@@ -20,7 +20,7 @@ import { percentile, withDatabase } from "./data/cluster.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 import type { ReceiverCount, ReceiverData } from "./data/webhookReceiver.ts";
 
-/** Deliveries of each measurement; BENCH_SIZE sets it. */
+/** Number of deliveries per measurement; set by BENCH_SIZE. */
 const amount = sized(20_000, 12);
 const organizations = unlessSmoke(20, 2);
 const webhooksOfEach = 2;
@@ -31,7 +31,7 @@ interface Stream {
   paths: string[];
 }
 
-/** An organization with a project and webhooks for its leads; keeps their secrets by their paths. */
+/** Creates an organization with a project and webhooks for its leads, and stores their secrets by path. */
 async function makeStream(
   owner: Client,
   name: string,

@@ -1,8 +1,9 @@
 /**
- * How long an export of 1,000,000 leads takes, by an owner who sees them all, and how far the memory of the process that writes
- * it rises above that of one that has nothing to write. Beside it in the same run: COPY TO STDOUT of the same columns, by the database's owner from the bare table, and
- * as the requester under row security with the names of project, source and assignee; what it gives is thrown away.
- * Held to 200 MB. BENCH_SIZE sets the number of leads, BENCH_FORMATS the formats. Run: npm run bench -- exports
+ * Duration of an export of 1,000,000 leads by an owner who may read all of them, and the peak memory of the writing
+ * process compared with an idle one. Compared with COPY TO STDOUT of the same columns: as the owner of the database
+ * from the table alone, and as the requester with row-level security and with the names of project, source and
+ * assignee; the output is discarded. Limit: 200 MB. BENCH_SIZE sets the number of leads, BENCH_FORMATS the formats.
+ * Run: npm run bench -- exports
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,7 +1,7 @@
 /**
- * How long importUnits takes for 100,000 rows over HTTPS, and what the memory of the process does meanwhile. Beside it in the
- * same run: COPY of the same file into a bare table without keys, rights, events or checks, and createUnit one by one. The
- * service is held to 10,000 rows/s. BENCH_SIZE sets the number of rows. Run: npm run bench -- imports
+ * Duration of importUnits for 100,000 rows over HTTPS, and the memory of the process meanwhile. Compared with COPY of
+ * the same file into a table without keys, permissions, events or checks, and with createUnit one by one. Limit:
+ * 10,000 rows/s. BENCH_SIZE sets the number of rows. Run: npm run bench -- imports
  */
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -42,7 +42,7 @@ function csv(amount: number, price: number): Buffer {
 
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(0)} MB`;
 
-/** Prints how many rows a second the work took, and how far the memory of the process rose. */
+/** Prints the rows per second of the work, and the growth of the process's memory. */
 async function report(name: string, amount: number, work: () => Promise<unknown>): Promise<void> {
   globalThis.gc?.();
   const before = process.memoryUsage().rss;

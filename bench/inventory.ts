@@ -1,14 +1,13 @@
 /**
- * How long updateUnits takes for 5,000 units, and a page of 50 units with their plans and lots, over HTTPS. The limit that
- * the service is held to is 2 s for the 5,000.
- * Run: npm run bench -- inventory
+ * Duration of updateUnits for 5,000 units, and of a page of 50 units with their plans and lots, over HTTPS. Limit: 2
+ * s for the 5,000 units. Run: npm run bench -- inventory
  */
 import type { TestDatabase } from "../test/harness/database.ts";
 import { startWorld } from "../test/harness/world.ts";
 import { percentile, time, withDatabase } from "./data/cluster.ts";
 import { sized } from "./data/size.ts";
 
-/** Of the project; BENCH_SIZE sets it. */
+/** Units of the project; set by BENCH_SIZE. */
 const units = sized(5_000, 20);
 
 async function report(name: string, run: () => Promise<unknown>, most: number): Promise<void> {

@@ -1,11 +1,10 @@
 /**
- * Live events: readers of streams over TLS, 500 of each organization, members with 20 sets of claims. How long after its statement was sent an
- * event arrives at each of the readers of its organization, where 20 are written a second; how many are delivered a second, where several writers write
- * as fast as they can; what the service takes of memory and processor, and how often it reads.
- *
- * Claim: 10,000 readers in 1 GB, half of all events there within 10 ms of the commit and 99 of 100 within 100 ms, 50,000 deliveries a second.
- * BENCH_SIZE sets the number of readers.
- * Run: BENCH_SIZE=10000 npm run bench -- live
+ * Live events: readers of streams over TLS, 500 per organization, members with 20 sets of claims. Measures the
+ * latency of an event, from its statement to each reader of its organization, at 20 events per second; deliveries per
+ * second when several writers write as fast as possible; the memory and CPU time of the service; and the number of
+ * its reads.
+ * Claim: 10,000 readers in 1 GB; half of all events arrive within 10 ms after the commit, 99 of 100 within 100 ms;
+ * 50,000 deliveries per second. BENCH_SIZE sets the number of readers. Run: BENCH_SIZE=10000 npm run bench -- live
  */
 import { once } from "node:events";
 import { get } from "node:http";
@@ -34,7 +33,7 @@ const threads = unlessSmoke(2, 1);
 
 const now = () => performance.timeOrigin + performance.now();
 
-/** The readers of a thread, once they are open. */
+/** Opens the readers of a thread. */
 async function startReaders(data: ReadersData): Promise<Worker> {
   const worker = new Worker(join(import.meta.dirname, "data/streamReaders.ts"), { workerData: data });
   await once(worker, "message");
@@ -47,7 +46,7 @@ async function ask<T>(worker: Worker, what: "count" | "take"): Promise<T> {
   return (await answered)[0] as T;
 }
 
-/** A counter of the service. */
+/** The value of a metric of the service. */
 const counterOf = (port: number, name: string) =>
   new Promise<number>((found, failed) => {
     get(`http://127.0.0.1:${port}/metrics`, (response) => {

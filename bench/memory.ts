@@ -1,16 +1,16 @@
 /**
- * Memory of one process that serves the API as `npm start -- --api-only` does, over HTTPS: after many different documents, each asked once;
- * after many requests of documents that come again; and how 200 connections at once fare beside 8.
- *
- * Claim: it takes no more after the last tenth of the requests than after the first, and no request of the 200 fails.
- * BENCH_SIZE sets the number of requests, a fiftieth of it that of documents.
+ * Memory of one process that serves the API like `npm start -- --api-only`, over HTTPS: after many different
+ * documents, each sent once; after many requests of repeated documents; and with 200 concurrent connections, compared
+ * with 8.
+ * Claim: it uses no more memory after the last tenth of the requests than after the first, and none of the 200
+ * concurrent requests fails. BENCH_SIZE sets the number of requests, and a fiftieth of it the number of documents.
  * Run: BENCH_SIZE=1000000 npm run bench -- memory
  */
 import { percentile, withDatabase } from "./data/cluster.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 import { contestants, keys } from "./peers/contestants.ts";
 import { loadPeers } from "./peers/data.ts";
-import { Line, load, type Asking } from "./peers/load.ts";
+import { Line, load, type RequestOf } from "./peers/load.ts";
 import { memoryOf } from "./peers/measure.ts";
 import { works, type Work } from "./peers/works.ts";
 
@@ -19,7 +19,7 @@ const DOCUMENTS = Math.ceil(REQUESTS / 50);
 const SECONDS = unlessSmoke(5, 0.05);
 const reads = works.filter(({ writes, name }) => !writes && name !== "Search");
 
-/** Another document each time. */
+/** A different document each time. */
 const different: Work = { name: "Viewer", title: "different documents", document: "" };
 const documentOf = (n: number) =>
   `query Viewer { viewer { id n${n}: firstName ${n % 3 === 0 ? "lastName" : "email"} } publicProjects(first: ${1 + (n % 50)}) { id title p${n}: slug } }`;
@@ -33,7 +33,7 @@ export default async function memory(): Promise<void> {
       const { now, most } = await memoryOf(running.pid);
       console.log(`  ${what.padEnd(36)}${now.toFixed(0).padStart(6)} MB, at most ${most.toFixed(0)}`);
     };
-    const asking: Asking = (work, n) => {
+    const asking: RequestOf = (work, n) => {
       const viewer = viewers[n % viewers.length]!;
       return {
         asked: {

@@ -1,10 +1,10 @@
 /**
- * Offers at size. In one database: portfolios of 1,000 and of 1,000,000 offers and those of 20 other organizations, each seen
- * by its OWNER, by a MEMBER (a third of the projects is PRIVATE) and by an affiliated SELLER, over HTTPS.
- *
- * Claim: the lists across the portfolio cost at 1,000,000 offers no more than 1.5 × what they cost at 1,000. NOTE: the list of
- * one project reads, for a SELLER, all offers of the project, of which few are theirs.
- * BENCH_SIZE sets the size of the largest portfolio.
+ * Offers at scale. One database contains portfolios of 1,000 and of 1,000,000 offers, and those of 20 other
+ * organizations. Each is read over HTTPS by its OWNER, by a MEMBER (a third of the projects is PRIVATE) and by an
+ * affiliated SELLER.
+ * Claim: with 1,000,000 offers, the lists across the portfolio take at most 1.5 × the time with 1,000. NOTE: the list
+ * of one project reads, for a SELLER, all offers of the project, of which few are theirs. BENCH_SIZE sets the size of
+ * the largest portfolio.
  */
 import { onStatement } from "../src/database/statementEvents.ts";
 import { startApi, type Person } from "../test/harness/api.ts";

@@ -1,9 +1,10 @@
 /**
- * The service beside other servers of GraphQL on Node and beside the ceiling, which has SQL make the JSON and no GraphQL: over HTTPS, each in
- * a process of its own on one database, in turns; medians of the rounds. See docs/speed.md for what is compared and how to read it.
- *
- * `npm ci --prefix bench/peers` fetches the others; without them the service and the ceiling run. BENCH_SIZE sets the number of leads,
- * bench/peers/sizes.ts what else can be set. BENCH_OUT names a folder for the table and the chart.
+ * Compares the service with other GraphQL servers on Node, and with a ceiling that has no GraphQL and generates the
+ * JSON in SQL: over HTTPS, each in its own process on one database, alternately; medians of the rounds. docs/speed.md
+ * describes what is compared and how to interpret it.
+ * `npm ci --prefix bench/peers` installs the others; without them, only the service and the ceiling run. BENCH_SIZE
+ * sets the number of leads; bench/peers/sizes.ts has the other settings. BENCH_OUT is a folder for the table and the
+ * chart.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,7 +14,7 @@ import { percentile, withDatabase } from "./data/cluster.ts";
 import { smoke } from "./data/size.ts";
 import { contestants, keys, type Contestant, type Running } from "./peers/contestants.ts";
 import { loadPeers, type Viewer } from "./peers/data.ts";
-import { carryOut, Line, load, type Asking } from "./peers/load.ts";
+import { runWork, Line, load, type RequestOf } from "./peers/load.ts";
 import { cpuOf, cpuOfEach, memoryOf, since } from "./peers/measure.ts";
 import { chart, machine, table, type Figures, type Results } from "./peers/report.ts";
 import { CONNECTIONS, LEADS, only, ROUNDS, SECONDS } from "./peers/sizes.ts";
@@ -21,9 +22,9 @@ import { mix, works, type Work } from "./peers/works.ts";
 
 const chosen = works.filter(({ name }) => only.work.length === 0 || only.work.includes(name));
 
-/** How a contestant is asked. */
+/** The requests of a contestant. */
 const askingOf =
-  (contestant: Contestant, running: Running, viewers: readonly Viewer[]): Asking =>
+  (contestant: Contestant, running: Running, viewers: readonly Viewer[]): RequestOf =>
   (work, n) => {
     const viewer = viewers[n % viewers.length]!;
     const given = work.variables?.(viewer, Math.floor(n / viewers.length)) ?? {};
@@ -39,13 +40,13 @@ const askingOf =
 
 const can = (contestant: Contestant, work: Work) => contestant.documents?.[work.name] !== null;
 
-/** Values of an answer, however deep. */
+/** Number of values of a response, at any depth. */
 const values = (data: unknown): number =>
   typeof data === "object" && data !== null
     ? Object.values(data).reduce((sum: number, value) => sum + values(value), 0)
     : 1;
 
-/** Processes of the database that serve others. */
+/** Server processes of the database, except for that of this connection. */
 async function backends(owner: Client): Promise<number[]> {
   const { rows } = await owner.query<{ pid: number }>(
     "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
@@ -58,7 +59,10 @@ interface Counted {
   roundTrips: number;
 }
 
-/** Statements and round trips of each work, the third time that it is done, when all that is looked up once is known; the answers hold as much as those of the others. */
+/**
+ * Statements and round trips of each kind of work, at its third execution, when all caches are filled. The responses
+ * must contain as many values as those of the others.
+ */
 async function count(
   contestant: Contestant,
   running: Running,
@@ -70,12 +74,12 @@ async function count(
   const found = new Map<string, Counted>();
   try {
     for (const work of chosen.filter((one) => can(contestant, one))) {
-      // What is changed is not among what the next one is asked for.
+      // Changed records are not among those that the next contestant reads.
       const asking = askingOf(contestant, running, [viewers[work.writes ? 1 : 0]!]);
       for (let n = 0; n < 3; n += 1) {
         counter.take();
-        // What changes data takes another record each time; the others ask for the same one as every contestant.
-        const data = await carryOut(line, work, work.writes ? n : Math.min(n, 1), asking);
+        // Work that changes data uses another record each time; other work uses the same record for every contestant.
+        const data = await runWork(line, work, work.writes ? n : Math.min(n, 1), asking);
         if (n < 2) continue;
         found.set(work.name, counter.take());
         if (work.writes) continue;
@@ -116,7 +120,7 @@ export default async function peers(): Promise<void> {
         const behind = await contestant.start({ ...database, authenticatorUrl: url.href });
         running.set(contestant, behind);
         counted.set(contestant.name, await count(contestant, behind, counter, viewers, held));
-        // At a size that measures nothing, one process is enough.
+        // A smoke test measures nothing, so one process is enough.
         if (smoke) continue;
         await behind.stop();
         running.set(contestant, await contestant.start(database));
@@ -125,7 +129,7 @@ export default async function peers(): Promise<void> {
       const mixed = Object.entries(mix).flatMap(([name, times]) =>
         Array.from({ length: times }, () => works.find((work) => work.name === name)!),
       );
-      // Spread, each time the same way.
+      // Mixed, in the same order each time.
       const spread = mixed.map((_, index) => mixed[(index * 37) % mixed.length]!);
       const rows: { title: string; name: string; of: readonly Work[] }[] = [
         ...chosen.map((work) => ({ title: work.title, name: work.name, of: [work] })),
@@ -137,7 +141,7 @@ export default async function peers(): Promise<void> {
         const taking = all.filter((contestant) => of.every((work) => can(contestant, work)));
         const figures = new Map(taking.map(({ name: who }) => [who, [] as Figures[]]));
         for (let round = -1; round < ROUNDS; round += 1) {
-          // Another one begins each time.
+          // Another contestant begins each round.
           for (let turn = 0; turn < taking.length; turn += 1) {
             const contestant = taking[(turn + Math.max(round, 0)) % taking.length]!;
             const server = running.get(contestant)!;
@@ -153,7 +157,7 @@ export default async function peers(): Promise<void> {
             const after = [await cpuOf(server.pid), await cpuOfEach(await backends(database.owner))] as const;
             n += run.count;
             for (const line of lines) line.close();
-            // The first one warms up.
+            // The first round is a warm-up.
             if (round < 0) continue;
             figures.get(contestant.name)!.push({
               perSecond: run.took.length / (run.elapsed / 1000),

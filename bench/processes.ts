@@ -1,20 +1,20 @@
 /**
- * How requests grow with the processes that serve them: reads of leads by id and of lists, over HTTPS, by one process and by several on one
- * port, in turns. The service is held to 0.8 of linear growth while processors are left; the load and the database take some of them.
- * Run: npm run bench -- processes
+ * Scaling with the number of processes: reads of leads by id and of lists, over HTTPS, by one process and by several
+ * on one port, alternately. Limit: 0.8 of linear scaling while processors are available; the load generator and the
+ * database use some of them. Run: npm run bench -- processes
  */
 import { availableParallelism } from "node:os";
 import { withDatabase } from "./data/cluster.ts";
 import { unlessSmoke } from "./data/size.ts";
 import { contestants, keys, type Running } from "./peers/contestants.ts";
 import { loadPeers } from "./peers/data.ts";
-import { Line, load, type Asking } from "./peers/load.ts";
+import { Line, load, type RequestOf } from "./peers/load.ts";
 import { works } from "./peers/works.ts";
 
 const SECONDS = unlessSmoke(4, 0.05);
 const ROUNDS = unlessSmoke(3, 1);
 const CONNECTIONS = unlessSmoke(32, 2);
-/** Numbers of processes that are compared: beside each serving process, the database takes about half of a processor. */
+/** Numbers of processes that are compared. For each serving process, the database uses about half a processor. */
 const counts = unlessSmoke([1, 2, 3].slice(0, Math.max(2, availableParallelism() - 1)), [1]);
 const asked = works.filter(({ name }) => ["Lead", "Leads"].includes(name));
 
@@ -27,7 +27,7 @@ export default async function processes(): Promise<void> {
     const rates = new Map<number, number[]>(counts.map((count) => [count, []]));
     let n = 0;
     const measure = async (running: Running, seconds: number): Promise<number> => {
-      const asking: Asking = (work, turn) => {
+      const asking: RequestOf = (work, turn) => {
         const viewer = viewers[turn % viewers.length]!;
         const variables = work.variables?.(viewer, turn) ?? {};
         return {

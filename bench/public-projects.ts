@@ -1,11 +1,10 @@
 /**
- * Public projects, inventory and a page of a project at size, over HTTPS: as a visitor and as the OWNER, a MEMBER and an
- * affiliated SELLER of an organization, in a database of 10 projects and 1,000 units and in one of 10,000 projects and
- * 1,000,000 units, of which 1,000 and 100,000 are that organization's (the SELLER sells for 50 of its projects). The peer
- * is plain SQL with the same answer by the owner of the database: without row security, without HTTPS.
- *
- * Claim: at the larger size no median is above a second.
- * BENCH_SIZE sets how many projects there are.
+ * Public projects, inventory and a project page at scale, over HTTPS: as a visitor, and as OWNER, MEMBER and
+ * affiliated SELLER of an organization. One database has 10 projects and 1,000 units, the other 10,000 projects and
+ * 1,000,000 units, of which 1,000 projects and 100,000 units belong to that organization (the SELLER sells for 50 of
+ * its projects). The peer is plain SQL with the same result by the owner of the database, without row-level security
+ * and HTTPS.
+ * Claim: in the larger database, no median is above a second. BENCH_SIZE sets the number of projects.
  */
 import { Pool } from "pg";
 import { onStatement } from "../src/database/statementEvents.ts";
@@ -16,21 +15,21 @@ import { sized, smoke, unlessSmoke } from "./data/size.ts";
 
 const MOST = sized(10_000, 12);
 const OTHERS = unlessSmoke(90, 1);
-/** Of the smaller database. */
+/** Projects of the smaller database. */
 const FEW = unlessSmoke(10, 2);
 const ROLES = ["anonymous", "owner", "member", "seller"] as const;
 
 interface Case {
   title: string;
   query: string;
-  /** The same answer in plain SQL. */
+  /** Plain SQL with the same result. */
   plain: string;
-  /** Visitors are refused. */
+  /** Refused for visitors. */
   takesToken?: true;
 }
 
 interface Known {
-  /** A project of the organization, one that the seller sells for. */
+  /** A project of the organization, for which the seller sells. */
   project: string;
   organization: string;
 }

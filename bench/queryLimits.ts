@@ -1,6 +1,6 @@
 /**
- * How long the dearest documents occupy the server before they are refused, and what the limits add to a small one.
- * Run: npm run bench -- queryLimits
+ * CPU time until the most expensive documents are refused, and the overhead of the limits for a small document. Run:
+ * npm run bench -- queryLimits
  */
 import { performance } from "node:perf_hooks";
 import { startServer } from "../test/http/server.ts";
@@ -39,7 +39,7 @@ export default async function queryLimits(): Promise<void> {
     let answer = "";
     for (let run = 0; run < ROUNDS; run++) {
       const from = performance.now();
-      // Another comment each time, so that no cache answers.
+      // With a different comment each time, so that no cache applies.
       const { json } = await server.graphql(`${query} #${run}`);
       runs.push(performance.now() - from);
       answer = json.errors?.[0].extensions.code ?? "served";

@@ -1,8 +1,7 @@
 /**
- * Refunds in parallel, through the API over HTTPS, at the sandbox processor over HTTP: a hundred at once of one charge, and a hundred of a
- * hundred charges; each goes through two transactions and the calls of the processor between them.
- *
- * Claim: together they are never above the charge, and those of one charge take no more than twice as long as those of many.
+ * Concurrent refunds through the API over HTTPS, at the sandbox processor over HTTP: a hundred of one charge, and a
+ * hundred of a hundred charges. Each takes two transactions, and calls of the processor between them.
+ * Claim: their sum never exceeds the charge, and refunds of one charge take at most twice as long as those of many.
  * Run: npm run bench -- refunds
  */
 import { performance } from "node:perf_hooks";
@@ -11,16 +10,16 @@ import { createIn } from "../test/harness/records.ts";
 import { percentile, withDatabase } from "./data/cluster.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 
-/** At once; BENCH_SIZE sets it. */
+/** Number of concurrent refunds; set by BENCH_SIZE. */
 const refunds = sized(100, 3);
 const rounds = unlessSmoke(3, 1);
 const mutation = `mutation ($input: RefundProcessorChargeInput!) { refundProcessorCharge(input: $input) { amountRefunded } }`;
 
-/** Charges of 50.00 that were paid. */
+/** Paid charges of 50.00. */
 async function charges(world: Payments, cardId: string, amount: number): Promise<string[]> {
   const create = createIn(world.owen);
   const ids: string[] = [];
-  // The limit of payments per person is a tenth of a minute's work here.
+  // The rate limit of payments per person is a tenth of what is paid here in a minute.
   await world.owner.query("delete from app_private.limit_uses");
   for (let n = 0; n < amount; n += 1) {
     const depositId = await create("createDeposit", {
@@ -37,7 +36,7 @@ async function charges(world: Payments, cardId: string, amount: number): Promise
   return ids;
 }
 
-/** A hundred at once: how long all took, and each. */
+/** Requests all refunds concurrently. Returns the total and the individual durations. */
 async function refundAll(world: Payments, ids: string[]) {
   await world.owner.query("delete from app_private.limit_uses");
   const took: number[] = [];
@@ -74,7 +73,7 @@ export default (): Promise<void> =>
       const { createProcessorCard: card } = await world.bea.get(
         `mutation { createProcessorCard(input: { token: "tok_visa" }) { id } }`,
       );
-      // Each round anew and in turns, so that what else the machine does meets both.
+      // With new charges each round, and alternately, so that other load on the machine affects both.
       for (let round = 0; round < rounds; round += 1)
         for (const [title, amount] of [
           ["one charge of 50.00", 1],

@@ -1,4 +1,7 @@
-/** Requests per second over HTTPS with keep-alive, server and load in one process: the fused adaptor beside the stock one. */
+/**
+ * Requests per second over HTTPS with keep-alive, with server and load generator in one process: the fused adaptor
+ * compared with the stock one.
+ */
 import { createWithPgClient, makePgService } from "postgraphile/adaptors/pg";
 import { startApi, type Api, type Person } from "../test/harness/api.ts";
 import { percentile, withDatabase } from "./data/cluster.ts";
@@ -8,7 +11,7 @@ import { sized, unlessSmoke } from "./data/size.ts";
 const CONCURRENCY = 16;
 const SECONDS = unlessSmoke(1.5, 0.01);
 const ROUNDS = unlessSmoke(5, 1);
-/** BENCH_SIZE sets it. */
+/** Set by BENCH_SIZE. */
 const LEADS = sized(10_000, 100);
 
 async function perSecond(run: () => Promise<unknown>, seconds: number): Promise<number> {

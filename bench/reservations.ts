@@ -1,10 +1,9 @@
 /**
- * Lists of reservations at size: portfolios of 1,000 and of 1,000,000 in one database, each seen by its OWNER, by a MEMBER
- * (a third of the projects is PRIVATE), by an affiliated SELLER, and by a buyer who made three of them. Over HTTPS.
- *
- * Claim: a page costs at 1,000,000 reservations no more than 1.5 × what it costs at 1,000.
- * BENCH_SIZE sets the size of the larger portfolio.
- * Run: npm run bench -- reservations
+ * Lists of reservations at scale. One database contains portfolios of 1,000 and of 1,000,000 reservations. Each is
+ * read over HTTPS by its OWNER, by a MEMBER (a third of the projects is PRIVATE), by an affiliated SELLER, and by a
+ * buyer with three reservations.
+ * Claim: with 1,000,000 reservations, a page takes at most 1.5 × the time with 1,000. BENCH_SIZE sets the size of the
+ * larger portfolio. Run: npm run bench -- reservations
  */
 import { startApi, type Person } from "../test/harness/api.ts";
 import { percentile, time, withDatabase } from "./data/cluster.ts";
@@ -69,7 +68,7 @@ export default (): Promise<void> =>
         console.log(`\n${role.toUpperCase()}`.padEnd(41) + SIZES.map((s) => `${s}`.padStart(15)).join(""));
         for (const [title, query] of Object.entries(cases)) {
           const runs = await Promise.all(SIZES.map(async (): Promise<number[]> => []));
-          // In turns, so that what else the machine does meets both.
+          // Alternately, so that other load on the machine affects both.
           for (let round = 0; round < ROUNDS; round += 1)
             for (const [i, size] of SIZES.entries())
               runs[i]!.push(

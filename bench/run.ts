@@ -2,8 +2,8 @@ import { readdir } from "node:fs/promises";
 import { availableParallelism, cpus } from "node:os";
 
 /**
- * `npm run bench` lists the benchmarks, `npm run bench -- NAME …` runs bench/NAME.ts one after the other; BENCH_SIZE sets how large
- * they are, see data/size.ts. A benchmark is a file with a default export that runs it and prints what it measured.
+ * `npm run bench` lists the benchmarks; `npm run bench -- NAME …` runs bench/NAME.ts, one after the other. BENCH_SIZE
+ * sets the size; see data/size.ts. A benchmark is a file with a default export that runs it and prints the results.
  */
 const names = (await readdir(import.meta.dirname))
   .filter((file) => file.endsWith(".ts") && file !== "run.ts")

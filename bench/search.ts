@@ -1,10 +1,10 @@
 /**
- * Searching at size. One database with 1,000,000 leads and 200,000 units: an organization with 200 projects and nearly all of
- * them, and one with a single project and 5,000 leads and 1,000 units. Over HTTPS, 20 results with their projects and records; the
- * peer is a plain `ilike` for the first word over the policy of leads, without HTTPS and without any of the other kinds.
- *
- * Claim: 95 of 100 searches take less than 50 ms, whoever asks. BENCH_SIZE sets the number of leads; there are a fifth as many units.
- * Run: npm run bench -- search
+ * Searches at scale. The database has 1,000,000 leads and 200,000 units: nearly all belong to an organization with
+ * 200 projects, 5,000 leads and 1,000 units to one with a single project. Searches over HTTPS return 20 results with
+ * their projects and records. The peer is a plain `ilike` for the first word under the policy of leads, without HTTPS
+ * and other types of records.
+ * Claim: 95 of 100 searches take less than 50 ms for each viewer. BENCH_SIZE sets the number of leads; the number of
+ * units is a fifth of it. Run: npm run bench -- search
  */
 import { Pool } from "pg";
 import { makeFusedAdaptor } from "../src/database/fusedAdaptor.ts";
@@ -63,7 +63,7 @@ export default async function searches(): Promise<void> {
       ];
       for (const [title, person] of viewers) {
         console.log(`\n${title}`);
-        // Each connection plans its first search, which takes longer.
+        // The first search of each connection takes longer, because it is planned.
         await Promise.all(
           Array.from({ length: unlessSmoke(40, 1) }, () => person.get(search, { query: "smith" })),
         );
@@ -73,7 +73,7 @@ export default async function searches(): Promise<void> {
           const plain: number[] = [];
           for (const text of unlessSmoke(texts, texts.slice(0, 1))) {
             figures.push(...(await time(() => person.get(search, { query: text }), { warm: 2, most: 10 })));
-            // The peer takes seconds: once for each kind is enough.
+            // The peer takes seconds, so it runs once per kind of query.
             if (!person.id || text !== texts[0]) continue;
             const settings = { role: "plat_user", "plat.user_id": person.id };
             plain.push(

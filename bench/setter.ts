@@ -2,9 +2,12 @@ import { Client } from "pg";
 import { startScratchCluster } from "../test/database/scratchCluster.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 
-/** Forms of the one statement that puts settings in place, each prepared, in transactions of its own, on one connection. */
+/**
+ * Variants of the statement that applies the settings of a request. Each is prepared, and runs in its own
+ * transactions, on one connection.
+ */
 const ROUNDS = unlessSmoke(16, 1);
-/** In a round; BENCH_SIZE sets it. */
+/** Calls per round; set by BENCH_SIZE. */
 const CALLS = sized(1_000, 2);
 const SETTINGS = [
   ["role", "bench_user"],
@@ -36,7 +39,7 @@ export default async function setter(): Promise<void> {
     const forms = Object.entries(FORMS);
     const times = forms.map((): number[] => []);
     for (let round = 0; round < ROUNDS; round += 1) {
-      // Another one begins each time, so that nobody always runs after the same neighbour.
+      // Another variant begins each round, so that none always follows the same other one.
       for (let turn = 0; turn < forms.length; turn += 1) {
         const index = (turn + round) % forms.length;
         const [name, [text, parameters]] = forms[index]!;

@@ -1,14 +1,14 @@
 /**
- * How many rows a second each sweep of the crontab gets through, 100,000 of them at a time (2,000 holds, reservations and
- * offers each, which change half a dozen rows apiece), the longest transaction, and how far the memory of the process rises.
- * Run: npm run bench -- sweeps
+ * Rows per second of each sweep of the crontab, for 100,000 rows each (2,000 holds, reservations and offers, which
+ * change six rows apiece), the longest transaction, and the growth of the process's memory. Run: npm run bench --
+ * sweeps
  */
 import { Pool } from "pg";
 import { sweep } from "../src/jobs/sweep.ts";
 import { withDatabase } from "./data/cluster.ts";
 import { sized } from "./data/size.ts";
 
-/** BENCH_SIZE sets it. */
+/** Set by BENCH_SIZE. */
 const many = sized(100_000, 20);
 const deals = Math.ceil(many / 50);
 

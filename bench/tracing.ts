@@ -1,6 +1,6 @@
 /**
- * What traces cost: two services on one database, one of them recording a tenth of its traces, are asked the same in turns. Compared is the
- * processor time that each process took, which other work on the machine changes little.
+ * Cost of tracing: two services on one database, one of which records a tenth of its traces, alternately answer the
+ * same requests. Compares the CPU time of the processes, which depends little on other load.
  */
 import { readFile } from "node:fs/promises";
 import { Agent, request } from "node:https";
@@ -13,7 +13,7 @@ const body = JSON.stringify({
   query: "{ publicProjects(first: 20) { id title slug } units: publicProjects(first: 5) { id } }",
 });
 
-/** Processor time of a process so far, in ticks of 10 ms. */
+/** CPU time of a process so far, in ticks of 10 ms. */
 async function ticksOf({ pid }: Service): Promise<number> {
   const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).split(") ")[1]!.split(" ");
   return Number(fields[11]) + Number(fields[12]);
@@ -45,7 +45,7 @@ export default async function tracing(): Promise<void> {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_TRACES_SAMPLER_ARG: "0.1",
     });
-    // At a size that measures nothing, one process is enough.
+    // A smoke test measures nothing, so one process is enough.
     await using other = smoke ? undefined : await api({});
     const without = { service: other ?? traced, ticks: 0 };
     const recording = { service: traced, ticks: 0 };
@@ -55,7 +55,7 @@ export default async function tracing(): Promise<void> {
         const before = await ticksOf(one.service);
         for (let asked = 0; asked < perTurn; asked += 10)
           await Promise.all(Array.from({ length: 10 }, () => ask(one.service, agent)));
-        // The first turns warm up.
+        // The first rounds are a warm-up.
         if (turn >= 0) one.ticks += (await ticksOf(one.service)) - before;
       }
     agent.destroy();

@@ -1,7 +1,7 @@
 /**
- * What events cost that start workflows: leads written one by one with and without an enabled workflow; how long after its commit a
- * lead has its execution; and how many events a second one process reads when 5,000 wait, where all of them start something
- * and where conditions let none through. Run: npm run bench -- triggers
+ * Cost of events that trigger workflows: leads created one by one with and without an enabled workflow; the latency
+ * from commit to execution; and the events per second of one process when 5,000 wait, if all of them trigger
+ * executions, and if conditions exclude all of them. Run: npm run bench -- triggers
  */
 import { performance } from "node:perf_hooks";
 import pino from "pino";
@@ -11,7 +11,7 @@ import { startWorld } from "../test/harness/world.ts";
 import { percentile, withDatabase } from "./data/cluster.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 
-/** Events that wait; BENCH_SIZE sets it. */
+/** Number of waiting events; set by BENCH_SIZE. */
 const amount = sized(5_000, 20);
 const single = unlessSmoke(300, 3);
 const measured = unlessSmoke(100, 2);
@@ -59,7 +59,7 @@ export default async function triggers(): Promise<void> {
       await world.owen.get("mutation ($id: ID!) { enableWorkflow(input: { id: $id }) { id } }", {
         id: createWorkflow.id,
       });
-      // Beyond the limit of a minute, which is not what is measured.
+      // Above the rate limit of a minute, which is not measured here.
       await owner.query(
         "update app_private.workflow_streams set started = -1000000000, minute = now() + interval '1 day'",
       );

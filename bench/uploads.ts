@@ -1,6 +1,6 @@
 /**
- * What uploads cost: the memory of the service while ten documents of 50 MB arrive at the same time, and the time of
- * pictures and documents one after the other. Run: npm run bench -- uploads
+ * Cost of uploads: the memory of the service while ten documents of 50 MB arrive concurrently, and the duration of
+ * uploads of pictures and documents one after the other. Run: npm run bench -- uploads
  */
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { picture, sendRaw, multipartBody } from "../test/harness/upload.ts";
 import sharp from "sharp";
 import { sized, unlessSmoke } from "./data/size.ts";
 
-/** Of a document, which may have 50; BENCH_SIZE sets it. */
+/** Megabytes of a document, at most 50; set by BENCH_SIZE. */
 const megabytes = sized(50, 1);
 const pictures = unlessSmoke(20, 2);
 const [width, height] = unlessSmoke([2000, 1400], [200, 140]) as [number, number];
@@ -26,7 +26,7 @@ async function residentMb(pid: number): Promise<number> {
   return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024;
 }
 
-/** The highest resident memory while the work runs, above that at its beginning. */
+/** Peak of the resident memory during the work, above its start. */
 async function peakMb(pid: number, work: () => Promise<unknown>): Promise<{ before: number; peak: number }> {
   const before = await residentMb(pid);
   let peak = before;
@@ -87,7 +87,7 @@ export default async function uploads(): Promise<void> {
     return answer;
   };
 
-  // Warm, so that what is measured is the uploads and not the first of everything.
+  // A warm-up, so that the measurement excludes first-time costs.
   await send(await encode(documents, document(1_000_000)));
   await send(await encode(images, await picture()));
   const bodies = await Promise.all(

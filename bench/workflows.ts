@@ -1,8 +1,8 @@
 /**
- * A workflow for 100,000 leads at once: how long batchWorkflow takes until all of them are queued, how many steps a second one
- * worker takes then, and what the memory of the process does meanwhile; and how long it takes to cancel what is left. Beside it
- * in the same run: the same rows written by plain statements, without triggers, events and steps. The service is held to 15 s for
- * queueing and to 1,000 steps/s. Run: npm run bench -- workflows
+ * A workflow for 100,000 leads at once: the duration of batchWorkflow until all are queued, the steps per second of
+ * one worker, the memory of the process meanwhile, and the duration of cancelling the rest. Compared with inserting
+ * the same rows by plain statements, without triggers, events and steps. Limits: 15 s for queueing, and 1,000
+ * steps/s. Run: npm run bench -- workflows
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout as pause } from "node:timers/promises";
@@ -11,11 +11,11 @@ import { createWorkflow, runWorkflows } from "../test/workflows/world.ts";
 import { withDatabase } from "./data/cluster.ts";
 import { sized, unlessSmoke } from "./data/size.ts";
 
-/** Leads; BENCH_SIZE sets it. */
+/** Number of leads; set by BENCH_SIZE. */
 const amount = sized(100_000, 20);
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(0)} MB`;
 
-/** Prints how long the work took, a rate where it is of something, and how far the memory of the process rose. */
+/** Prints the duration of the work, its rate if it has an amount, and the growth of the process's memory. */
 async function report(name: string, unit: string, work: () => Promise<number>): Promise<void> {
   globalThis.gc?.();
   const before = process.memoryUsage().rss;

@@ -17,16 +17,16 @@ import { type Follow, startApi, startParts } from "./service/startApi.ts";
 import { startBackground } from "./startBackground.ts";
 
 /**
- * Left alone, the heap grows to several times what is alive before it is collected: a minute of many plans or large answers
- * would take half a gigabyte more, and keep it. Not during the start, whose heap is nearly all alive: to look through it again
- * and again takes a tenth of the start.
+ * Without a limit, the heap grows to several times the size of live data before it is collected: a minute of many
+ * plans or large responses would take half a gigabyte more, and keep it. Not set during the start, when nearly all of
+ * the heap is live: repeated collections would take a tenth of the start.
  */
 const keepHeapSmall = () => setFlagsFromString("--heap-growing-percent=30");
 
 /**
- * The composition root, in reading order. What is added to `shutdown` last is stopped first.
- * @param follow where given, the migration that is being written is applied as well, and changes are followed.
- * @throws ConfigError before anything was started.
+ * The composition root, in reading order. Parts stop in reverse order of `shutdown.add`.
+ * @param follow if given, the migration that is being written is applied as well, and file changes are watched
+ * @throws ConfigError before anything was started
  */
 export async function runService(argv: readonly string[], follow?: Follow): Promise<void> {
   const part = await requestPart();
@@ -47,7 +47,7 @@ async function startAll(start: Start, follow: Follow | undefined): Promise<void>
   prepareDataDir(config.dataDir);
   const database = await startDatabase(start);
   let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
-  // Tells until the end that the process is alive, and not ready.
+  // Reports until the end that the process is alive, and not ready.
   shutdown.add("monitoring", async () => monitoring?.close());
 
   const data = await prepareData(start, database, follow !== undefined);
@@ -60,7 +60,7 @@ async function startAll(start: Start, follow: Follow | undefined): Promise<void>
   if (background) shutdown.add("background connections", background.end);
   const providers = await openProviders(start, data, background);
   if (background) await startBackground(start, { data, background, providers });
-  // Before the users of the pool: their leases are released.
+  // Stopped before the users of the pool, so that their leases are released.
   shutdown.add("computations", () => providers.compute.stop());
 
   const isServed = config.mode !== "worker";

@@ -23,7 +23,7 @@ interface Given {
   providers: Providers;
 }
 
-/** Starts all of it; what is started last stops first. */
+/** Starts jobs and engines. They stop in reverse order. */
 export async function startBackground(start: Start, given: Given): Promise<void> {
   const { database } = given.data;
   await keepFormerLinkKeys(database.ownerUrl, await loadJwtKeys(start.config));
@@ -52,7 +52,7 @@ async function startJobs(start: Start, given: Given): Promise<void> {
   readiness.add("worker", () => worker.isRunning());
 }
 
-/** What tasks need of the process. */
+/** The services of the process that tasks use. */
 function openTaskContext(
   { config, shutdown, metrics }: Start,
   { data, background, providers }: Given,

@@ -1,4 +1,7 @@
-/** Runs the jobs of the queue: starts the job runner (graphile-worker), restarts it when it ends, and watches for dead workers. */
+/**
+ * Runs the jobs of the queue. Starts the job runner (graphile-worker), restarts it when it ends, and watches for dead
+ * workers.
+ */
 import { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -24,55 +27,62 @@ import { inSpan } from "./tracing/spans.ts";
 import { workContext } from "./base/workContext.ts";
 
 export interface WorkerOptions {
-  /** That of plat_worker. */
+  /** Connection string of plat_worker. */
   connectionString: string;
-  /** The listening connection of the process; its own by default. */
+  /** The listening connection of the process. Default: one of its own. */
   listenConnection?: ListenConnection;
-  /** Jobs at a time. */
+  /** Maximum number of concurrent jobs. */
   concurrency: number;
-  /** Connections at a time, of which the job runner uses one to listen; by default enough for all jobs. */
+  /**
+   * Maximum number of concurrent connections. The job runner uses one of them to listen. Default: enough for all
+   * jobs.
+   */
   connections?: number;
   log: Logger;
-  /** Presets that give tasks what they need. */
+  /** Presets that add to the context of tasks. */
   presets?: GraphileConfig.Preset[];
-  /** Where the tasks are. */
+  /** Folder of the task files. */
   taskDirectory?: string;
-  /** Takes the events of each job runner, for metrics. */
+  /** Receives the events of each job runner, for metrics. */
   listen?: (events: WorkerEvents) => void;
-  /** How often it looks for workers that died. */
+  /** Milliseconds between checks for dead workers. */
   lookEveryMs?: number;
-  /** Told when jobs cannot be run for good, though the database is there: another process may be able to. */
+  /**
+   * Called if jobs permanently cannot be run although the database is available: another process may be able to run
+   * them.
+   */
   onFailure?: (error: unknown) => void;
-  /** How long a restart is retried while the database is available. */
+  /** Milliseconds for which a restart is retried while the database is available. */
   failAfterMs?: number;
 }
 
 export interface Worker {
-  /** Whether it takes jobs now. */
+  /** Whether it currently runs jobs. */
   isRunning(): boolean;
-  /** Takes no further jobs, waits for the running ones; after 15 seconds they are given up and retried later. */
+  /** Accepts no further jobs and waits for the running ones. After 15 seconds they are aborted, and retried later. */
   stop(): Promise<void>;
 }
 
 const giveUpAfterMs = 15_000;
 
-/** Default of how long a restart is retried. */
+/** Default of `failAfterMs`. */
 const FAIL_AFTER_MS = 120_000;
 
 /**
- * PERF: new jobs are announced. For those that wait for a time, each slot of the job runner would ask by itself; instead, one statement asks
- * for all of them, every 4 to 6 seconds: processes that lost the same server do not come back in the same moment.
+ * PERF: new jobs are announced by notifications. For scheduled jobs, each slot of the job runner would poll by
+ * itself. Instead, one statement every 4 to 6 seconds polls for all of them. The interval is random, so that
+ * processes that lost the same server do not reconnect simultaneously.
  */
 const duePollMs = 4_000 + 2_000 * Math.random();
 const slotPollMs = 60_000;
 
-/** The job runner's own exit code where the database has become too new for it. */
+/** Exit code of the job runner if the schema of the queue is newer than this version of it. */
 const TOO_OLD = 57;
 
 /**
- * Runs the background jobs in this process: one file of src/tasks each, and src/crontab. Where the job runner ends by itself, as it does
- * when it has lost track of a job, another one begins in its place.
- * @throws where the database cannot be reached, or the jobs cannot be begun.
+ * Runs the background jobs in this process: the tasks in src/tasks, and the schedule in src/crontab. If the job
+ * runner ends by itself, for example because it lost track of a job, another one is started.
+ * @throws if the database is unreachable, or the job runner cannot be started
  */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const liveness = await watchWorkers(options);
@@ -91,7 +101,7 @@ class JobWorker implements Worker {
   #workerPool: WorkerPool | undefined;
   #runner: Runner | undefined;
   #ended: Promise<void> | undefined;
-  /** Since when it was tried in vain to begin another runner, while the database was there. */
+  /** Since when starting a runner has failed although the database was available. */
   #downSince: number | undefined;
 
   constructor(options: WorkerOptions, liveness: Liveness) {
@@ -114,7 +124,7 @@ class JobWorker implements Worker {
     );
   }
 
-  /** Ends what it has opened where the jobs cannot be begun. */
+  /** Releases everything it has opened if the job runner cannot be started. */
   async start(): Promise<void> {
     const end = async () => {
       clearInterval(this.#duePoll);
@@ -129,7 +139,7 @@ class JobWorker implements Worker {
       throw error;
     }
     this.#duePoll = setInterval(this.#due.call, duePollMs);
-    this.#ended = this.#goOn().finally(end);
+    this.#ended = this.#runUntilStopped().finally(end);
   }
 
   isRunning(): boolean {
@@ -162,7 +172,7 @@ class JobWorker implements Worker {
     clearTimeout(giveUp);
   }
 
-  /** Begins a job runner. */
+  /** Starts a job runner. */
   #begin(): Promise<Runner> {
     const {
       concurrency,
@@ -187,10 +197,10 @@ class JobWorker implements Worker {
         extends: [WorkerPreset, ...presets, setAsidePreset(liveness, log), requestPreset],
         worker: {
           taskDirectory,
-          // Not among the tasks: the job runner would take it for one.
+          // Not in the task list: the job runner would take it for a task.
           crontabFile: join(import.meta.dirname, "crontab"),
           concurrentJobs: concurrency,
-          // With batching, one job that was done stays locked at each graceful stop and runs again hours later.
+          // With batching, one completed job stays locked at each graceful stop and runs again hours later.
           completeJobBatchDelay: 0,
           failJobBatchDelay: 0,
           pollInterval: slotPollMs,
@@ -200,8 +210,8 @@ class JobWorker implements Worker {
     });
   }
 
-  /** Runs one job runner after the other, until it is stopped or there is no use in it. */
-  async #goOn(): Promise<void> {
+  /** Runs job runners, one after the other, until it is stopped or restarting cannot help. */
+  async #runUntilStopped(): Promise<void> {
     const { onFailure = () => {} } = this.#options;
     const pauses = backoff(200, 10_000);
     while (!this.#stopping.signal.aborted) {
@@ -216,7 +226,7 @@ class JobWorker implements Worker {
     }
   }
 
-  /** Runs the job runner that there is, or another one, to its end; gives why it ended. */
+  /** Runs the current job runner, or a new one, until it ends. Returns the reason. */
   async #runOne(): Promise<"stopped" | "too old" | "ran long" | "refused" | "ended"> {
     const { log, failAfterMs = FAIL_AFTER_MS } = this.#options;
     const { signal } = this.#stopping;
@@ -237,7 +247,7 @@ class JobWorker implements Worker {
     }
   }
 
-  /** Without a database, or while that takes no changes, it waits, however long that takes: another process could do no more. */
+  /** While the database is unavailable or read-only, it waits without a limit: another process could do no more. */
   #isDownTooLong(ended: "ran long" | "refused" | "ended"): boolean {
     const { failAfterMs = FAIL_AFTER_MS } = this.#options;
     if (ended === "ran long") this.#downSince = undefined;
@@ -247,7 +257,7 @@ class JobWorker implements Worker {
   }
 }
 
-/** The origin of a job, which add_job of the database adds to the payload. */
+/** The origin of a job: add_job in the database adds it to the payload. */
 function askedBy(payload: unknown): { requestId?: string; traceparent?: string } {
   const { context } = (payload ?? {}) as { context?: Record<string, unknown> };
   const text = (value: unknown) => (typeof value === "string" ? value : undefined);
@@ -255,7 +265,10 @@ function askedBy(payload: unknown): { requestId?: string; traceparent?: string }
   return { ...(requestId && { requestId }), ...(traceparent && { traceparent }) };
 }
 
-/** Runs each job for the request that has led to it: lines of the log, statements, mails and calls of the job bear its id. */
+/**
+ * Runs each job in the context of the request that caused it: log lines, statements, mails and external calls of the
+ * job carry its id.
+ */
 export const requestPreset: GraphileConfig.Preset = {
   plugins: [
     {
@@ -285,7 +298,7 @@ export const requestPreset: GraphileConfig.Preset = {
   ],
 };
 
-/** Leaves alone what is set aside, also where the clock has added it again. */
+/** Skips tasks that were set aside, also if the cron schedule has enqueued them again. */
 function setAsidePreset(liveness: Liveness, log: Logger): GraphileConfig.Preset {
   return {
     plugins: [
@@ -324,9 +337,9 @@ function setAsidePreset(liveness: Liveness, log: Logger): GraphileConfig.Preset 
 function workerLog(log: Logger): WorkerLogger {
   const levels = { error: "error", warning: "warn", info: "debug", debug: "trace" } as const;
   return new WorkerLogger((scope) => (level, message, meta) => {
-    // What the runner says of a job names the job beside the message.
+    // The runner's messages about a job carry the job beside the message.
     const job = meta?.["job"] as Job | undefined;
-    // That there are fewer connections than jobs is meant so: see src/service/background.ts.
+    // Fewer connections than jobs is intended; see src/service/background.ts.
     const isMeant = meta !== undefined && "max" in meta && "concurrency" in meta;
     log[isMeant ? "debug" : levels[level]](
       {

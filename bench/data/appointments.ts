@@ -2,8 +2,8 @@ import type { Client } from "pg";
 import { withoutIndexes } from "./portfolios.ts";
 
 /**
- * Gives every organization as many appointments for each of its leads, one an hour since some time ago, in all states; those
- * that took place have the lead's assignee for a host. Triggers are off; `client` is the owner's.
+ * Inserts `perLead` appointments for each lead of every organization: one per hour, in all states. The host of
+ * completed ones is the assignee of the lead. Triggers are disabled; `client` is the owner's connection.
  */
 export async function loadAppointments(client: Client, perLead: number): Promise<void> {
   await client.query("set session_replication_role = replica; set synchronous_commit = off");

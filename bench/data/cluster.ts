@@ -7,14 +7,14 @@ import { createTestDatabase, type TestDatabase } from "../../test/harness/databa
 import { smoke } from "./size.ts";
 
 export interface BenchDatabase extends TestDatabase {
-  /** A connection of the owner's. */
+  /** A connection of the owner. */
   owner: Client;
 }
 
-/** Runs the work on a migrated database of its own; nothing of it is left behind. */
+/** Runs the work on a separate migrated database, which is removed afterwards. */
 export async function withDatabase(work: (database: BenchDatabase) => Promise<void>): Promise<void> {
   if (process.env.PLAT_TEST_CLUSTER) {
-    // In a test: a clone in the cluster of the run.
+    // In a test, it is a clone in the cluster of the run.
     const database = await createTestDatabase();
     return withOwner(database, work).finally(database.drop);
   }
@@ -22,7 +22,7 @@ export async function withDatabase(work: (database: BenchDatabase) => Promise<vo
   const { migratedDataDir } = await import("../../src/cli/migratedDataDir.ts");
   const { startEmbeddedPostgres } = await import("../../src/database/embeddedServer.ts");
   const dataDir = await mkdtemp(join(tmpdir(), "plat-bench-"));
-  // Started by root, the database runs as another user, who has to pass through.
+  // If this process runs as root, the database runs as another user, who needs access to the folder.
   await chmod(dataDir, 0o711);
   try {
     await copyDataDir(await migratedDataDir(), dataDir);
@@ -55,13 +55,13 @@ async function withOwner(
   }
 }
 
-/** The value below which this share of the figures lies. */
+/** The percentile of the values; `share` is between 0 and 1. */
 export function percentile(figures: readonly number[], share: number): number {
   const sorted = figures.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** Milliseconds of each run, after some that do not count; ends after `most` runs or `seconds`, but not before one. */
+/** Milliseconds of each run, after some warm-up runs. Ends after `most` runs or `seconds`, but not before one run. */
 export async function time(
   run: () => Promise<unknown>,
   { warm = 6, most = 60, seconds = 3 } = {},
@@ -73,7 +73,7 @@ export async function time(
     const start = performance.now();
     await run();
     const took = performance.now() - start;
-    // A slow one counts at once: it is not slow for being the first.
+    // A slow first run counts, because it is not slow due to a lack of warm-up.
     if (n >= warm || took > 500) figures.push(took);
   }
   return figures;

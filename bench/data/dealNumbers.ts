@@ -1,7 +1,10 @@
-/** Reservations and agreements of an organization's leads: without triggers, so every column that they would fill is filled here. */
+/**
+ * Reservations and agreements for the leads of an organization. Triggers are disabled, so all columns are filled
+ * here.
+ */
 import type { Client } from "pg";
 
-/** Loads both, as many of each, of the leads of an organization that loadPortfolios made; `client` is the owner's. */
+/** Inserts a number of both for an organization created by loadPortfolios; `client` is the owner's connection. */
 export async function loadDealNumbers(client: Client, organizationId: string, amount: number): Promise<void> {
   await client.query(
     "begin; set local session_replication_role = replica; set local synchronous_commit = off",

@@ -1,17 +1,17 @@
 /**
- * The events of years of an organization with many projects, and the viewers that read few or many of them. Triggers are off
- * while it loads, so every column that they would fill is filled here.
+ * Events of several years of an organization with many projects, and viewers who may read few or many of them.
+ * Triggers are disabled, so all columns are filled here.
  */
 import type { Client } from "pg";
 import { withoutIndexes } from "./portfolios.ts";
 
-/** Who reads the events: ids of users that exist. */
+/** Viewers of the events: ids of existing users. */
 export interface EventReaders {
   /** OWNER of the organization. */
   owner: string;
-  /** MEMBER of it, who sees the leads of all projects but the last, which is PRIVATE. */
+  /** MEMBER of the organization. Sees the leads of all projects but the last, which is PRIVATE. */
   member: string;
-  /** Member of an agency that has a part in the first project, with one lead in a hundred of it. */
+  /** Member of an agency that is affiliated with the first project, with one in a hundred of its leads. */
   seller: string;
   /** Has a purchase in the first project, and no role. */
   buyer: string;
@@ -21,13 +21,13 @@ interface Size {
   events: number;
   projects?: number;
   years?: number;
-  /** Bytes of each event, besides some 350. */
+  /** Bytes per event, in addition to about 350. */
   bytes?: number;
 }
 
-/** Gives events a partition for each quarter of the years, in place of the first; there are no events yet. */
+/** Replaces the first partition of the empty table of events by one for each quarter. */
 export async function partitionYears(client: Client, years: number): Promise<void> {
-  // Partitions are made by functions of this role.
+  // Only this role may execute the functions that create partitions.
   await client.query("set role plat_owner");
   await client.query(`do $$
     declare
@@ -50,13 +50,13 @@ export async function partitionYears(client: Client, years: number): Promise<voi
   await client.query("reset role");
 }
 
-/** Events of one statement that loads them. */
+/** Number of events per insert statement. */
 const CHUNK = 1_000_000;
 
 /**
- * Loads an organization with as many projects, its events, and the records that these are about: of each kind that people work with daily.
- * @param client the owner's.
- * @returns the ids of the organization and of its first project.
+ * Inserts an organization with its projects, its events, and their subjects: records of each kind that is used daily.
+ * @param client the owner's connection
+ * @returns the ids of the organization and of its first project
  */
 export async function loadEventYears(
   client: Client,

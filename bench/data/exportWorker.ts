@@ -1,4 +1,4 @@
-/** A process that runs the jobs that are due and nothing else, then prints the most memory it took, in bytes. */
+/** A process that only runs jobs that are due, and then prints its peak memory in bytes. */
 import { createFileStore } from "../../src/providers/files/index.ts";
 import { createOutbox, runJobs } from "../../test/tasks/worker.ts";
 

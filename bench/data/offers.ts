@@ -1,8 +1,8 @@
-/** Offers of an organization's leads, ten for each: without triggers, so every column that they would fill is filled here. */
+/** Ten offers for each lead of an organization. Triggers are disabled, so all columns are filled here. */
 import type { Client } from "pg";
 import { withoutIndexes } from "./portfolios.ts";
 
-/** Loads offers of the leads of an organization that loadPortfolios made; `client` is the owner's. */
+/** Inserts offers for an organization created by loadPortfolios. */
 export async function loadOffers(
   client: Client,
   organizationId: string,

@@ -1,16 +1,16 @@
 /**
- * Data for measuring at size: organizations with 10 projects each (every third one PRIVATE) and as many leads as asked,
- * with events for the largest. Triggers are off while it loads, so every column that they would fill is filled here.
+ * Data for measurements at scale: organizations with 10 projects each (every third one is PRIVATE) and any number of
+ * leads, and events for the largest. Triggers are disabled, so all columns are filled here.
  */
 import type { Client } from "pg";
 
-/** Who looks at the data: ids of users that exist. */
+/** Viewers of the data: ids of existing users. */
 export interface Viewers {
   /** OWNER of the organization. */
   owner: string;
-  /** MEMBER of it, with one lead in a hundred of their own. */
+  /** MEMBER of it, assignee of one lead in a hundred. */
   member: string;
-  /** Member of an organization affiliated with its projects as SELLER, with one lead in a hundred of their own. */
+  /** Member of an organization that is affiliated with its projects as SELLER, assignee of one lead in a hundred. */
   seller: string;
 }
 
@@ -18,14 +18,15 @@ export interface Portfolio {
   name: string;
   leads: number;
   projects?: number;
-  /** Events of leads. */
+  /** Number of events of leads. */
   events?: number;
   viewers?: Viewers;
 }
 
 /**
- * Loads the portfolios and analyzes; `client` is the owner's. Gives the ids of the organizations by name.
- * @param words whether records are found by their words.
+ * Inserts the portfolios and analyzes the tables; `client` is the owner's connection. Returns the ids of the
+ * organizations by name.
+ * @param words whether records can be found by search
  */
 export async function loadPortfolios(
   client: Client,
@@ -110,14 +111,14 @@ async function load(client: Client, portfolio: Portfolio): Promise<string> {
   return id;
 }
 
-/** Has records be found by their words that were loaded without triggers. */
+/** Fills the search index for records that were inserted without triggers. */
 export async function fillSearchTexts(client: Client): Promise<void> {
   await withoutIndexes(client, ["app_private.search_texts", "app_private.search_words"], async () => {
     await client.query("select app_private.fill_search_texts()");
   });
 }
 
-/** Building an index at the end takes a fraction of keeping it row by row. */
+/** Creating an index at the end takes a fraction of the time of updating it with each row. */
 export async function withoutIndexes(
   client: Pick<Client, "query">,
   tables: string[],
@@ -130,6 +131,6 @@ export async function withoutIndexes(
   );
   for (const { name } of rows) await client.query(`drop index ${name}`);
   await work();
-  // That of a partitioned table makes those of its partitions too.
+  // The index of a partitioned table creates those of its partitions.
   for (const { definition } of rows) await client.query(definition.replace(" ON ONLY ", " ON "));
 }

@@ -1,6 +1,6 @@
 /**
- * Projects at size: organizations with public projects in many cities, 100 units each, their floor plans, lots and
- * pictures. Triggers are off while it loads, so every column that they would fill is filled here.
+ * Projects at scale: organizations with public projects in many cities, with 100 units each, floor plans, lots and
+ * pictures. Triggers are disabled, so all columns are filled here.
  */
 import type { Client } from "pg";
 import { fillSearchTexts, type Viewers } from "./portfolios.ts";
@@ -13,13 +13,16 @@ export interface Inventory {
 
 export const UNITS_PER_PROJECT = 100;
 
-/** How many projects an agency sells for at most. */
+/** Maximum number of projects of an agency. */
 const AFFILIATED = 50;
 
-/** How many cities they stand in, anywhere in North America. */
+/** Number of cities, anywhere in North America. */
 const CITIES = 200;
 
-/** Loads the organizations and analyzes; `client` is the owner's. Gives the ids of the organizations by name. */
+/**
+ * Inserts the organizations and analyzes the tables; `client` is the owner's connection. Returns the ids of the
+ * organizations by name.
+ */
 export async function loadInventory(
   client: Client,
   inventories: readonly Inventory[],
@@ -93,7 +96,7 @@ async function load(client: Client, { name, projects, viewers }: Inventory): Pro
      select p.organization_id, p.id, 'Lot ' || n, n::text, 'AVAILABLE', 100000, 'CAD', true from app_public.projects p, generate_series(1, 5) n where p.organization_id = $1`,
     [id],
   );
-  // Of 100 units 30 are for sale and 20 sold; each project has prices around its own.
+  // Of 100 units, 30 are for sale and 20 are sold. Each project has its own price range.
   await client.query(
     `insert into app_public.units (organization_id, project_id, floor_plan_id, lot_id, title, number, status, price, original_list_price, currency,
        effective_bedrooms, effective_baths, effective_sqft, listing_date, sold_at, sold_price)

@@ -1,8 +1,11 @@
-/** A purchase for each lead that is there, as loaded by portfolios.ts. Triggers are off, so every column is filled here. */
+/**
+ * A purchase for each existing lead, as inserted by portfolios.ts. Triggers are disabled, so all columns are filled
+ * here.
+ */
 import type { Client } from "pg";
 import { withoutIndexes } from "./portfolios.ts";
 
-/** @param viewers who has accepted the invitation to one of the purchases. */
+/** @param viewers the user who has accepted the invitation to one of the purchases */
 export async function loadPurchases(client: Client, viewers: { buyer: string }): Promise<void> {
   await client.query("set session_replication_role = replica; set synchronous_commit = off");
   await withoutIndexes(client, ["app_public.buyers"], async () => {

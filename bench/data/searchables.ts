@@ -1,6 +1,6 @@
 /**
- * Data for searching at size: two organizations, one with 200 projects and most of the leads and units, one with a single
- * project. Names as people have them, some frequent and many rare. Triggers are off while it loads.
+ * Data for searches at scale: an organization with 200 projects and most of the leads and units, and one with a
+ * single project. Names are realistic: some are frequent, most are rare. Triggers are disabled.
  */
 import type { Client } from "pg";
 import { fillSearchTexts, withoutIndexes } from "./portfolios.ts";
@@ -8,13 +8,13 @@ import { fillSearchTexts, withoutIndexes } from "./portfolios.ts";
 export interface Searchables {
   leads: number;
   units: number;
-  /** Who looks: ids of users that exist. */
+  /** Viewers: ids of existing users. */
   viewers: {
     /** OWNER of the organization with 200 projects. */
     many: string;
     /** OWNER of the one with a single project. */
     one: string;
-    /** Member of an agency that is a SELLER of all 200, with one lead in a hundred of their own. */
+    /** Member of an agency that is SELLER in all 200 projects, assignee of one lead in a hundred. */
     seller: string;
     /** MEMBER of the organization with 200 projects, a third of which is PRIVATE. */
     member: string;
@@ -37,12 +37,12 @@ const domains = words(
 const areas = words("416 647 905 212 646 718 310 213 604 778");
 const buildings = words("North South East West Harbour Garden Lake Park");
 
-/** An element; the first ones often. */
+/** An SQL expression for a random element; the first ones are frequent. */
 const one = (list: string, n: number) => `(${list})[1 + floor(power(random(), 2) * ${n})::int]`;
 const any = (list: string, n: number) => `(${list})[1 + floor(random() * ${n})::int]`;
 const made = `initcap(${any("syllables", 30)} || ${any("syllables", 30)} || ${any("syllables", 30)})`;
 
-/** Loads it and analyzes; `client` is the owner's. */
+/** Inserts the data and analyzes the tables; `client` is the owner's connection. */
 export async function loadSearchables(
   client: Client,
   { leads, units, viewers }: Searchables,

@@ -1,12 +1,13 @@
 /**
- * How large a benchmark is. `BENCH_SIZE` sets the number of what it has many of, each file says which; `BENCH_SIZE=smoke` makes all
- * of it so small that a run only shows that the benchmark works, as the tests do with every one.
+ * The size of a benchmark. `BENCH_SIZE` sets a number that the header of each benchmark describes. With
+ * `BENCH_SIZE=smoke`, everything is so small that a run only shows that the benchmark works; the tests run all of
+ * them in this way.
  */
 export const smoke = process.env.BENCH_SIZE === "smoke";
 
-/** The number of what the benchmark has many of. */
+/** The number that BENCH_SIZE sets. */
 export const sized = (usual: number, tiny: number): number =>
   smoke ? tiny : Number(process.env.BENCH_SIZE ?? usual);
 
-/** A number that does not grow with the size. */
+/** A number that does not depend on the size. */
 export const unlessSmoke = <T>(usual: T, tiny: T): T => (smoke ? tiny : usual);

@@ -1,22 +1,28 @@
-/** Readers of event streams, in a thread of their own: each is a connection over TLS that notes when each sequence came. */
+/**
+ * Readers of event streams, in a separate thread. Each is a TLS connection that records the time of each sequence
+ * number.
+ */
 import { connect, type TLSSocket } from "node:tls";
 import { parentPort, workerData } from "node:worker_threads";
 
 export interface ReadersData {
   port: number;
   readers: { organizationId: string; token: string }[];
-  /** Number of the first address that readers come from: 127.0.x.y, hundreds from each. */
+  /** Number of the first source address: readers connect from addresses in 127.0.0.0/16, hundreds from each. */
   firstAddress: number;
 }
 
-/** What came to the readers of a thread: by organization and sequence, when it came to each, in milliseconds since 1970. */
+/**
+ * Arrivals at the readers of a thread: by organization and sequence number, the time at each reader in milliseconds
+ * since 1970.
+ */
 export type Arrivals = [key: string, at: Float64Array][];
 
 const readersOfAddress = 200;
 const { port, readers, firstAddress } = workerData as ReadersData;
 const sockets: TLSSocket[] = [];
 const arrivals = new Map<string, number[]>();
-/** Sequences that came to a reader out of order, or twice. */
+/** Sequence numbers that arrived out of order, or twice. */
 let wrong = 0;
 
 const now = () => performance.timeOrigin + performance.now();
@@ -36,7 +42,7 @@ function open({ organizationId, token }: ReadersData["readers"][number], n: numb
     let ended = "";
     let previous = "";
     socket.once("end", () => {
-      // Such as a reader that had no time to read: what it misses would be waited for in vain.
+      // A reader that was closed, for example because it read too slowly, would be waited for in vain.
       throw new Error(`A stream ended: ${ended}`);
     });
     let isOpen = false;
@@ -65,14 +71,14 @@ function open({ organizationId, token }: ReadersData["readers"][number], n: numb
         else arrivals.set(key, [at]);
       }
     });
-    // Of that version, so that the answer is not divided into chunks.
+    // HTTP/1.0, so that the response is not chunked.
     socket.write(
       `GET /events/stream?organizationId=${organizationId} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`,
     );
   });
 }
 
-/** Some at a time, as handshakes take their turns. */
+/** Connections in progress at a time, because handshakes are queued. */
 const atATime = 32;
 let next = 0;
 await Promise.all(

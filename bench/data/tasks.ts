@@ -1,10 +1,12 @@
-/** Tasks about the leads that are there, as loaded by portfolios.ts. Triggers are off, so every column is filled here. */
+/**
+ * Tasks for the existing leads, as inserted by portfolios.ts. Triggers are disabled, so all columns are filled here.
+ */
 import type { Client } from "pg";
 import { withoutIndexes } from "./portfolios.ts";
 
 /**
- * Loads tasks: `each` for every lead, most of them done, one in fifty still to be done; one in ten is never due. One in a hundred leads has
- * one more that is about the organization alone. Who works on a lead does its tasks.
+ * Inserts `each` tasks per lead. Most are completed, one in fifty is open; one in ten has no due date. One lead in a
+ * hundred has one more, which belongs to the organization only. The assignee of a lead has its tasks.
  */
 export async function loadTasks(client: Client, { each }: { each: number }): Promise<void> {
   await client.query("set session_replication_role = replica; set synchronous_commit = off");

@@ -1,29 +1,30 @@
 /**
- * The receiver of bench/deliveries.ts, in a thread of its own: an HTTPS server that verifies each message's signature and answers 204.
- * It tells the port that it listens on, then every few milliseconds how many messages have come and when the last one did.
+ * The receiver of bench/deliveries.ts, in a separate thread: an HTTPS server that verifies the signature of each
+ * message and answers 204. It posts its port, and then, every few milliseconds, the number of messages and the time
+ * of the last one.
  */
 import { createHmac } from "node:crypto";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
 
-/** What the thread is given. */
+/** Input of the thread. */
 export interface ReceiverData {
   cert: string;
   key: string;
-  /** Secrets of webhooks, by the paths of their addresses. */
+  /** Secrets of webhooks, by the paths of their URLs. */
   secrets: Record<string, string>;
 }
 
-/** What the thread tells, after the port. */
+/** Messages of the thread after the port. */
 export interface ReceiverCount {
-  /** Messages so far that were signed as they should be. */
+  /** Number of messages with a valid signature. */
   received: number;
-  /** Messages so far that were not. */
+  /** Number of messages without one. */
   refused: number;
-  /** Connections that were made so far. */
+  /** Number of connections so far. */
   connections: number;
-  /** When the last message came, in milliseconds since the epoch. */
+  /** Time of the last message, in milliseconds since 1970. */
   at: number;
 }
 

@@ -1,13 +1,13 @@
 /**
- * The ceiling: no GraphQL, SQL that makes the JSON of the answer, one round trip for it with the settings of the viewer in front. What
- * only the service can do calls the same functions of the database as the service.
+ * The ceiling: no GraphQL, but SQL that generates the JSON of the response, in one round trip with the settings of
+ * the viewer. Work that only the service supports calls the same functions of the database.
  */
 import { createServer } from "node:https";
 import { makePool } from "../../src/database/pool.ts";
 import { Session } from "../../src/database/session.ts";
 import { makeSetter } from "../../src/database/serverSettings.ts";
 import { claimSettings, listen, readToken, settings } from "./serve.ts";
-import type { Asked } from "./works.ts";
+import type { GraphqlRequest } from "./works.ts";
 
 const lead = `'id', id, 'name', name, 'status', status, 'email', email`;
 const statements: Record<string, { text: string; values?: (variables: any) => unknown[] }> = {
@@ -85,7 +85,7 @@ const statements: Record<string, { text: string; values?: (variables: any) => un
 
 const pool = makePool({ connectionString: settings.databaseUrl, max: settings.poolSize });
 
-async function answer(asked: Asked, authorization: string | undefined): Promise<string> {
+async function answer(asked: GraphqlRequest, authorization: string | undefined): Promise<string> {
   const setter = makeSetter(claimSettings(readToken(authorization)))!;
   const { text, values } = statements[asked.operationName]!;
   const connection = await pool.connect();
@@ -110,7 +110,7 @@ await listen(
     request.on("data", (part: Buffer) => parts.push(part));
     request.on("end", async () => {
       try {
-        const asked = JSON.parse(Buffer.concat(parts).toString()) as Asked;
+        const asked = JSON.parse(Buffer.concat(parts).toString()) as GraphqlRequest;
         const text = await answer(asked, request.headers.authorization);
         response.writeHead(200, {
           "content-type": "application/json",

@@ -1,4 +1,4 @@
-/** Who is compared, and how each is started. */
+/** The contestants, and how each is started. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { LoginTokenKey } from "../../src/auth/loginToken.ts";
@@ -12,36 +12,39 @@ import type { Viewer } from "./data.ts";
 import { smoke } from "../data/size.ts";
 import { POOL_SIZE } from "./sizes.ts";
 
-/** A server that was started. */
+/** A running server. */
 export interface Running {
   port: number;
   pid: number;
-  /** The token of a viewer there. */
+  /** A token of a viewer for this server. */
   token(viewer: Viewer): string;
   stop(): Promise<void>;
 }
 
 export interface Contestant {
   name: string;
-  /** @param settings of the service, for those that have some */
+  /** @param settings of the service, for contestants that use them */
   start(
     database: { ownerUrl: string; authenticatorUrl: string },
     settings?: NodeJS.ProcessEnv,
   ): Promise<Running>;
-  /** Documents for servers whose schema is made of the tables; that of the work where omitted, null where it cannot be asked. */
+  /**
+   * Documents for servers whose schema is derived from the tables. Default: the document of the work; null if the
+   * work is not supported.
+   */
   documents?: Readonly<Record<string, string | null>>;
-  /** Variables, where they differ. */
+  /** Variables, if they differ. */
   variables?: Readonly<Record<string, (given: any, viewer: Viewer) => Record<string, unknown>>>;
 }
 
-/** What the work of those is that were written for what is asked alone. */
+/** Unsupported work of contestants with a handwritten schema. */
 const lacking = { Search: null, CreateReservation: null };
 const repository = join(import.meta.dirname, "../..");
 const kit = join(import.meta.dirname, "node_modules");
 const secret = "the-secret-of-the-benchmark-with-32-characters";
 export const keys: readonly LoginTokenKey[] = [{ kid: "bench", secret }];
 
-/** The service, in a process as `npm start -- --api-only` has it. */
+/** The service, in a process like `npm start -- --api-only`. */
 const plat = (env: NodeJS.ProcessEnv = {}): Contestant["start"] => {
   return async ({ ownerUrl, authenticatorUrl }, settings) => {
     const dataDir = await scratchFolder("peers");
@@ -90,7 +93,7 @@ const plat = (env: NodeJS.ProcessEnv = {}): Contestant["start"] => {
   };
 };
 
-/** A server of this folder. */
+/** A server in this folder. */
 const server = (file: string): Contestant["start"] => {
   return async ({ authenticatorUrl }) => {
     const { cert, key } = await testCertificate();
@@ -121,7 +124,7 @@ const server = (file: string): Contestant["start"] => {
   };
 };
 
-/** All of them; those that need packages of their own only where these were fetched. */
+/** All contestants; those that need additional packages only if these are installed. */
 export function contestants(only: readonly string[] = []): Contestant[] {
   const own: Contestant[] = [
     { name: "Ceiling", start: server("ceiling.ts") },
@@ -145,7 +148,7 @@ export function contestants(only: readonly string[] = []): Contestant[] {
   return [...own, ...others].filter(({ name }) => only.length === 0 || only.includes(name));
 }
 
-/** Documents for schemas that are made of the tables as they are. */
+/** Documents for schemas that are derived from the tables. */
 function fromTables(version: "V4" | "V5"): Pick<Contestant, "documents" | "variables"> {
   const id = version === "V5" ? "rowId" : "id";
   const by = version === "V5" ? "ByRowId" : "ById";

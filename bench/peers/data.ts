@@ -1,4 +1,4 @@
-/** What is measured on: organizations from one project to one with 200, their leads, homes and purchases; seeded. */
+/** The data: organizations with one to 200 projects, their leads, homes and purchases; generated from a seed. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createLoginTokens, type LoginTokenKey } from "../../src/auth/loginToken.ts";
@@ -10,7 +10,7 @@ import { unlessSmoke } from "../data/size.ts";
 
 const UNITS_PER_PROJECT = unlessSmoke(60, 4);
 
-/** An owner of an organization and what they ask for. */
+/** An owner of an organization, and the ids for their requests. */
 export interface Viewer {
   userId: string;
   organizationId: string;
@@ -23,7 +23,7 @@ export interface Viewer {
   units: string[];
 }
 
-/** Loads as many leads in all, and gives the owners of organizations with one, ten and 200 projects. */
+/** Inserts that number of leads in total, and returns the owners of organizations with one, ten and 200 projects. */
 export async function loadPeers(
   database: BenchDatabase,
   leads: number,
@@ -81,7 +81,10 @@ export async function loadPeers(
   return found;
 }
 
-/** Homes of every project with plans, lots and pictures, a tenth of them reserved; five purchases each with four deposits. */
+/**
+ * Homes of every project with plans, lots and pictures, of which a tenth is reserved; five purchases per project with
+ * four deposits each.
+ */
 async function loadHomes({ owner }: BenchDatabase): Promise<void> {
   await owner.query("set session_replication_role = replica; set synchronous_commit = off");
   await owner.query(

@@ -1,8 +1,11 @@
-/** Requests over HTTPS with keep-alive, as many at once as there are connections; written by hand, so that it takes little of the machine. */
+/**
+ * Requests over HTTPS with keep-alive, one at a time per connection. Written by hand, so that it takes little CPU
+ * time.
+ */
 import { connect, type TLSSocket } from "node:tls";
-import type { Asked, Work } from "./works.ts";
+import type { GraphqlRequest, Work } from "./works.ts";
 
-/** What was answered: its status and the text. */
+/** Status and text of a response. */
 interface Response {
   status: number;
   body: string;
@@ -36,7 +39,7 @@ export class Line {
     return new Line(socket, path);
   }
 
-  ask(asked: Asked, token: string | undefined): Promise<Response> {
+  ask(asked: GraphqlRequest, token: string | undefined): Promise<Response> {
     const body = JSON.stringify(asked);
     const authorization = token === undefined ? "" : `Authorization: Bearer ${token}\r\n`;
     this.#socket.write(
@@ -66,7 +69,7 @@ export class Line {
       if (this.#received.length < from + Number(length)) return;
       body = this.#received.toString("utf8", from, from + Number(length));
     } else {
-      // In chunks, whose end is an empty one.
+      // Chunked; an empty chunk is the end.
       if (!this.#received.subarray(from).toString("latin1").endsWith("0\r\n\r\n")) return;
       body = unchunked(this.#received.subarray(from));
     }
@@ -89,15 +92,15 @@ function unchunked(bytes: Buffer): string {
   return Buffer.concat(parts).toString();
 }
 
-/** Who is asked for what: gives the request, and with whose token. */
-export type Asking = (work: Work, n: number) => { asked: Asked; token: string | undefined };
+/** Returns the request of the nth piece of work, and its token. */
+export type RequestOf = (work: Work, n: number) => { asked: GraphqlRequest; token: string | undefined };
 
 /**
- * Carries out one piece of work.
- * @returns the data of the answer
- * @throws Error with the answer where it has errors
+ * Executes one piece of work.
+ * @returns the data of the response
+ * @throws Error with the response if it has errors
  */
-export async function carryOut(line: Line, work: Work, n: number, asking: Asking): Promise<any> {
+export async function runWork(line: Line, work: Work, n: number, asking: RequestOf): Promise<any> {
   const { asked, token } = asking(work, n);
   const data = await answerTo(line, asked, token);
   if (!work.then) return data;
@@ -105,7 +108,7 @@ export async function carryOut(line: Line, work: Work, n: number, asking: Asking
   return answerTo(line, { query: document, operationName: name, variables: variables(data) }, token);
 }
 
-async function answerTo(line: Line, asked: Asked, token: string | undefined): Promise<any> {
+async function answerTo(line: Line, asked: GraphqlRequest, token: string | undefined): Promise<any> {
   const { status, body } = await line.ask(asked, token);
   if (status !== 200 || body.startsWith('{"errors"') || body.includes(',"errors":['))
     throw new Error(`${asked.operationName} was answered ${status}: ${body.slice(0, 2000)}`);
@@ -113,16 +116,16 @@ async function answerTo(line: Line, asked: Asked, token: string | undefined): Pr
 }
 
 /**
- * Keeps all lines busy for a time.
- * @returns milliseconds of each piece of work that succeeded, and of the whole; the failures, by what was said
+ * Keeps all connections busy for a time.
+ * @returns milliseconds of each successful piece of work, and in total; the failures, by message
  */
 export async function load(
   lines: readonly Line[],
   works: readonly Work[],
   seconds: number,
-  asking: Asking,
+  asking: RequestOf,
   from: number,
-  /** Ends after so many pieces of work, where the time is not over before. */
+  /** Maximum number of pieces of work, if the time does not end before. */
   most = Infinity,
 ): Promise<{ took: number[]; elapsed: number; count: number; failures: string[] }> {
   const took: number[] = [];
@@ -136,11 +139,11 @@ export async function load(
         const work = works[n % works.length]!;
         const began = performance.now();
         try {
-          await carryOut(line, work, n++, asking);
+          await runWork(line, work, n++, asking);
           took.push(performance.now() - began);
         } catch (error) {
           failures.push((error as Error).message);
-          // Of an answer there may be more; of a connection that broke there is not.
+          // After an error response, the connection can be used again; after a broken connection, it cannot.
           if (line.isClosed) throw error;
         }
       } while (performance.now() < end && n - from < most);

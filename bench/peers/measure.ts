@@ -1,7 +1,7 @@
-/** What processes take of the machine, as Linux tells it; NaN elsewhere. */
+/** Resources of processes, as reported by Linux; NaN on other systems. */
 import { readdir, readFile } from "node:fs/promises";
 
-/** Microseconds of CPU that a process has taken, all its threads. */
+/** Microseconds of CPU time of a process, with all its threads. */
 export async function cpuOf(pid: number): Promise<number> {
   try {
     const threads = await readdir(`/proc/${pid}/task`);
@@ -14,16 +14,16 @@ export async function cpuOf(pid: number): Promise<number> {
   }
 }
 
-/** Microseconds of CPU of each of these processes. */
+/** Microseconds of CPU time of each process. */
 export async function cpuOfEach(pids: readonly number[]): Promise<Map<number, number>> {
   return new Map(await Promise.all(pids.map(async (pid) => [pid, await cpuOf(pid)] as const)));
 }
 
-/** What processes have taken since; those that began meanwhile, all of it. */
+/** CPU time since an earlier measurement; for processes that were started later, all of it. */
 export const since = (before: ReadonlyMap<number, number>, after: ReadonlyMap<number, number>): number =>
   [...after].reduce((sum, [pid, time]) => sum + time - (before.get(pid) ?? 0), 0);
 
-/** Megabytes of memory that a process has, and the most it had. */
+/** Megabytes of memory of a process: current, and peak. */
 export async function memoryOf(pid: number): Promise<{ now: number; most: number }> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   const of = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) / 1024;

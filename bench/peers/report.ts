@@ -1,32 +1,32 @@
-/** The figures as a table of Markdown and as a chart. */
+/** The results as a Markdown table and as a chart. */
 import { availableParallelism, cpus, totalmem } from "node:os";
 
-/** What one contestant did at one piece of work, medians of the rounds. */
+/** Results of one contestant for one kind of work; medians of the rounds. */
 export interface Figures {
   perSecond: number;
   p50: number;
   p95: number;
   p99: number;
-  /** Microseconds of CPU for each. */
+  /** Microseconds of CPU time per piece of work. */
   server: number;
   database: number;
   statements: number;
   roundTrips: number;
-  /** Pieces of work that were answered with an error, in all rounds. */
+  /** Number of errors in all rounds. */
   failures: number;
 }
 
-/** By the title of the work, then by the contestant. */
+/** By title of the work, then by contestant. */
 export type Results = Map<string, Map<string, Figures>>;
 
 const whole = (figure: number) => (Number.isFinite(figure) ? Math.round(figure).toLocaleString("en") : "–");
 const milliseconds = (figure: number) => figure.toFixed(figure < 10 ? 1 : 0);
 
-/** One line about the machine. */
+/** One line that describes the machine. */
 export const machine = (): string =>
   `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? "unknown processor"}, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}`;
 
-/** A table of all, one line for each contestant at each work. */
+/** A table with one line per contestant and kind of work. */
 export function table(results: Results, memory: ReadonlyMap<string, { now: number; most: number }>): string {
   const lines = [
     "| Work | Contestant | Requests/s | p50 | p95 | p99 ms | CPU µs: server | database | Statements | Round trips | Failures |",
@@ -56,7 +56,7 @@ const colours = [
 ];
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 
-/** Bars of the requests per second, each work by itself: as long as the fastest of it is fast. */
+/** Bars of requests per second, relative to the fastest contestant of each kind of work. */
 export function chart(results: Results): string {
   const rows: string[] = [];
   const names = [...new Set([...results.values()].flatMap((of) => [...of.keys()]))];

@@ -1,9 +1,9 @@
-/** What every contestant that is not the service itself has in common: its settings, the check of a token, and its address. */
+/** Common parts of all contestants other than the service: settings, verification of tokens, and the listener. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Server } from "node:https";
 import type { AddressInfo } from "node:net";
 
-/** What a contestant is told by the environment. */
+/** Settings of a contestant, from its environment. */
 export const settings = {
   databaseUrl: process.env.PEERS_DATABASE_URL!,
   tls: { cert: process.env.PEERS_CERT!, key: process.env.PEERS_KEY! },
@@ -11,7 +11,7 @@ export const settings = {
   poolSize: Number(process.env.PEERS_POOL_SIZE ?? 10),
 };
 
-/** Who asks, by their token. */
+/** The claims of a token. */
 export interface Claims {
   sub: string;
   org: string;
@@ -28,8 +28,8 @@ export function signToken(secret: string, claims: Claims): string {
 }
 
 /**
- * The claims of a token, checked for each request; undefined without one.
- * @throws Error for a token that is forged or over
+ * The claims of a token, verified for each request; undefined without one.
+ * @throws Error for a forged or expired token
  */
 export function readToken(authorization: string | undefined): Claims | undefined {
   if (authorization === undefined) return undefined;
@@ -50,18 +50,18 @@ export const claimSettings = (claims: Claims | undefined): Record<string, string
   role: claims ? "plat_user" : "plat_anonymous",
   "peers.user_id": claims?.sub ?? "",
   "peers.organization_id": claims?.org ?? "",
-  // What the service's own functions go by, where they are called.
+  // Used by the functions of the service, if they are called.
   "plat.user_id": claims?.sub ?? "",
   "plat.channel": "API",
 });
 
-/** Tells the benchmark the port, and ends with it. */
+/** Sends the port to the benchmark, and exits together with it. */
 export function ready(port: number): void {
   process.on("disconnect", () => process.exit(0));
   process.send!({ port });
 }
 
-/** Listens on a free port of this machine. */
+/** Listens on a free local port. */
 export async function listen(server: Server): Promise<void> {
   server.keepAliveTimeout = 65_000;
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));

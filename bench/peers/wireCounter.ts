@@ -1,4 +1,4 @@
-/** A TCP proxy in front of PostgreSQL that counts what clients ask for. */
+/** A TCP proxy in front of PostgreSQL that counts statements and round trips. */
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
 const EXECUTE = 0x45;
@@ -6,7 +6,10 @@ const QUERY = 0x51;
 const SYNC = 0x53;
 const READY = 0x5a;
 
-/** Calls back with the type of each message, however they are cut into chunks. The first of a client has no type. */
+/**
+ * Calls back with the type of each message, independent of chunk boundaries. The first message of a client has no
+ * type.
+ */
 function messages(startup: boolean, found: (type: number) => void): (chunk: Buffer) => void {
   let rest = Buffer.alloc(0);
   let isFirst = startup;
@@ -26,12 +29,12 @@ function messages(startup: boolean, found: (type: number) => void): (chunk: Buff
 
 export interface WireCounter {
   port: number;
-  /** What was asked since the last call. A round trip begins where a client asks that waits for nothing. */
+  /** Counts since the last call. A round trip begins when a client sends a message while it waits for no answer. */
   take(): { statements: number; roundTrips: number };
   close(): Promise<void>;
 }
 
-/** Starts it on a free port. */
+/** Starts the proxy on a free port. */
 export async function startWireCounter(port: number, host: string): Promise<WireCounter> {
   const sockets = new Set<Socket>();
   let [statements, roundTrips] = [0, 0];

@@ -1,25 +1,25 @@
-/** What is asked of every contestant. */
+/** The requests to every contestant. */
 import { randomUUID } from "node:crypto";
 import type { Viewer } from "./data.ts";
 
-/** A GraphQL request as it goes over the wire. */
-export interface Asked {
+/** A GraphQL request in JSON form. */
+export interface GraphqlRequest {
   query: string;
   operationName: string;
   variables: Record<string, unknown>;
 }
 
 export interface Work {
-  /** Its operation, by which the contestant without GraphQL finds its SQL too. */
+  /** Name of the operation, by which the ceiling finds its SQL. */
   name: string;
   title: string;
   document: string;
-  /** Asked without a token. */
+  /** Sent without a token. */
   anonymous?: boolean;
-  /** Changes data; the figures of such work hold for the run that they are from. */
+  /** Changes data, so that its results depend on earlier work of the run. */
   writes?: boolean;
   variables?: (viewer: Viewer, n: number) => Record<string, unknown>;
-  /** What is asked next, with what was answered; both together are one piece of work. */
+  /** A second request, derived from the response to the first. Both are one piece of work. */
   then?: { name: string; document: string; variables: (data: any) => Record<string, unknown> };
 }
 
@@ -109,7 +109,7 @@ export const works: readonly Work[] = [
   },
 ];
 
-/** Of a hundred pieces of mixed work, how many are of each. */
+/** Composition of a hundred pieces of mixed work. */
 export const mix: Readonly<Record<string, number>> = {
   Viewer: 15,
   Lead: 25,

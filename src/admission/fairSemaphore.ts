@@ -9,7 +9,7 @@ export interface FairSemaphoreOptions {
   /** Units of the capacity reserved for parties that hold none yet. Default: none. */
   readonly reserved?: number;
   /** Units for all visitors together. Default: `capacity`. */
-  readonly strangers?: number;
+  readonly visitors?: number;
   /** Maximum number of waiting requests per party; more are refused. Default: no limit. */
   readonly queuePerParty?: number;
   /**
@@ -56,17 +56,17 @@ type Verdict = "admitted" | "over its share" | "no capacity";
  */
 export class FairSemaphore {
   readonly #options: FairSemaphoreOptions;
-  readonly #shares: Required<Pick<FairSemaphoreOptions, "capacity" | "perParty" | "reserved" | "strangers">>;
+  readonly #shares: Required<Pick<FairSemaphoreOptions, "capacity" | "perParty" | "reserved" | "visitors">>;
   #held = 0;
-  #heldByStrangers = 0;
+  #heldByVisitors = 0;
   readonly #heldBy = new Map<string, number>();
   /** The group to be served next is first. */
   readonly #groups = new Map<string, Group>();
 
   constructor(options: FairSemaphoreOptions) {
     this.#options = options;
-    const { capacity, perParty = capacity, strangers = capacity, reserved = 0 } = options;
-    this.#shares = { capacity, perParty, strangers, reserved };
+    const { capacity, perParty = capacity, visitors = capacity, reserved = 0 } = options;
+    this.#shares = { capacity, perParty, visitors, reserved };
   }
 
   /** Units in use, and waiting requests. */
@@ -136,10 +136,10 @@ export class FairSemaphore {
   }
 
   #verdict(party: Party, weight: number): Verdict {
-    const { capacity, perParty, strangers, reserved } = this.#shares;
+    const { capacity, perParty, visitors, reserved } = this.#shares;
     const own = this.#heldBy.get(party.key) ?? 0;
     if (own + weight > perParty) return "over its share";
-    if (isVisitor(party) && this.#heldByStrangers + weight > strangers) return "over its share";
+    if (isVisitor(party) && this.#heldByVisitors + weight > visitors) return "over its share";
     if (this.#held + weight > capacity) return "no capacity";
     return own > 0 && this.#held + weight > capacity - reserved ? "over its share" : "admitted";
   }
@@ -158,7 +158,7 @@ export class FairSemaphore {
 
   #count(party: Party, change: number): void {
     this.#held += change;
-    if (isVisitor(party)) this.#heldByStrangers += change;
+    if (isVisitor(party)) this.#heldByVisitors += change;
     const held = (this.#heldBy.get(party.key) ?? 0) + change;
     if (held > 0) this.#heldBy.set(party.key, held);
     else this.#heldBy.delete(party.key);

@@ -15,7 +15,7 @@ export interface SentStatement {
   readonly name?: string | undefined;
 }
 
-/** How far the log of the primary is written. */
+/** WAL position of the primary. */
 export interface PrimaryPosition {
   readonly lsn: string;
   readonly timeline: number;
@@ -73,7 +73,7 @@ export class OperationWork {
   isQuery = false;
   /** Whether a replica could not answer one of its statements: the primary answers the rest. */
   needsPrimary = false;
-  /** How far the log of the primary was written after the operation began, where replicas are used. */
+  /** WAL position of the primary after the operation began, if replicas are used. */
   primaryPosition: Promise<PrimaryPosition | undefined> | undefined;
   /** Transaction for all of its statements, if they are not committed one by one. */
   heldTransaction: HeldTransaction | undefined;
@@ -148,7 +148,7 @@ export class OperationWork {
     return new CodedError("LIMIT_EXCEEDED", message, { limit: queryLimits.bytes, ...(part && { part }) });
   }
 
-  /** Releases acquired resources when the response has been handed over. */
+  /** Keeps acquired resources until the response has been sent. */
   holds(release: Release): void {
     this.#releases.push(release);
   }

@@ -8,12 +8,12 @@ export interface Party {
   readonly group: string;
 }
 
-const STRANGERS = "strangers";
+const VISITORS = "visitors";
 
 /** The party of a visitor is their network: a single address, or a /64 with IPv6. */
 export function partyOf(userId: string | null, address: string | undefined): Party {
   if (userId !== null) return { key: `viewer ${userId}`, group: `viewer ${userId}` };
-  return { key: `network ${networkOf(address)}`, group: STRANGERS };
+  return { key: `network ${networkOf(address)}`, group: VISITORS };
 }
 
 /** The members of an organization, for resources that they share. */
@@ -22,4 +22,5 @@ export const organizationParty = (organizationId: string): Party => ({
   group: `organization ${organizationId}`,
 });
 
-export const isVisitor = (party: Party): boolean => party.group === STRANGERS;
+/** Whether the party has no account; such parties share one group. */
+export const isVisitor = (party: Party): boolean => party.group === VISITORS;

@@ -11,11 +11,11 @@ export const queryLimits = {
   planning: 1_000,
   /** Expected number of values in the response, see `operationCost.ts`. */
   cost: 1_000_000,
-  /** Of the response, and of all rows received for it. A megabyte takes about 25 ms of the event loop. */
+  /** Bytes of the response, and of all rows received for it. A megabyte takes about 25 ms of the event loop. */
   bytes: 3_000_000,
   /**
-   * Of the rows that a mutation changes: the database returns them entirely, whatever is selected, and the mutations
-   * limit their number.
+   * Bytes of the rows that a mutation changes. The database returns them entirely, whatever is selected, and the
+   * mutations limit their number.
    */
   changedBytes: 12_000_000,
   /** Nesting depth of braces, brackets and parentheses in the text: protects later recursion from stack overflow. */

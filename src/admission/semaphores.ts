@@ -15,16 +15,16 @@ export const operations = new FairSemaphore({
   perParty: 8,
   // A quarter is reserved for parties without any.
   reserved: 16,
-  strangers: 16,
+  visitors: 16,
   queuePerParty: 256,
   queuePerGroup: 512,
   timeoutMs: 15_000,
 });
 
 /**
- * For how many milliseconds an operation that was refused with RATE_LIMITED, or was refused to a visitor for any
- * reason, keeps its unit of {@link operations} after its response: clients that retry immediately, or guess, are
- * refused at most 80 times a second.
+ * Milliseconds for which an operation keeps its unit of {@link operations} after its response if it was refused with
+ * RATE_LIMITED, or was refused to a visitor for any reason. So clients that retry immediately, or guess, are refused
+ * at most 80 times a second.
  */
 export const REFUSAL_HOLD_MS = 100;
 
@@ -36,13 +36,13 @@ export const largeOperations = new FairSemaphore({
   capacity: 4,
   perParty: 2,
   reserved: 1,
-  strangers: 2,
+  visitors: 2,
   timeoutMs: 15_000,
 });
 
 /** Introspection queries in new documents: each blocks the event loop for up to 100 ms. */
 export const introspections = new FairSemaphore({ capacity: 1, timeoutMs: 15_000 });
-/** For how many milliseconds such a query keeps its unit after its response: 15 per minute. */
+/** Milliseconds for which such a query keeps its unit after its response: 15 per minute. */
 export const INTROSPECTION_HOLD_MS = 4_000;
 
 /**
@@ -110,7 +110,7 @@ export const requestBodies = new FairSemaphore({
   capacity: 96_000_000,
   // Two of the largest bodies of a signed-in viewer.
   perParty: 24_000_000,
-  strangers: 24_000_000,
+  visitors: 24_000_000,
   queuePerParty: 16,
   timeoutMs: 20_000,
 });
@@ -143,7 +143,7 @@ export function connectionShares(poolSize: number, capacity: number): FairSemaph
     capacity: Math.max(1, capacity),
     perParty: share(0.4),
     reserved: capacity > 4 ? 2 : 0,
-    strangers: share(0.3),
+    visitors: share(0.3),
     timeoutMs: 15_000,
   });
 }

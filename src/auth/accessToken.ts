@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 
-/** What every access token starts with; a login token (JWT) never does. */
+/** Prefix of every access token. Login tokens (JWT) never start with it. */
 export const accessTokenPrefix = "plat_";
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -16,7 +16,7 @@ export function isAccessToken(token: string): boolean {
   return match !== null && checksum(match[1]!) === match[2];
 }
 
-/** What the database stores of an access token. */
+/** The hash of an access token that the database stores. */
 export function accessTokenSha256(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }

@@ -19,6 +19,7 @@ const MOST_TOKENS = 10_000;
 /** Of all accesses together. */
 const MOST_CHARACTERS = 20_000_000;
 
+/** The minute of a time in milliseconds since 1970. Cached lookups are valid within one minute of the clock. */
 export const minuteOf = (ms: number): number => Math.floor(ms / 60_000);
 
 /** By the SHA-256 of the token, least recently used first. */

@@ -1,4 +1,4 @@
-/** Looks tokens up in the database, and remembers those that it found for a minute. */
+/** Looks up tokens in the database, and caches them for a minute. */
 import type { Pool } from "pg";
 import { partyOf } from "../admission/party.ts";
 import { authentications } from "../admission/semaphores.ts";
@@ -29,12 +29,12 @@ const byAccessToken = {
   name: "authenticate_access_token",
   text: "select * from app_private.authenticate_access_token($1)",
 };
-/** Of tokens that agents use. */
+/** For tokens of agents. */
 const byAgentToken = {
   name: "authenticate_agent_token",
   text: "select * from app_private.authenticate_access_token($1, 'MCP')",
 };
-/** Whether a token works for an audience; unlike the others, it does not note its use. */
+/** Whether a token is valid for an audience. Unlike the others, it does not record the use of the token. */
 const ofAudience = {
   name: "is_access_token_of",
   text: "select app_private.is_access_token_of($1, $2) as is_of",
@@ -54,7 +54,7 @@ interface AccessRow {
 
 const NOTHING = "{}|{}|{}|{}|{}";
 
-/** Settings for app_hidden.handed_access; null where there is too much to hand on. */
+/** Settings for app_hidden.handed_access; null if the access is too large for that. */
 function toAccess({ access, classes, parties, version }: AccessRow): Access | null {
   if (access === null) return null;
   const settings: Record<string, string> = { "plat.access": access, "plat.access_": NOTHING };
@@ -62,15 +62,15 @@ function toAccess({ access, classes, parties, version }: AccessRow): Access | nu
   return { settings, parties, version };
 }
 
-/** A token that was looked up: what it stands for, and what it is looked up by again without its text. */
+/** The claims of a token, and the key to look it up again without its text. */
 export interface Bearer {
   readonly claims: Claims;
   readonly facts: TokenFacts;
-  /** When it expires by itself, in seconds since 1970; undefined: the database knows. */
+  /** Expiry in seconds since 1970; undefined if only the database knows. */
   readonly expiresAt: number | undefined;
 }
 
-/** What a token stands for. */
+/** The claims of a token. */
 const claimsOf = (row: AuthenticatedRow, sessionId: string | undefined, isAgent: boolean): Claims => ({
   userId: row.viewer_id,
   readOnly: row.read_only,
@@ -85,15 +85,18 @@ const claimsOf = (row: AuthenticatedRow, sessionId: string | undefined, isAgent:
 export interface TokenLookUpOptions {
   /** Connections of plat_authenticator. */
   pool: Pick<Pool, "query">;
-  /** Those of login tokens; the first one signs. */
+  /** Keys of login tokens; the first one signs. */
   keys: readonly LoginTokenKey[];
-  /** Where its tokens are accepted: by default the API, which accepts login tokens too. */
+  /** Where its tokens are accepted. Default: the API, which also accepts login tokens. */
   audience?: "API" | "MCP";
 }
 
-/** The tokens of one audience. Its methods throw CodedError UNAUTHENTICATED for a bad token, UNAVAILABLE or INTERNAL when the look-up fails. */
+/**
+ * The tokens of one audience. Its methods throw CodedError UNAUTHENTICATED for an invalid token, UNAVAILABLE or
+ * INTERNAL if the lookup fails.
+ */
 export class TokenLookUp {
-  /** By a hash of their text. */
+  /** By the hash of their text. */
   readonly known = new KnownTokens();
   readonly #pool: Pick<Pool, "query">;
   readonly #ofAgents: boolean;
@@ -124,7 +127,7 @@ export class TokenLookUp {
     const claims = claimsOf(row, sessionId, this.#ofAgents);
     const tokenSha256 = row.token_id === null ? null : (values[0] as Buffer);
     const facts = { userId: row.viewer_id, sessionId: sessionId ?? null, tokenSha256 };
-    // Without a row of its own a session cannot be asked about; and what is withheld ends at any moment.
+    // A session without a row cannot be checked, and withheld access may end at any time.
     const isCheckable = (sessionId ?? tokenSha256) !== null && !row.second_factor_withholds;
     if (isCheckable) this.known.keep(key, { claims, facts, expiresAt });
     else this.known.forget(key);
@@ -135,7 +138,7 @@ export class TokenLookUp {
     return this.#ofAgents ? byAgentToken : byAccessToken;
   }
 
-  /** A token that is valid elsewhere has not ended: tells its holder where it is taken. */
+  /** A token that is valid for another audience is not refused as expired: the message says where it is accepted. */
   async #refuseOtherAudience(ip: string | undefined, values: unknown[]): Promise<void> {
     const other = this.#ofAgents ? "API" : "MCP";
     const { rows } = await authentications
@@ -151,7 +154,7 @@ export class TokenLookUp {
     );
   }
 
-  /** Has the access of a token found that is used again, while nobody waits for it. */
+  /** Looks up the access of a token that is used again, in the background. */
   findAccess(key: string, known: KnownToken): void {
     const { userId, organizationId, scopes } = known.claims;
     this.known.keepAccess(key, known, null);
@@ -163,11 +166,11 @@ export class TokenLookUp {
         }),
       )
       .then(({ rows }) => this.known.keepAccess(key, known, toAccess(rows[0]!)))
-      // Without it, each statement finds what it needs by itself.
+      // Without it, each statement determines the access by itself.
       .catch(() => this.known.keepAccess(key, known, undefined));
   }
 
-  /** @param key what the token is known by */
+  /** @param key cache key of the token */
   async find(token: string, key: string, ip: string | undefined): Promise<Bearer> {
     if (this.#ofAgents && !token.startsWith(accessTokenPrefix))
       throw refusal("Agents require an access token for MCP: createAccessToken with audience: MCP.");
@@ -181,9 +184,9 @@ export class TokenLookUp {
     return this.#bearer(ip, this.#byAccessToken, [accessTokenSha256(token)], key);
   }
 
-  /** Looks a token up that was looked up before. */
+  /** Looks up a token again. */
   async findAgain({ userId, sessionId, tokenSha256 }: TokenFacts, ip?: string): Promise<Claims> {
-    // By no key that a header has: what is known of those stays.
+    // Its cache key is not one of a header, so cached tokens are unaffected.
     const found = tokenSha256
       ? await this.#bearer(ip, this.#byAccessToken, [tokenSha256], "")
       : await this.#bearer(ip, bySession, [userId, 0, sessionId, true, ip ?? null, null], "", {
@@ -194,20 +197,20 @@ export class TokenLookUp {
   }
 }
 
-/** Whatever the database refuses here, the caller did nothing wrong: an error of ours, UNAVAILABLE where it cannot be reached or takes too long. */
+/** Maps a failed lookup to an error of the service: UNAVAILABLE if the database is unreachable or too slow. */
 function lookUpFailed(error: unknown): never {
   if (error instanceof CodedError) throw error;
-  // The driver's own errors, of a connection that is lost or cannot be made, have no code.
+  // The driver's own errors, of a connection that was lost or could not be opened, have no code.
   const known = isSqlError(error) ? error : new DatabaseConnectionError("08006", error);
   const coded = fromSqlError(known, new Map(), { signedIn: true });
   if (coded.code === "UNAVAILABLE") throw coded;
-  // It took too long, as where the server stands still: the same as one that does not answer.
+  // It took too long, for example because the server is stalled; treated like a server that does not answer.
   if (["57014", LOCK_NOT_AVAILABLE].includes(known.code))
     throw fromSqlError(new DatabaseConnectionError("08006", error), new Map(), { signedIn: true });
   throw internalError(error);
 }
 
-/** Says that a token is no longer, or never was, one of the service. */
+/** Error for a token that is invalid, expired or revoked. */
 export function refusal(message: string): CodedError {
   return new CodedError("UNAUTHENTICATED", message);
 }

@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 import type { Client, Connection, Submittable } from "pg";
 import { DatabaseClient } from "../database/client.ts";
 
-/** What the server reports about a complete base backup. */
+/** The server's report about a complete base backup. */
 export interface BaseBackup {
   startPosition: string;
   endPosition: string;
@@ -56,7 +56,7 @@ export async function baseBackup(options: BaseBackupOptions): Promise<BaseBackup
       client.query(new Command(options, resolve, reject));
     });
   } finally {
-    // What is still being sent is discarded.
+    // The rest of the data is discarded.
     (client as Client & { connection: Messages }).connection.stream.resume();
     await client.end();
   }

@@ -42,7 +42,7 @@ export interface RestoreOptions {
   backup?: string | undefined;
   /** Receives the cluster: missing or empty. */
   into: string;
-  /** Where contents of files are restored. */
+  /** The store that receives file contents. */
   store: FileStore;
   onProgress?: (step: string, bytes?: number, of?: number) => void;
 }
@@ -83,7 +83,7 @@ export async function restoreDataDir(options: RestoreOptions): Promise<Restored>
       logFile,
       runAs,
       settings: { ...embeddedSettings, ...recovery.settings, hot_standby: "off" },
-      // As long as it takes to apply the changes since the backup.
+      // No timeout: applying the changes since the backup may take long.
       withinMs: Infinity,
     }).catch(async (error: Error) => {
       throw new Error(await whyNot(error, logFile, options.at), { cause: error });
@@ -258,7 +258,7 @@ async function ownSettings(data: string, { uid, gid }: RunAs): Promise<void> {
   }
 }
 
-/** What the log of the database says about a failed recovery, for the user. */
+/** The reason for a failed recovery from the log of the database, for the user. */
 async function whyNot(failure: Error, logFile: string, at: Date | undefined): Promise<string> {
   const log = await readFile(logFile, "utf8").catch(() => "");
   if (at && /recovery ended before configured recovery target was reached/.test(log)) {

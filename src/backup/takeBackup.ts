@@ -35,7 +35,7 @@ export interface BackupOptions {
   series: string;
   dataDir: string;
   store: FileStore;
-  /** How many backups of the series are kept; all by default. */
+  /** Number of backups of the series that are kept. Default: all. */
   keep?: number | undefined;
   /** Called periodically with the progress, with bytes of an estimate while the cluster is copied. */
   onProgress?: (step: string, bytes?: number, of?: number) => void;

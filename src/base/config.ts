@@ -22,7 +22,7 @@ export interface Config {
   readonly archive: { readonly folder: string; readonly timeoutSeconds: number } | undefined;
   /** Connection of the owner role to the server; undefined for the embedded database. */
   readonly databaseUrl: string | undefined;
-  /** Where a pooler stands between. */
+  /** URL of a pooler, if there is one. */
   readonly poolerUrl: string | undefined;
   /** Standbys that answer queries. */
   readonly readDatabaseUrls: readonly string[];
@@ -75,9 +75,9 @@ export interface Config {
   readonly webUrl: string | undefined;
   /** Listener for metrics; undefined to serve them on the main port. */
   readonly monitoring: { readonly host: string; readonly port: number } | "off" | undefined;
-  /** How long requests are still answered after shutdown has begun. */
+  /** Milliseconds for which requests are still answered after shutdown has begun. */
   readonly stopDelayMs: number;
-  /** How long shutdown may take after that. */
+  /** Milliseconds that shutdown may take after that. */
   readonly stopTimeoutMs: number;
   readonly logLevel: string;
   /** Statements that take longer, in milliseconds, are logged; 0 disables it. */

@@ -12,6 +12,7 @@ export interface Host {
 /** The parameter that contains all hosts. */
 const PARAMETER = "hosts";
 
+/** The form in connection strings: `host:port`. */
 export const hostText = ({ host, port }: Host): string => `${host}:${port}`;
 
 /**

@@ -37,7 +37,7 @@ export interface RemoteOptions {
   timeoutMs: number;
 }
 
-/** Who generates drafts. */
+/** The draft provider. */
 export interface DraftOptions extends RemoteOptions {
   provider: "openai" | "anthropic";
 }

@@ -15,7 +15,7 @@ export interface JwtKey {
 class Refusal extends Error {}
 
 interface Setting<T> {
-  /** As written in the environment; undefined if the default depends on other settings. */
+  /** The default as text; undefined if it depends on other settings. */
   default?: string;
   /** Description of the default in the documentation, if it is not a plain value. */
   defaultText?: string;
@@ -584,7 +584,7 @@ export const settings = {
   NODE_ENV: setting({
     defaultText: "`production` with DATABASE_URL or a public BASE_URL, else `development`",
     description:
-      "`production` closes the portal and introspection for strangers, and requires what real use needs: see docs/deployment.md.",
+      "`production` closes the portal and introspection to visitors, and requires settings for real use: see docs/deployment.md.",
     parse: (text) => text,
   }),
 };

@@ -15,6 +15,7 @@ export interface SettingsReader {
   must<N extends SettingName>(name: N): Value<N>;
 }
 
+/** Reads all settings at once, so that `problems` contains every error. */
 export function readSettings(env: NodeJS.ProcessEnv): SettingsReader {
   const problems: string[] = [];
   const values = new Map<SettingName, unknown>();

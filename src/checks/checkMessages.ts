@@ -1,5 +1,5 @@
 import type { ClientBase } from "pg";
-import { catalogues, languages, placesOf, type Section } from "../messages/catalogue.ts";
+import { catalogues, languages, placeholdersOf, type Section } from "../messages/catalogue.ts";
 import {
   codeMessages,
   databaseMessages,
@@ -46,12 +46,12 @@ export function differences(of = catalogues): Finding[] {
             ];
           if (text === undefined || text.trim() === "")
             return [{ rule: "message-without-translation", object, write: `Translate "${there}".` }];
-          if (placesOf(there).join() !== placesOf(text).join())
+          if (placeholdersOf(there).join() !== placeholdersOf(text).join())
             return [
               {
                 rule: "message-with-other-places",
                 object,
-                write: `Use the places of "${there}": ${placesOf(there).join(", ") || "none"}.`,
+                write: `Use the places of "${there}": ${placeholdersOf(there).join(", ") || "none"}.`,
               },
             ];
           return [];
@@ -60,7 +60,7 @@ export function differences(of = catalogues): Finding[] {
     );
 }
 
-/** What the catalogues of messages lack. */
+/** Findings about the catalogues of messages. */
 export async function checkMessages(client: ClientBase): Promise<Finding[]> {
   return [
     ...withoutKey([...(await databaseMessages(client)), ...codeMessages()]),

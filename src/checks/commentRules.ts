@@ -1,6 +1,6 @@
 import type { Rule } from "./rule.ts";
 
-/** What every record has; src/plugins/OutputShapesPlugin.ts describes it once for all. */
+/** Columns of every record; src/plugins/OutputShapesPlugin.ts describes them. */
 const shared =
   "('id', 'organization_id', 'project_id', 'user_id', 'inserted_at', 'updated_at', 'version', 'deleted_at')";
 
@@ -36,7 +36,7 @@ export const commentRules: Rule[] = [
   },
   {
     name: "comment-argument",
-    why: "What an argument means is in the comment of its function.",
+    why: "The comment of a function describes its arguments.",
     // The record of a field, the input of an operation, an id, and values of the service need no description; a filter has its own.
     query: `
       select f.object || ' ' || a.name as object, format('Write \`@arg %s …\` into the comment of %s: what it is for.', a.name, f.object) as write
@@ -51,8 +51,9 @@ export const commentRules: Rule[] = [
   },
   {
     name: "comment-measure",
-    why: "What a number measures decides which of its aggregates mean something.",
-    // Of the records that have aggregates. A version is one everywhere, and a domain says it for all of its columns.
+    why: "The kind of measure determines which aggregates are meaningful.",
+    // Columns of records that have aggregates. Versions are the same everywhere, and the tag of a domain applies to
+    // all of its columns.
     query: `
       with portfolios as (select c.oid, c.reltype from pg_class c where c.relnamespace = 'app_public'::regnamespace
           and pg_temp.tag(obj_description(c.oid, 'pg_class'), 'portfolio') is not null),
@@ -81,7 +82,7 @@ export const commentRules: Rule[] = [
   },
   {
     name: "comment-check",
-    why: "The comment of a check is what the caller reads when it refuses a value.",
+    why: "The comment of a check is the error message when it refuses a value.",
     // Inputs for its columns. The message of a scalar's check says what is valid (further checks concern the stored format); a domain of
     // an enumeration lists its values.
     query: `
@@ -99,7 +100,7 @@ export const commentRules: Rule[] = [
   },
   {
     name: "comment-unique",
-    why: "The comment of a unique index or constraint is what the caller reads when there is such a record already.",
+    why: "The comment of a unique index or constraint is the error message when such a record already exists.",
     // Inputs for its columns; an index that begins with the id is the target of a foreign key.
     query: `
       select t.object || '.' || i.name as object, format('Write \`comment on %s is ''There is … already.'';\`.',

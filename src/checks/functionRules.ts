@@ -12,7 +12,7 @@ const undeclared = "coalesce(pg_temp.tag(f.comment, 'withoutViewer'), '') = ''";
 export const functionRules: Rule[] = [
   {
     name: "definer-search-path",
-    why: "A definer function finds what its caller put in front, unless it says where to look.",
+    why: "Without a fixed search_path, a security definer function uses objects of schemas that its caller puts first.",
     query: `
       select object, 'Write \`set search_path = pg_catalog, pg_temp\` after \`security definer\`.' as write
       from functions where definer and not coalesce('search_path=pg_catalog, pg_temp' = any (settings), false)`,
@@ -26,7 +26,7 @@ export const functionRules: Rule[] = [
   },
   {
     name: "rows-compared",
-    why: "The plan of a statement in a trigger stays that of its first run, mostly for one row: a join of the rows before and after then compares each row of a later run with each.",
+    why: "The plan of a statement in a trigger is cached at its first run, mostly for one row: a join of the rows before and after then compares each row of a later run with each.",
     query: `
       select object, 'Write \`full join old_rows\` with \`where case when … then … else false end\`, which no plan carries out row by row, or compare by \`except\`.' as write
       from functions f join pg_proc p using (oid)
@@ -34,7 +34,7 @@ export const functionRules: Rule[] = [
   },
   {
     name: "definer-viewer",
-    why: "A definer function sees everything: what it gives has to depend on who asks, or be everybody's to know.",
+    why: "A security definer function bypasses policies: its result must depend on the viewer, or be public.",
     query: `${asking("'app_public.current_user_id()'")}
       select f.object, 'Let it ask who calls, such as \`if not app_hidden.project_can(…) then return null; end if;\`, take the grant away, '
         'or write into its comment \`@withoutViewer …\`: why it need not.' as write
@@ -45,7 +45,7 @@ export const functionRules: Rule[] = [
   },
   {
     name: "operation-viewer",
-    why: "An operation that visitors may call has to refuse them itself, or be meant for them.",
+    why: "An operation that visitors may call must refuse them itself, or be meant for them.",
     // The service creates what is tagged @given after a check by app_hidden.begin_….
     query: `${asking("'app_hidden.require_viewer()', 'app_hidden.refuse_anonymous()'")}
       select f.object, 'Let it begin with \`perform app_hidden.require_viewer();\`, grant it to plat_user only, '
@@ -59,7 +59,7 @@ export const functionRules: Rule[] = [
   },
   {
     name: "record-function",
-    why: "A record is read in the statement that asks for it only by a function that PostgreSQL puts in the place of its call; any other is carried out for each row.",
+    why: "Only a function that PostgreSQL inlines reads the record in the statement that calls it; any other is executed for each row.",
     query: `
       select f.object, format('Write \`returns setof %s language sql stable rows 1\`, no \`strict\`, one \`select …\` of its columns, and \`limit 1\` at its end.',
         t.object) as write
@@ -70,7 +70,7 @@ export const functionRules: Rule[] = [
   },
   {
     name: "lock-of-everybody",
-    why: "A lock with one key for all organizations makes each wait for the others until they have committed.",
+    why: "A lock with one key for all organizations makes each wait until the others have committed.",
     query: `
       select f.object, 'Put the organization or the record into its key, or do not wait for it: \`pg_try_advisory_xact_lock\`.' as write
       from functions f
@@ -78,14 +78,14 @@ export const functionRules: Rule[] = [
   },
   {
     name: "job-key-of-everybody",
-    why: "The key of a job is locked until the transaction that enqueues under it ends, for all organizations alike.",
+    why: "The key of a job is locked until the transaction that enqueues it ends, for all organizations.",
     query: `
       select f.object, 'Put the organization or the record into its job_key.' as write
       from functions f where f.source ~ 'job_key\\s*=>\\s*''[^'']*''\\s*[,)]'`,
   },
   {
     name: "function-unused",
-    why: "What nobody calls is read, kept and doubted by everybody.",
+    why: "Unused functions are read and maintained in vain.",
     query: `
       with recursive called as (
         select callee as oid from mentions
@@ -96,7 +96,7 @@ export const functionRules: Rule[] = [
   },
   {
     name: "function-grant-unused",
-    why: "A right that nothing uses is there for whoever finds another way in; a definer function calls with its owner's.",
+    why: "An unused privilege helps attackers; a security definer function calls others with the privileges of its owner.",
     // The rule worker-function finds what background work may execute. By default, visitors may execute what viewers may execute of
     // app_hidden.
     query: `

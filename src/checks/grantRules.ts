@@ -4,7 +4,7 @@ import type { Rule } from "./rule.ts";
 export const grantRules: Rule[] = [
   {
     name: "table-grant",
-    why: "A table or view of app_public that nobody may read is neither a type nor a list of the API. Of a view that visitors come to they read no rows, rather than get an error.",
+    why: "A table or view of app_public that nobody may read is neither a type nor a list of the API. From a view that visitors may read they get no rows, rather than an error.",
     query: `
       select distinct c.oid::regclass::text as object,
         format('Write \`grant select on %s to plat_user, plat_anonymous;\`, or create it in app_private.', c.oid::regclass) as write
@@ -31,7 +31,7 @@ export const grantRules: Rule[] = [
   },
   {
     name: "policy-without-grant",
-    why: "A policy for a command that its role may not carry out reads as if it were allowed.",
+    why: "A policy for a command that its role may not execute looks as if the command were allowed.",
     query: `
       select p.object || ' ' || p.name as object, case
           when p.command in ('insert', 'update') then format('Write \`grant %s (column, …) on %s to %s;\`, or drop the policy.', p.command, p.object, p.role)
@@ -41,7 +41,7 @@ export const grantRules: Rule[] = [
   },
   {
     name: "grant-columns",
-    why: "The columns that INSERT and UPDATE are granted on are the members of the input; of the whole table they are all, tenant and version included.",
+    why: "The columns of grants of INSERT and UPDATE are the fields of the input; a grant on the whole table includes the tenant and the version.",
     query: `
       select t.object, format('Write \`grant %s (column, …) on %s to plat_user;\` with the columns that callers give, in place of the whole table.',
         lower(a.privilege_type), t.object) as write
@@ -51,14 +51,14 @@ export const grantRules: Rule[] = [
   },
   {
     name: "grant-anonymous",
-    why: "Visitors read; what they bring, such as a message, functions take.",
+    why: "Visitors only read tables; functions handle their input, such as messages.",
     query: `
       select object, format('Take \`%s\` from %s, and write a function that takes what visitors bring.', command, role) as write
       from granted where role in ('plat_anonymous', 'PUBLIC') and command <> 'select'`,
   },
   {
     name: "grant-private",
-    why: "app_private holds secrets and internals: functions that run as its owner read it.",
+    why: "app_private contains secrets and internals, which only functions with the privileges of their owner read.",
     query: `
       select distinct g.object, format('Take the grant from %s; let a definer function give what is meant to be seen.', g.role) as write
       from granted g join tables t on t.oid = g.table_oid
@@ -66,7 +66,7 @@ export const grantRules: Rule[] = [
   },
   {
     name: "view-invoker",
-    why: "A view reads with the rights of its owner, past every policy, unless it says otherwise.",
+    why: "By default, a view reads with the privileges of its owner, and bypasses all policies.",
     // plat_masker is subject to the policies of plat_user.
     query: `
       select c.oid::regclass::text as object, 'Write \`with (security_invoker = true)\` behind its name.' as write
@@ -75,7 +75,7 @@ export const grantRules: Rule[] = [
   },
   {
     name: "view-barrier",
-    why: "A condition of the caller may run before that of the view and tell what it leaves out.",
+    why: "A condition of the caller may be evaluated before that of the view, and reveal rows that the view omits.",
     // A view of all rows hides none itself; the policies of its table apply as well.
     query: `
       select c.oid::regclass::text as object, 'Write \`with (security_invoker = true, security_barrier = true)\` behind its name: it leaves rows out.' as write
@@ -85,7 +85,7 @@ export const grantRules: Rule[] = [
   },
   {
     name: "function-grant",
-    why: "What viewers may not call is neither an operation nor a field; for visitors a list that is empty would be an error with the field, and a mutation tells them itself how to sign in. A query that is granted to visitors is public.",
+    why: "A function that viewers may not call is neither an operation nor a field. For visitors, a field without the grant is an error instead of an empty list, and a mutation explains how to sign in. A query granted to visitors is public.",
     query: `
       select f.object, format('Write \`grant execute on function %s to plat_user, plat_anonymous;\`, or create it in app_private.', f.object) as write
       from functions f
@@ -95,7 +95,7 @@ export const grantRules: Rule[] = [
   },
   {
     name: "function-grant-missing",
-    why: "What a viewer may call fails half-way where it calls, with the viewer's rights, what the viewer may not.",
+    why: "A function fails halfway if it calls, with the viewer's privileges, another one that the viewer may not call.",
     query: `
       select f.object || ' ' || r.role as object, format('Write \`grant execute on function %s to %s;\`: a policy or function that runs with the rights of %s calls it.',
         f.object, r.role, r.role) as write
@@ -104,7 +104,7 @@ export const grantRules: Rule[] = [
   },
   {
     name: "service-grant",
-    why: "The service logs in as roles that may do nothing but what is granted to them.",
+    why: "The service logs in as roles that have no privileges besides grants.",
     query: `
       select f.object, format('Write \`grant execute on function %s to %s;\`: the sources of the service call it.', f.object,
         case when f.schema = 'app_hidden' then 'plat_user'
@@ -118,7 +118,7 @@ export const grantRules: Rule[] = [
   },
   {
     name: "function-public",
-    why: "What PUBLIC may call, everybody may who logs in, whatever is granted to whom.",
+    why: "Every login may call a function that is granted to PUBLIC, regardless of other grants.",
     query: `
       select f.object, format('Write \`revoke all on function %s from public;\`.', f.object) as write
       from functions f join pg_proc p on p.oid = f.oid

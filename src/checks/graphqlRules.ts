@@ -80,7 +80,7 @@ const parser = (schema: GraphQLSchema): Linter.Parser => ({
   },
 });
 
-/** What is at a line: the type, and the field with its type if the rule depends on it. */
+/** The place of a line: the type, and the field with its type if the rule depends on it. */
 function placeOf(lines: readonly string[], line: number): string {
   const type = lines.slice(0, line).findLast((one) => /^(type|input|interface|union|enum|scalar) /.test(one));
   return type?.split(" ")[1] ?? "Schema";

@@ -4,7 +4,7 @@ import type { Rule } from "./rule.ts";
 export const keyRules: Rule[] = [
   {
     name: "foreign-key-index",
-    why: "Deleting the other record, and its list of these, read the whole table without an index.",
+    why: "Without an index, deleting the referenced record and listing its records read the whole table.",
     // By columns besides the tenant. Rows with a text key are look-up tables of a migration, which nobody deletes.
     query: `
       select k.object || '.' || k.name as object,
@@ -19,7 +19,7 @@ export const keyRules: Rule[] = [
   },
   {
     name: "foreign-key-tenant",
-    why: "A foreign key by id alone lets a row of one tenant refer to one of another, and tells whether an id exists.",
+    why: "A foreign key by id alone allows references between tenants, and reveals whether an id exists.",
     // If the row always has the tenant and the other table has a key with it, or if viewers write the column themselves.
     query: `
       select k.object || '.' || k.name as object,
@@ -40,7 +40,7 @@ export const keyRules: Rule[] = [
   },
   {
     name: "tenant-foreign-key",
-    why: "A project or organization that is not referred to may be one that there is not, or one of another tenant.",
+    why: "A project or organization without a foreign key may not exist, or belong to another tenant.",
     // Records whose comments refer to them, as in events, are kept after the referenced record.
     query: `
       select c.object, case c.name
@@ -53,7 +53,7 @@ export const keyRules: Rule[] = [
   },
   {
     name: "relation-not-null",
-    why: "A field that is null where its type says never takes the record around it from the answer; one that may be null has to be handled by every client.",
+    why: "If a non-null field is null, its record is missing from the answer; a nullable field must be handled by every client.",
     // Security definer functions return rows whatever the viewer sees, unless they check first; so do their callers.
     query: `
       with recursive definers as (

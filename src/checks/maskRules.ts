@@ -13,7 +13,7 @@ const asks = `
 export const maskRules: Rule[] = [
   {
     name: "masked-grant",
-    why: "What the roles of the API are granted, SQL in their name reads past every mask.",
+    why: "SQL that runs as a role of the API reads everything that is granted to it, without masks.",
     query: `
       select m.object, format('It is granted to %s: take the grant away. \`select app_private.make_masked_view(%L);\` does, and makes the view that masks.',
         string_agg(r.role, ' and ' order by r.role), m.table_name) as write
@@ -23,7 +23,7 @@ export const maskRules: Rule[] = [
   },
   {
     name: "masked-row",
-    why: "The roles of the API may not read whole rows of a table with masked columns, so that the function would be refused.",
+    why: "The roles of the API may not read whole rows of a table with masked columns, so the call would be refused.",
     query: `
       with masked as (
         select t.name, t.object from tables t
@@ -42,7 +42,7 @@ export const maskRules: Rule[] = [
   },
   {
     name: "masked-result",
-    why: "A function that runs as its owner reads whole rows, and what it returns may be read column by column.",
+    why: "A security definer function reads whole rows, and each column of its result is readable.",
     query: `
       select f.object, format('Return \`app_hidden.masked(…)\` of the row: %s has masked columns.', t.object) as write
       from functions f join pg_proc p on p.oid = f.oid join pg_type y on y.oid = p.prorettype
@@ -53,7 +53,7 @@ export const maskRules: Rule[] = [
   },
   {
     name: "masked-reads",
-    why: "A function of a row gets null in place of what is masked, unless it says that it reads it.",
+    why: "A function of a row gets null for masked columns, unless it declares that it reads them.",
     query: `
       with masked as (select * from columns c where c.schema = 'app_public' and pg_temp.tag(c.comment, 'masked') is not null)
       select f.object, format('Write \`@reads %s\` into its comment: it gets the value as the viewer may know it.', m.name) as write
@@ -64,7 +64,7 @@ export const maskRules: Rule[] = [
   },
   {
     name: "masked-column",
-    why: "What only some may read has to be read through a function that asks.",
+    why: "Restricted values must be read through a function that checks access.",
     query: `
       select c.object, format('Write \`@masked\` into its comment and a function %s_%s(%s) that gives null without the permission.',
         c.table_name, c.name, c.table_object) as write
@@ -74,7 +74,7 @@ export const maskRules: Rule[] = [
   },
   {
     name: "masked-function",
-    why: "A masked column is read through its function, and nobody reads it without one.",
+    why: "A masked column is only readable through its function.",
     query: `${asks}
       select m.object, format('Write \`create function %s.%I(%s) …\` with a grant, which asks who reads, and gives null to those who may not; '
           'or tag the column \`@writeOnly\`, where it is no secret.',
@@ -85,7 +85,7 @@ export const maskRules: Rule[] = [
   },
   {
     name: "masked-leak",
-    why: "A function that gives a masked column to everybody undoes the mask.",
+    why: "A function that returns a masked column to everybody bypasses the mask.",
     // Whether a value is null is not a secret, and functions tagged @reads receive what the viewer may know. Definer functions have
     // their own rule.
     query: `${asks}
@@ -102,7 +102,7 @@ export const maskRules: Rule[] = [
   },
   {
     name: "masked-list",
-    why: "Whoever may filter or sort by a value finds it out by asking often enough.",
+    why: "A value can be determined by filtering or sorting by it repeatedly.",
     query: `
       select m.object, format('Take \`@%s\` out of its comment: the value is masked. A function \`%s_filter_…\` that asks for the permission may filter by it.',
         tag, m.table_name) as write
@@ -116,7 +116,7 @@ export const maskRules: Rule[] = [
   },
   {
     name: "masked-search",
-    why: "Whoever finds a record by a word knows that it has the word.",
+    why: "Finding a record by a word reveals that the record contains it.",
     query: `
       select m.object, format('Leave it out of \`make_searchable(%L, …)\`: it is masked.', m.table_name) as write
       from columns m join app_private.searchable_tables s on s.table_name = m.table_name
@@ -124,7 +124,7 @@ export const maskRules: Rule[] = [
   },
   {
     name: "masked-report",
-    why: "Reports and exports are read by those whose own rights decide, column by column.",
+    why: "Access to reports and exports is decided by the permissions of the viewer, for each column.",
     query: `
       select format('app_hidden.report_columns %s.%s', r.subject, r.name) as object,
         format('Read %s through app_public.%I.', m.object, m.table_name || '_' || m.name) as write
@@ -136,7 +136,7 @@ export const maskRules: Rule[] = [
   },
   {
     name: "masked-view",
-    why: "A view gives what it reads to whoever may read the view.",
+    why: "A view returns what it reads to everybody who may read the view.",
     // Whole rows that it reads, such as the argument of a masking function, count as reading all columns in the catalog.
     query: `
       select distinct v.oid::regclass::text as object, format('It reads the masked column %s: read it through app_public.%I.', m.object, m.table_name || '_' || m.name) as write

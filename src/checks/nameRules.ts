@@ -4,7 +4,7 @@ import type { Rule } from "./rule.ts";
 export const nameRules: Rule[] = [
   {
     name: "trigger-name",
-    why: "Triggers run in the order of their names: the number says when.",
+    why: "Triggers run in the order of their names: the number determines the position.",
     query: `
       select t.object || ' ' || g.tgname as object,
         'Call it _NNN_name: 100 to 899 for what the table needs, in the order in which they run; see the others of the table.' as write
@@ -12,14 +12,14 @@ export const nameRules: Rule[] = [
   },
   {
     name: "trigger-function-name",
-    why: "One sees by the name that nobody calls it.",
+    why: "The name shows that the function is not called directly.",
     query: `
       select object, 'Call it tg_<table>__<task>, or tg__<task> where several tables have it.' as write
       from functions where is_trigger and (schema <> 'app_private' or name !~ '^tg_([a-z][a-z0-9_]*_)?_[a-z]')`,
   },
   {
     name: "filter-ids",
-    why: "One word for one idea: whoever filters by an id gives a list of ids, whatever the record.",
+    why: "One term for one concept: the filter by id is a list of ids for every record type.",
     query: `
       select c.object, format('Write \`@filter %s\`%s.', regexp_replace(given, 'Ids?$', '') || 'Ids', case when given ~ 'Id$'
           then format(', and \`@formerFilter %s Removed after …\` where that was served', given) else '' end) as write

@@ -3,17 +3,17 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 
 export interface CheckPart {
-  /** Its name if it is red. */
+  /** Name in the list of failures. */
   name: string;
   command: string;
   args: readonly string[];
-  /** Whether its output only matters if it is red. */
+  /** Whether its output is only shown if it fails. */
   chatty?: boolean;
 }
 
 /**
  * Runs a part, and then shows its complete output.
- * @returns whether it is green: one that cannot be started, or is killed, is not.
+ * @returns whether it passed; not if it could not be started, or was killed
  */
 export async function runPart(
   { name, command, args, chatty = false }: CheckPart,

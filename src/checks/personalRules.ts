@@ -32,7 +32,7 @@ const people = `
 export const personalRules: Rule[] = [
   {
     name: "personal-column",
-    why: "Erasing a person finds what is personal by the comments of columns; a text that says nothing would stay.",
+    why: "Erasing a person finds personal data by the comments of columns; an undeclared text would be kept.",
     query: `${people}
       select x.object, 'Write \`@personal\` into its comment where it may say something about a person, \`@personal contract\` where the law keeps it with '
         'contracts and payments, or \`@impersonal\` where it cannot.' as write
@@ -40,7 +40,7 @@ export const personalRules: Rule[] = [
   },
   {
     name: "personal-tag",
-    why: "An unknown reason would keep personal data for ever.",
+    why: "An unknown reason would keep personal data forever.",
     query: `
       select c.object, 'Write \`@personal\`, \`@personal contract\` or \`@personal objection\`, or \`@impersonal\`: one of them.' as write
       from columns c where pg_temp.tag(c.comment, 'personal') not in ('', 'contract', 'objection')

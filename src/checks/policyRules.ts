@@ -4,14 +4,14 @@ import type { Rule } from "./rule.ts";
 export const policyRules: Rule[] = [
   {
     name: "policy-role",
-    why: "A policy for PUBLIC is one for whoever logs in next.",
+    why: "A policy for PUBLIC applies to every future role.",
     query: `
       select t.object || ' ' || p.polname as object, 'Name its roles: \`to plat_user\`, or \`to plat_user, plat_anonymous\`.' as write
       from pg_policy p join tables t on t.oid = p.polrelid where 0 = any (p.polroles)`,
   },
   {
     name: "policy-identity",
-    why: "Who asks is the same for all rows; outside of a sub-select it is found out for each.",
+    why: "The viewer is the same for all rows; outside of a sub-select, the function is called for each row.",
     query: `
       select distinct t.object || ' ' || p.polname as object,
         format('Write \`(select %s.%s(…))\` in place of the bare call, or \`any (array(select …))\` where it gives several.', f.schema, f.name) as write
@@ -20,7 +20,7 @@ export const policyRules: Rule[] = [
   },
   {
     name: "policy-per-row",
-    why: "A function that is called for each row takes seconds where one call takes none.",
+    why: "A function that is called for each row takes seconds, a single call takes almost no time.",
     // For reads; a write touches few rows, which have already been found.
     query: `
       select p.object || ' ' || p.name as object,
@@ -36,7 +36,7 @@ export const policyRules: Rule[] = [
   },
   {
     name: "policy-volatile",
-    why: "A volatile function in a policy is called again for each row, and may change what it is asked about.",
+    why: "A volatile function in a policy is called for each row, and may change data.",
     query: `
       select p.object || ' ' || p.name as object, format('Declare %s stable, or call another.', f.object) as write
       from (select distinct oid, object, name from policies) p
@@ -57,7 +57,7 @@ export const policyRules: Rule[] = [
   },
   {
     name: "type-enum",
-    why: "The operators of PostgreSQL's enums are not leakproof: under row security no filter on one reaches its index.",
+    why: "The operators of PostgreSQL's enums are not leakproof: under row security, no filter on one uses an index.",
     query: `
       select format('%s.%I', n.nspname, t.typname) as object,
         format('Write \`select app_private.create_enum(%L, …);\` in place of create type: its values are text.', t.typname) as write

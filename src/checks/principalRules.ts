@@ -4,7 +4,7 @@ import type { Rule } from "./rule.ts";
 export const principalRules: Rule[] = [
   {
     name: "principal",
-    why: "What acts later in somebody's name outlives their rights, and the token that made it.",
+    why: "Delayed actions on behalf of a user outlive the user's permissions, and the token that created them.",
     // By the columns for a request to act later; who did something (uploaded, approved, paused) is another matter.
     query: `
       select c.object, format('Declare with \`app_private.make_principal(''%s'', ''%s'', …)\` in whose name its rows act, beside a column '
@@ -16,7 +16,7 @@ export const principalRules: Rule[] = [
   },
   {
     name: "principal-token",
-    why: "A reference to an access token that nobody reviews does not end with it.",
+    why: "A reference to an access token without a review remains when the token ends.",
     query: `
       select k.object || '.' || k.name as object,
         format('Declare \`app_private.make_principal(''%s'', ''%s'', …)\`, which ends its rows with their token.', k.schema, k.table_name) as write

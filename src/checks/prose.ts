@@ -94,7 +94,7 @@ export function descriptions(sdl: string): Description[] {
   return prose;
 }
 
-/** Words that add nothing to a name: grammar, and what every field is. */
+/** Words that add nothing to a name: grammar, and what is true of every field. */
 const emptyWords = new Set(
   (
     "a an the this that its it their they is are was were be been has do doe did of to in on for by with from at as " +

@@ -17,7 +17,7 @@ export async function filesBelow(folder: string, end: RegExp): Promise<string[]>
 export interface SourceWords {
   /** TypeScript, the crontab, SQL run by migrations, and the commands for operators in the guides. */
   all: ReadonlySet<string>;
-  /** What background work runs. */
+  /** Words of the sources that background work runs. */
   worker: ReadonlySet<string>;
   /** Functions with their schemas that the API and background work call, with the rights of their login roles. */
   service: ReadonlySet<string>;
@@ -26,7 +26,10 @@ export interface SourceWords {
 /** Sources that run with the rights of the owner, or do not run. */
 const notOfService = /^src\/(checks|cli|demo|docs|doctor)\//;
 
-/** What src/startBackground.ts starts with the connection of background work, except for tasks; and what these import. */
+/**
+ * The modules that src/startBackground.ts starts with the connection of background work, except for tasks, and their
+ * imports.
+ */
 const workerParts = [
   "src/worker.ts",
   "src/live/commits.ts",

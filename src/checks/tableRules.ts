@@ -11,14 +11,14 @@ export const tableRules: Rule[] = [
   },
   {
     name: "table-name",
-    why: "Names are the API: the type and its operations are called after the table.",
+    why: "Names are the API: the type and its operations are derived from the name of the table.",
     query: `
       select object, 'Rename it: tables are called in the plural of snake_case, such as floor_plans.' as write
       from tables where schema = 'app_public' and (name !~ '^[a-z][a-z0-9]*(_[a-z0-9]+)*$' or name !~ 's$')`,
   },
   {
     name: "table-tenant",
-    why: "The tenant of a row has to be in the row: policies, indexes and foreign keys take it from there.",
+    why: "The tenant must be a column of the row, because policies, indexes and foreign keys use it.",
     // A table has no tenant if it is a catalogue (nobody writes it through the API, and it refers to no row of a tenant), if it belongs
     // to a user, or if it is the tenant or the user.
     query: `
@@ -37,7 +37,7 @@ export const tableRules: Rule[] = [
   },
   {
     name: "table-tenant-index",
-    why: "Every question starts at the tenant; without its index each reads the rows of all tenants.",
+    why: "Every query starts with the tenant; without its index, each reads the rows of all tenants.",
     // Records that are only listed on another record are found by its foreign key.
     query: `
       select t.object, format('Write \`create index %I on %s (organization_id, id);\`, with the columns of its default order in place of id.',
@@ -50,7 +50,7 @@ export const tableRules: Rule[] = [
   },
   {
     name: "table-key",
-    why: "Without a key a row has no record of its own in the API, and is written twice unnoticed.",
+    why: "Without a key, a row is not a record of the API, and duplicates remain unnoticed.",
     query: `
       select t.object, 'Give it a primary key: \`id uuid primary key default uuidv7()\`.' as write
       from tables t
@@ -58,7 +58,7 @@ export const tableRules: Rule[] = [
   },
   {
     name: "partition-alike",
-    why: "A partition is reached directly by whoever may use its schema, past the policies of the whole; and what one of them lacks, a part of the rows lacks.",
+    why: "A partition can be accessed directly in its schema, without the policies of the partitioned table; and an index that one partition lacks is missing for its rows.",
     query: `
       with parts as (select i.inhparent, c.oid, format('%s', c.oid::regclass) as object, c.relrowsecurity, c.relacl, c.relowner,
           array(select regexp_replace(pg_get_indexdef(x.indexrelid), 'INDEX \\S+ ON \\S+', 'INDEX') from pg_index x where x.indrelid = c.oid order by 1) as indexes
@@ -71,7 +71,7 @@ export const tableRules: Rule[] = [
   },
   {
     name: "rows-of-partitions",
-    why: "A ctid tells the rows of one partition apart: with those of another, a statement reaches the wrong row.",
+    why: "A ctid is only unique within a partition: with several partitions, a statement changes the wrong row.",
     query: `
       select f.object, 'Name rows by their key, or the partition by \`tableoid\` beside \`ctid\`.' as write from functions f
       where f.source ~ '\\mctid\\M' and f.source !~ '\\mtableoid\\M' and exists (select from tables t where t.kind = 'p' and f.source ~ (t.object || '\\M'))
@@ -81,7 +81,7 @@ export const tableRules: Rule[] = [
   },
   {
     name: "index-twice",
-    why: "Each index is written with every row; one that another begins with finds nothing that the other does not.",
+    why: "Each index is written with every row; an index that is the prefix of another one is redundant.",
     query: `
       select distinct t.schema || '.' || i.name as object, format('Drop it: %I has the same columns%s.', o.name,
         case when cardinality(o.columns) > cardinality(i.columns) then ' and more' else '' end) as write
@@ -97,7 +97,7 @@ export const tableRules: Rule[] = [
   },
   {
     name: "column-reg-type",
-    why: "pg_upgrade refuses columns that hold the number of a function: it is another in the next version.",
+    why: "pg_upgrade refuses columns with the object id of a function, which changes in the next version.",
     query: `
       select object, format('Make it text, and cast it where it is called: \`%I::regproc\`.', name) as write
       from columns where type in ('regproc'::regtype, 'regprocedure'::regtype, 'regoper'::regtype, 'regoperator'::regtype,

@@ -1,6 +1,9 @@
-/** What is visible wherever a row is visible: the rows of other tables that its policies check first. */
+/**
+ * Determines which other rows are visible wherever a row is visible: the rows of other tables that its policies check
+ * first.
+ */
 
-/** A column of the table with the key of a row that is visible too. */
+/** A column of the table with the key of another row that is visible as well. */
 export interface VisibleReference {
   /** The other table. */
   table: number;
@@ -64,7 +67,7 @@ function sightsOf(node: Node): VisibleReference[] {
   if (node.name !== "BOOLEXPR") return lookedAt(node);
   const parts = node.children.map(sightsOf);
   if (node.fields["boolop"] === "and") return parts.flat();
-  // For alternatives: what all of them check.
+  // For alternatives, the references that all of them check.
   if (node.fields["boolop"] === "or") return parts.reduce((both, one) => both.filter(isIn(one)));
   return [];
 }

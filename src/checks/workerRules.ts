@@ -4,7 +4,7 @@ import type { Rule } from "./rule.ts";
 export const workerRules: Rule[] = [
   {
     name: "worker-table",
-    why: "What background work may do with a table, a statement that is slipped into one of its tasks may do with all rows of all organizations.",
+    why: "An injected statement in a task has the privileges of background work on all rows of all organizations.",
     query: `
       select distinct t.object, format('Take the grant from plat_worker, and write a definer function that does what the task is for; or write into the '
         'comment of %s \`@worker …\`: why it holds nothing of anybody.', t.object) as write
@@ -13,7 +13,7 @@ export const workerRules: Rule[] = [
   },
   {
     name: "worker-function",
-    why: "A right that no task uses is there for whoever breaks into one.",
+    why: "An unused privilege helps attackers who compromise a task.",
     query: `
       select f.object, format('Write \`revoke execute on function %s from plat_worker;\`: nothing that background work runs names it.', f.object) as write
       from functions f join pg_proc p on p.oid = f.oid

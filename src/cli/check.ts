@@ -1,6 +1,7 @@
 /**
- * `npm run check`: types, formatting, and whether generated files are up to date. The parts run concurrently, those that need a migrated
- * database on one; each is shown when it has ended. All run to their end, whatever the others find.
+ * `npm run check`: types, formatting, lint, and whether generated files are up to date. The parts run concurrently;
+ * those that need a migrated database share one. The output of each part is shown when it ends, and a failure does
+ * not stop the others.
  */
 import { join } from "node:path";
 import { runPart, type CheckPart } from "../checks/parts.ts";

@@ -1,6 +1,6 @@
 /**
- * `npm run migrations:commit -- <name>`: commits migrations/current.sql with graphile-migrate, with databases of a scratch cluster, so that
- * no environment variables or hashes are needed.
+ * `npm run migrations:commit -- <name>`: commits migrations/current.sql with graphile-migrate. It uses databases of a
+ * scratch cluster, so that no environment variables or hashes are needed.
  */
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -51,7 +51,7 @@ async function inScratchCluster(work: (root: string, copy: string) => Promise<vo
   }
 }
 
-/** In a copy of the folder, so that watchers see the new file and the empty one at once, or nothing. */
+/** Works on a copy of the folder, so that watchers see the new file and the empty current.sql at once, or neither. */
 async function commitThere(connectionString: string, copy: string): Promise<void> {
   const at = (database: string) =>
     Object.assign(new URL(connectionString), { pathname: `/${database}` }).href;

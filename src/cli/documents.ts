@@ -1,9 +1,10 @@
 /**
- * `npm run documents -- FOLDER`: registers the documents of a release, which programs then ask for by their ids (docs/queries.md).
- *
- * Takes each `.graphql` file of the folder as one document, whose id is `sha256:` and the SHA-256 of its text, and each `.json` file
- * as an object of ids and texts, as compilers of clients write them. Writes an object of these files and their ids to standard output.
- * All are registered or none: each has to be valid and within the limits of a document, and an id never changes what it stands for.
+ * `npm run documents -- FOLDER`: registers the documents of a release, which programs then request by their ids
+ * (docs/queries.md).
+ * Each `.graphql` file of the folder is one document; its id is `sha256:` and the SHA-256 of its text. Each `.json`
+ * file is an object of ids and texts, as written by compilers of clients. An object of files and ids is written to
+ * standard output. Either all documents are registered or none: each must be valid and within the limits of a
+ * document, and an id can never refer to another text.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -18,7 +19,7 @@ import { limitExceeded, measureDocument } from "../limits/measureDocument.ts";
 import { scanTokens } from "../limits/scanTokens.ts";
 
 interface Found {
-  /** Its source, for messages. */
+  /** The source file, for messages. */
   file: string;
   id: string;
   text: string;

@@ -1,9 +1,9 @@
 /**
- * `npm run explain -- --as ada@example.com '{ leads(first: 20) { id name } }'`: executes a query as that user, and shows each SQL statement,
- * its plan, and the policies that decide which rows the user sees. Without `--as`, as a visitor.
- *
- * `--variables '{"id": "…"}'` are those of the query; `--scopes lead.read,project.read` executes it as with an access token that is
- * restricted to these permissions. Nothing is changed, and only queries are taken.
+ * `npm run explain -- --as ada@example.com '{ leads(first: 20) { id name } }'`: executes a query as that user, and
+ * shows each SQL statement, its plan, and the policies that decide which rows the user sees. Without `--as`, as a
+ * visitor.
+ * `--variables '{"id": "…"}'` are the variables of the query. With `--scopes lead.read,project.read`, it is executed
+ * as with an access token that is restricted to these permissions. Mutations are refused.
  */
 import { parseArgs } from "node:util";
 import { anonymous, type Claims } from "../database/claims.ts";

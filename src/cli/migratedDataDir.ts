@@ -14,7 +14,7 @@ import { migrate } from "../database/migrate.ts";
 import { scratchFolder } from "../database/scratchFolder.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
-/** What determines the migrated database and its data folder. */
+/** Files that determine the migrated database and its data folder. */
 const sources = [
   "migrations",
   "src/database",
@@ -23,7 +23,7 @@ const sources = [
   "src/cli/migratedDataDir.ts",
   "package-lock.json",
 ];
-/** How many are kept regardless of age, for switching between branches. */
+/** Number of folders that are kept regardless of age, for switching between branches. */
 const mostKept = 4;
 const hour = 3_600_000;
 const logger = { info() {}, warn: console.warn, error: console.error };
@@ -79,7 +79,7 @@ function filesOf(path: string): string[] {
     .toSorted();
 }
 
-/** Creates it elsewhere and moves it when it is complete: an interrupted run leaves nothing incomplete. */
+/** Created elsewhere and moved when complete, so that an interrupted run leaves nothing incomplete. */
 async function make(folder: string): Promise<void> {
   const unfinished = `${folder}.unfinished-${randomUUID()}`;
   const made = await scratchFolder("migrated");
@@ -103,7 +103,10 @@ async function make(folder: string): Promise<void> {
   }
 }
 
-/** PERF: autovacuum, which would go through what the migrations wrote at each start on a copy, has nothing to do. */
+/**
+ * PERF: resets the statistics of changed rows. Otherwise, autovacuum would process the rows of the migrations at each
+ * start of a copy.
+ */
 async function forgetChanges(connectionString: string): Promise<void> {
   const client = new Client({ connectionString });
   await client.connect();
@@ -114,7 +117,7 @@ async function forgetChanges(connectionString: string): Promise<void> {
   }
 }
 
-/** Removes those that were unused for an hour, except for the latest few. */
+/** Removes folders that were unused for an hour, except for the latest few. */
 async function removeStale(cache: string): Promise<void> {
   const found = await Promise.all(
     (await readdir(cache)).map(async (name) => {

@@ -1,6 +1,7 @@
 /**
- * `npm run operators`: lists the operators of the service; `-- add EMAIL` adds the account with that confirmed address, `-- remove EMAIL` removes it.
- * Operators see and change the jobs of all organizations, on the page `/jobs` and over the API.
+ * `npm run operators`: lists the operators of the service. `-- add EMAIL` adds the account with that confirmed
+ * address; `-- remove EMAIL` removes it. Operators see and change the jobs of all organizations, on the page `/jobs`
+ * and over the API.
  */
 import { loadConfig } from "../base/config.ts";
 import { onConnection } from "../database/onConnection.ts";

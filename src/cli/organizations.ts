@@ -1,12 +1,13 @@
 /**
  * `npm run organizations`: lists the organizations, for operators.
- *
- * `-- export SLUG --to FILE` writes all that it has into an archive of any size, read as one of its owners;
- * `-- delete SLUG` shows what would be deleted, and with `--yes` deletes it in 30 days; owners receive `--reason TEXT`;
- * `-- cancel SLUG` cancels that; `-- tables` lists how the rows of each table belong to an organization (docs/sharding.md): with `--rows` it
- * counts references between organizations, with `--json` it writes one JSON value;
- * `-- move SLUG --to FILE` shows what moving it to another installation takes, whose settings are in the file, and with `--yes` moves it;
- * `-- move SLUG --remove` shows what is left here of one that has moved, and with `--yes` removes it.
+ * - `-- export SLUG --to FILE` writes all its data into an archive of any size, with the rights of one of its owners.
+ * - `-- delete SLUG` shows the data that would be deleted. With `--yes`, it is deleted in 30 days; owners receive
+ *   `--reason TEXT`. `-- cancel SLUG` cancels that.
+ * - `-- tables` lists how the rows of each table belong to an organization (docs/sharding.md). `--rows` counts
+ *   references between organizations; `--json` writes one JSON value.
+ * - `-- move SLUG --to FILE` shows the effects of a move to another installation, whose settings are in the file.
+ *   With `--yes`, it is moved. `-- move SLUG --remove` shows the rows that are left here after a move, and with
+ *   `--yes` removes them.
  */
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -22,7 +23,7 @@ import { readTenancies, tenancyMeanings, type Tenancies, type Tenancy } from "..
 import { organizationArchive } from "../exports/archive.ts";
 import { openExportSource } from "../exports/exportSource.ts";
 import { createFileStore } from "../providers/files/index.ts";
-import { move, removeWhatMoved } from "./move/index.ts";
+import { move, removeMovedOrganization } from "./move/index.ts";
 import { progress } from "./progress.ts";
 import { ignoreClosedOutput } from "./ignoreClosedOutput.ts";
 
@@ -73,7 +74,8 @@ try {
     onConnection(loginUrl, async (client) => {
       if (what === "tables") return tables(await readTenancies(client, values.rows), values.json ?? false);
       if (slug === undefined) return list(client);
-      if (what === "move" && values.remove) return removeWhatMoved(loginUrl, slug, values.yes ?? false);
+      if (what === "move" && values.remove)
+        return removeMovedOrganization(loginUrl, slug, values.yes ?? false);
       if (what === "move")
         return move({ config, loginUrl, slug, settingsFile: values.to!, yes: values.yes ?? false });
       const organization = (await organizations(client, slug))[0];
@@ -171,7 +173,7 @@ async function cancel(client: Client, { id, slug }: Organization, reason: string
   console.log(`${slug} will not be deleted; its owners are notified.`);
 }
 
-/** Reads with the rights of an owner, in one snapshot, and writes only what that owner may see. */
+/** Reads with the rights of an owner, in one snapshot. Only data that the owner may read is written. */
 async function save(
   client: Client,
   {

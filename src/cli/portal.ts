@@ -1,6 +1,6 @@
 /**
- * Bundles the editors of the explorer, which are committed as they are served: `npm start` needs no build. With --check, it only reports
- * whether the bundle is up to date.
+ * Bundles the editors of the explorer. The bundle is committed, so that `npm start` needs no build. With --check, it
+ * only reports whether the bundle is up to date.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,8 +1,9 @@
 /**
- * Runs after each installation, on whatever Node npm found, hence plain JavaScript. It removes what packages bring along and nothing here reads:
- * source maps, sources in TypeScript (Node takes none from packages), guides, declarations of types that no import leads to, the headers for
- * building native modules of the Node that runs the service, builds for other module systems, and fonts that no document is set in. That is
- * a third of an installation. `npm install NAME` does not run it, so a new package is whole until it stands in package.json.
+ * Runs after each installation, on any version of Node, hence in plain JavaScript. It removes files of packages that
+ * nothing here reads: source maps, TypeScript sources (Node loads none from packages), guides, type declarations that
+ * no import leads to, headers for building native modules, builds for other module systems, and unused fonts. That is
+ * a third of an installation. `npm install NAME` does not run it, so a new package is complete until it is in
+ * package.json.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,7 +15,7 @@ const unread = /(?<!\.d)\.ts$|\.(map|flow|tsbuildinfo)$|(?<!licen[cs]e.*)\.md$/i
 const declaration = /\.d\.[cm]?ts$/;
 
 /**
- * Files below a folder, but not of packages that it contains.
+ * Files below a folder, without those of packages in it.
  * @param {string} folder
  * @returns {Generator<string>}
  */
@@ -34,7 +35,7 @@ function* filesOf(folder) {
  */
 function* packagesIn(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    // .cache has files of programs; a database folder that is kept there has files of such names.
+    // .cache has files of programs. A data folder in it has files with names that would match.
     if (!entry.isDirectory() || entry.name.startsWith(".")) continue;
     const path = join(folder, entry.name);
     if (entry.name.startsWith("@")) {
@@ -60,7 +61,7 @@ function removeIn(folder, names) {
 }
 
 /**
- * Where a package is found that one imports, or its types.
+ * The folder in which a package that one imports is found, or its types.
  * @param {string} name
  * @param {string} from a folder
  */
@@ -93,7 +94,7 @@ function typedPackages() {
   return packages;
 }
 
-/** Without the compiler, which brings those of the language, none are read. */
+/** Without the compiler, which contains the declarations of the language, no declarations are read. */
 function removeDeclarations() {
   const kept = existsSync(join(modules, "typescript-compiler")) ? typedPackages() : new Set();
   for (const folder of packagesIn(modules))
@@ -110,7 +111,7 @@ function removeFonts() {
     if (!used.includes(font)) remove(`${folder}/${font}`);
 }
 
-/** What of Node and PostgreSQL is for building with them. */
+/** Removes files of Node and PostgreSQL that are only needed to build programs with them. */
 function removeHeaders() {
   /** @type {[string, string[]][]} */
   const platforms = [
@@ -127,9 +128,12 @@ function removeHeaders() {
   }
 }
 
-/** Builds for browsers and for `require`, of packages that are imported; what their own publishers use; data that nobody asks for. */
+/**
+ * Removes builds for browsers and for `require` of packages that are imported, files for the development of packages,
+ * and unused data.
+ */
 function removeOtherBuilds() {
-  // Those of their ES modules are read.
+  // Packages whose ES modules are used.
   removeIn("stripe/cjs", declaration);
   for (const sdk of ["@anthropic-ai/sdk", "openai"]) removeIn(sdk, /(?<!\.d)\.js$|\.d\.ts$/);
   removeIn("prettier/plugins", /\.js$/);

@@ -1,4 +1,7 @@
-/** Runs before the service and its tests, on whatever Node npm found: plain JavaScript, so that an old one can say so. */
+/**
+ * Runs before the service and its tests, on any version of Node: in plain JavaScript, so that an old version can
+ * report the problem.
+ */
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 18)) {
   console.error(

@@ -1,9 +1,9 @@
 /**
- * `npm run restore`: returns to a moment, from the archive ARCHIVE_DIR into the empty folder DATA_DIR.
- *
- * `--at 2026-11-21T14:03Z` names the moment, else everything that was archived is restored; `--into` another folder than DATA_DIR;
- * `--backup` the folder of the backup to begin with, else the last one before the moment. `--cluster` unpacks the database's cluster alone, for a
- * server of one's own.
+ * `npm run restore`: restores the state of a point in time from the archive ARCHIVE_DIR into the empty folder
+ * DATA_DIR.
+ * `--at 2026-11-21T14:03Z` is the point in time. Default: the end of the archive. `--into` names another folder than
+ * DATA_DIR. `--backup` is the folder of the backup to begin with. Default: the last one before that time. `--cluster`
+ * only unpacks the cluster of the database, for a separate server.
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";

@@ -12,7 +12,7 @@ import { lexicographicSortSchema, printSchema } from "postgraphile/graphql";
 import { makePool } from "../database/pool.ts";
 import { authenticatorUrl } from "../database/roles.ts";
 import { checkCatalogue } from "../integrations/jsonSchema.ts";
-import { buildSchema } from "../service/schemaAlone.ts";
+import { buildSchema } from "../service/schemaOnly.ts";
 import { schemaSql } from "./schemaSql.ts";
 import { withScratchDatabase } from "./scratchDatabase.ts";
 

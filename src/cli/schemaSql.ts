@@ -6,7 +6,7 @@ import { renderSchema } from "../docs/schemaSql/renderSchema.ts";
 /** Rows that record the migration itself. */
 const notDeclared = "app_private.schema_objects";
 
-/** The text of schema.sql for a newly migrated database: all its rows are declared ones. */
+/** The text of schema.sql for a newly migrated database, whose rows all come from migrations. */
 export async function schemaSql(connectionString: string): Promise<string> {
   const client = new Client({ connectionString });
   await client.connect();

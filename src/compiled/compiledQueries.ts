@@ -130,7 +130,7 @@ function bind(parameter: Parameter, variables: Variables): unknown {
   return parameter.constant;
 }
 
-/** What an answer reports beside its data. */
+/** Properties of an answer besides its data. */
 export interface Measured {
   readonly cost: number;
   readonly part: readonly string[];
@@ -142,7 +142,7 @@ export interface Measured {
 interface CompiledStatement {
   readonly text: string;
   readonly name: string | undefined;
-  /** Of the result, all but its rows. */
+  /** The result without its rows. */
   readonly shape: object;
   values(variables: Variables): unknown[];
 }

@@ -7,7 +7,7 @@ import type { TokenFacts } from "../database/tokenCheck.ts";
 import type { CompiledQuery } from "./compiledQueries.ts";
 
 /** The query and the viewer. */
-export interface Asked {
+export interface TaggedQuery {
   readonly query: string;
   readonly operationName: string | null | undefined;
   readonly variables: Readonly<Record<string, unknown>> | null | undefined;
@@ -47,7 +47,10 @@ export class EntityTags {
   }
 
   /** @returns undefined if the answer depends on data without revisions, or may not be cached */
-  async find(compiled: CompiledQuery, asked: Asked): Promise<{ text: string; reached: bigint } | undefined> {
+  async find(
+    compiled: CompiledQuery,
+    asked: TaggedQuery,
+  ): Promise<{ text: string; reached: bigint } | undefined> {
     const catalog = await this.#catalog();
     let reads = this.#known.get(compiled);
     if (!reads) {
@@ -56,12 +59,12 @@ export class EntityTags {
     }
     const { reach } = reads;
     if (reach === "unknown") return undefined;
-    const look = await this.#dataVersions.look(asked.claims, asked.facts);
-    const records = reach === "own" ? look?.own : look?.whole;
-    if (!look || records === undefined) return undefined;
+    const version = await this.#dataVersions.read(asked.claims, asked.facts);
+    const records = reach === "own" ? version?.own : version?.whole;
+    if (!version || records === undefined) return undefined;
     const { query, operationName, variables, claims, language } = asked;
     const parts = [catalog.version, query, operationName, variables, viewerOf(claims), language, records];
     const digest = hash("sha256", JSON.stringify(parts), "base64url");
-    return { text: `W/"${digest.slice(0, 27)}"`, reached: look.reached };
+    return { text: `W/"${digest.slice(0, 27)}"`, reached: version.reached };
   }
 }

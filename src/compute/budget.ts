@@ -26,5 +26,5 @@ export class BudgetExceeded extends Error {
   }
 }
 
-/** For a task whose thread had to be terminated, or ran out of memory. */
+/** The message for a task whose thread was terminated, or ran out of memory. */
 export const endedMessage = `The texts or conditions take more computing than a step may take (${budgets.taskMs / 1000} seconds): shorten them, or the lists that they go through.`;

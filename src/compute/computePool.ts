@@ -1,7 +1,7 @@
 /**
- * The computations of organizations (conditions, texts, mappings) run in threads beside the event loop. A thread that does not return is
- * terminated. Each organization has its own queue and one thread at a time; the one that has used least time goes first, for one time
- * slice, so that no tenant waits until the work of another is finished.
+ * Computes texts, conditions and mappings of organizations in threads beside the event loop. A thread that does not
+ * return is terminated. Each organization has its own queue and one thread at a time. The organization that has used
+ * the least time goes first, for one time slice, so that no tenant waits until the work of another is finished.
  */
 import { availableParallelism } from "node:os";
 import type { Logger } from "../base/log.ts";
@@ -131,7 +131,7 @@ class ThreadPool implements Compute {
       onExit: (job, item, cause) => {
         this.#threads.delete(thread);
         if (this.#isStopping) return;
-        if (job) this.#goOnWithout(job, item, cause);
+        if (job) this.#continueWithout(job, item, cause);
         // No thread can start: reject all waiting work, to be retried later.
         else if (!thread.isReady)
           this.#queues.rejectAll(new Error("A thread could not be started.", { cause }));
@@ -149,8 +149,10 @@ class ThreadPool implements Compute {
     }
   }
 
-  /** The completed items of its part are kept; the part is repeated without the item for which the thread was terminated. */
-  #goOnWithout(job: Job, item: number, cause: Error | undefined): void {
+  /**
+   * Keeps the completed items of its part, and repeats the part without the item for which the thread was terminated.
+   */
+  #continueWithout(job: Job, item: number, cause: Error | undefined): void {
     if (job.over.includes(item)) {
       // The item is not the cause.
       const fault = new Error("A thread ended twice at the same place.", { cause });

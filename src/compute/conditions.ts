@@ -30,7 +30,7 @@ const engine = new CountingEngine(undefined, {
   maxDepth: 100,
   maxArrayLength: 10_000,
   maxStringLength: 100_000,
-  // What the library compiles does not pass through `run`, which counts operations.
+  // Code that the library compiles does not call `run`, which counts operations.
   disableInterpretedOptimization: true,
   disableInline: true,
 });

@@ -1,14 +1,14 @@
-/** A thread of the pool, seen from the event loop: what it works on, and its termination if it does not return. */
+/** A thread of the pool, seen from the event loop: its current work, and its termination if it does not return. */
 import { setTimeout as pause } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { Part, ThreadData, ThreadMessage } from "./computeThread.ts";
 import type { Job, Queues } from "./queues.ts";
 
-/** How long a tenant computes before others get their turn. */
+/** Milliseconds that a tenant computes before others get their turn. */
 const sliceMs = 50;
 /** Maximum characters of one message to a thread, except for a single longer item. */
 const messageLength = 1_000_000;
-/** How many times its CPU limit a thread may take in elapsed time. */
+/** Limit of elapsed time, as a multiple of the CPU limit. */
 const mostPatience = 3;
 /** Idle time after which a thread is terminated. */
 const idleMs = 60_000;
@@ -19,9 +19,9 @@ interface PoolThreadOptions {
   queues: Queues;
   /** See budgets.taskMs. */
   taskMs: number;
-  /** Called with what it has computed of its job, if it had one. */
+  /** Called with the results of a part, and the job if the thread had one. */
   onMessage: (message: ThreadMessage, job: Job | undefined) => void;
-  /** Called when it has ended: its job, the index of its item, and the reason. */
+  /** Called when it has ended: with its job, the index of its item, and the reason. */
   onExit: (job: Job | undefined, item: number, cause: Error | undefined) => void;
 }
 
@@ -65,7 +65,7 @@ export class PoolThread {
     return this.#isReady && !this.#isEnding && !this.#job;
   }
 
-  /** Has it compute the next part of a job. */
+  /** Sends it the next part of a job. */
   send(job: Job): void {
     const from = job.results.length;
     let to = from;

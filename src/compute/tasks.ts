@@ -75,11 +75,11 @@ export const tasks = {
   mappingFault: computed<null, Mapping, { at: string; message: string } | null>((_, mapping) =>
     checkMapping(mapping),
   ),
-  /** What the templates of a definition read. */
+  /** The variables that the templates of a definition read. */
   definition: computed<null, { config: unknown; at: string }[], TextChecks>((_, configs) =>
     readTexts(configs),
   ),
-  /** What is wrong with a draft of a mail, and what it states. */
+  /** The faults of a draft of a mail, and the facts that it states. */
   draft: computed<
     null,
     {
@@ -104,7 +104,7 @@ export const tasks = {
       }
     },
   ),
-  /** Why a line is no schedule; null where it is one. */
+  /** Why a cron line is invalid; null if it is valid. */
   scheduleFault: computed<null, string, string | null>((_, line) => scheduleFault(line) ?? null),
 };
 

@@ -1,7 +1,7 @@
 /**
- * Texts of workflows: Liquid templates without access to files, bounded in time and memory. Which variables there are is data of
- * the database; this says which ones a template reads, and renders it. Loaded by the threads that compute (src/compute); only
- * `isTemplate` and `lookUp` run anywhere else, from paths.ts.
+ * Texts of workflows: Liquid templates without access to files, with limits on time and memory. The database defines
+ * which variables exist; this file determines which ones a template reads, and renders it. Loaded by the threads of
+ * src/compute. Only `isTemplate` and `lookUp` of paths.ts run elsewhere.
  */
 import { Context, Liquid, toValue, toValueSync, type Template } from "liquidjs";
 import { BudgetExceeded, budgets } from "./budget.ts";
@@ -14,13 +14,13 @@ function createEngine(html: boolean): Liquid {
     parseLimit: 100_000,
     memoryLimit: budgets.memory,
     strictFilters: true,
-    // What may be read was checked with the definition; a value that is not there is an empty text.
+    // Variables were checked with the definition; a missing value is an empty text.
     strictVariables: false,
     ownPropertyOnly: true,
     templates: {},
     ...(html ? { outputEscape: "escape" as const } : {}),
   });
-  // Nothing to include, nothing to lay out.
+  // There are no files to include and no layouts.
   for (const tag of ["include", "render", "layout", "block"]) delete engine.tags[tag];
   engine.registerFilter("money", (value: unknown) => {
     const amount = Number(value);
@@ -28,7 +28,8 @@ function createEngine(html: boolean): Liquid {
       ? ""
       : amount.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
   });
-  // The library counts what filters make, but not what is written: by a loop, or by {% capture %}, which may double a text.
+  // The library counts the output of filters, but not output that is written by a loop, or by {% capture %}, which
+  // can double a text.
   const { renderer } = engine;
   const render = renderer.renderTemplates.bind(renderer);
   renderer.renderTemplates = (templates, context, emitter) =>
@@ -36,7 +37,10 @@ function createEngine(html: boolean): Liquid {
   return engine;
 }
 
-/** PERF: a step goes through many executions with the same texts. The parsed templates that each engine keeps have at most this number of characters. */
+/**
+ * PERF: a step runs in many executions with the same texts. Maximum number of characters of the parsed templates that
+ * each engine caches.
+ */
 const mostKept = 200_000;
 const kept = new Map([engines.text, engines.html].map((engine) => [engine, new Map<string, Template[]>()]));
 const lengths = new Map<Liquid, number>();
@@ -54,7 +58,7 @@ function parsedBy(engine: Liquid, text: string): Template[] {
   return parsed;
 }
 
-/** Puts a text together, and counts it. */
+/** Collects the output, and counts it. */
 class CountingEmitter {
   buffer = "";
   private readonly context: Context;
@@ -70,7 +74,7 @@ class CountingEmitter {
   }
 }
 
-/** A value as the library writes it. */
+/** A value as the library prints it. */
 function written(given: unknown): string {
   const value: unknown = toValue(given);
   if (typeof value === "string") return value;
@@ -78,7 +82,7 @@ function written(given: unknown): string {
   return Array.isArray(value) ? value.map(written).join("") : String(value);
 }
 
-/** Bounds the time that the thread computes, rather than that which passes while others have the processor. */
+/** Limits the CPU time of the thread, rather than elapsed time, which also passes while others use the processor. */
 class TimeLimit {
   private readonly began = TimeLimit.computed();
   private readonly soonest = performance.now() + budgets.textsMs;
@@ -96,10 +100,10 @@ class TimeLimit {
   use(): void {}
 }
 
-/** What reading a template came to: the variables that it reads, as paths, or why it cannot be read. */
+/** The result of parsing a template: the variables that it reads, as paths, or the reason why it is invalid. */
 export type TemplateCheck = { variables: string[][] } | { fault: string };
 
-/** Reads a template. */
+/** Parses a template. */
 export function checkTemplate(text: string): TemplateCheck {
   let parsed: Template[];
   try {
@@ -109,7 +113,7 @@ export function checkTemplate(text: string): TemplateCheck {
   }
   const variables = new Map<string, string[]>();
   for (const segments of engines.text.globalVariableSegmentsSync(parsed)) {
-    // A name that is itself a variable, such as lead[x], is known only when the text is written: refused.
+    // A name that is itself a variable, such as lead[x], is only known when the text is rendered, so it is refused.
     if (segments.some((segment) => Array.isArray(segment)))
       return {
         fault: "a variable is named in full, such as lead.name, and not by the value of another one.",
@@ -121,19 +125,19 @@ export function checkTemplate(text: string): TemplateCheck {
 
 export interface Writer {
   /**
-   * Writes a text.
-   * @param html whether values are escaped for HTML.
-   * @throws Error with a sentence for readers of the execution.
+   * Renders a template.
+   * @param html whether values are escaped for HTML
+   * @throws Error with a sentence for readers of the execution
    * @throws BudgetExceeded
    */
   write(text: string, options?: { html?: boolean }): string;
-  /** Writes every text in a JSON value. */
+  /** Renders each text in a JSON value. */
   writeAll(value: unknown): unknown;
 }
 
-/** Writes texts over the same data; the budget is that of all of them together. */
+/** Renders templates with the same data; they share one budget. */
 export function createWriter(data: object): Writer {
-  // The limits of the first context are those of all.
+  // Later contexts share the limits of the first one.
   const { memoryLimit } = new Context(data, engines.text.options, { sync: true });
   const renderLimit = new TimeLimit() as unknown as Context["renderLimit"];
   const write: Writer["write"] = (text, { html = false } = {}) => {
@@ -148,7 +152,7 @@ export function createWriter(data: object): Writer {
       );
       const parsed = parsedBy(engine, text);
       const result = toValueSync(engine.renderer.renderTemplates(parsed, context)) as string;
-      // As PostgreSQL takes it: a filter may have cut a character in two, or made a NUL.
+      // PostgreSQL accepts neither half of a surrogate pair, which a filter may have cut, nor NUL.
       return result.toWellFormed().replaceAll("\0", "\uFFFD");
     } catch (error) {
       const message = firstLine(error);

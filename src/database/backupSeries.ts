@@ -26,15 +26,15 @@ export interface BackupFacts {
   /** The first WAL segment that recovery needs. */
   firstSegment: string;
   systemIdentifier: string;
-  /** Of the server, such as `18.4`. */
+  /** Version of the server, such as `18.4`. */
   serverVersion: string;
   /** Whether it is of the embedded database. */
   embedded: boolean;
   /** The name of the database in the cluster. */
   database: string;
-  /** Of the cluster, uncompressed. */
+  /** Bytes of the cluster, uncompressed. */
   bytes: number;
-  /** Of base.tar.gz. */
+  /** SHA-256 of base.tar.gz. */
   sha256: string;
 }
 

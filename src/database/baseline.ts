@@ -67,7 +67,7 @@ export function isBeforeBaseline(applied: readonly Applied[], baseline: Baseline
  * migrations.
  * @param owner a connection that holds the migration lock.
  */
-export async function takeOverBaseline(
+export async function adoptBaseline(
   owner: Client,
   baseline: Baseline,
   migrations: readonly Migration[],
@@ -98,7 +98,7 @@ export async function takeOverBaseline(
  * @throws Error with a message if the database has migrations unknown to this version: because it is newer, because
  * one was edited, or because it is from before the baseline and was not fully migrated.
  */
-export function requireKnown(
+export function requireKnownMigrations(
   applied: readonly Applied[],
   migrations: readonly Migration[],
   baseline: Baseline | undefined,
@@ -107,7 +107,7 @@ export function requireKnown(
   const older = baseline && first && applied[0] && applied[0].filename === first.key;
   if (older && applied[0]!.hash !== first.hash)
     throw new Error(
-      `The database was made by a version from before the migrations were written anew, and it ends at ${applied.at(-1)!.filename} of them: start the last of those versions on it once (its last migration is ${baseline.replaces.file}), then this one. If that one refuses it as well, a new database is needed: another DATA_DIR, or an empty database for DATABASE_URL.`,
+      `The database was created before the baseline of the migrations, and its last migration is ${applied.at(-1)!.filename}: first start the last version from before the baseline on it (its last migration is ${baseline.replaces.file}), then this one. If that one refuses it as well, a new database is needed: another DATA_DIR, or an empty database for DATABASE_URL.`,
     );
   for (const { filename, hash } of applied) {
     const migration = migrations.find(({ key }) => key === filename);

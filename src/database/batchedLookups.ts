@@ -8,7 +8,7 @@ const identifiers = /( from json_array_elements\(\$\d+::json\) with ordinality a
  *
  * @returns the statement with its batches of ids isolated; any other statement unchanged
  */
-export function withIdsApart(text: string): string {
+export function isolateIds(text: string): string {
   // PERF: most statements have no such batch, and searching for a string is much cheaper than the regular expression.
   if (!text.includes(" with ordinality as ids)")) return text;
   return text.replace(identifiers, "$1 offset 0)");

@@ -11,7 +11,7 @@ export interface Binaries {
   major: number;
 }
 
-/** Where root copies files that the database user could not reach otherwise. */
+/** Folder to which root copies files that the database user could not read otherwise. */
 export const sharedFolder = "/var/lib/plat";
 
 /**

@@ -1,6 +1,6 @@
 import { ownObject, relationWord, routineWord, schemas, signature } from "./catalogSql.ts";
 
-/** Where comments can be attached: class, object, part, how statements name it, and the owning object. */
+/** Kinds of objects with comments: class, object, part, name in statements, and owning object. */
 const targets = `
   select 'pg_namespace'::regclass as class, n.oid as object, 0 as part, 'schema ' || quote_ident(n.nspname) as target,
     quote_ident(n.nspname) as place

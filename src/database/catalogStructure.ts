@@ -33,7 +33,7 @@ const identityOptions = `
       case when q.seqcycle then 'cycle' end], null) as options) o
     where cardinality(o.options) > 0), '')`;
 
-/** Of the column `a`, with what `columnParts` joins. */
+/** The definition of the column `a`, with the joins of `columnParts`. */
 const columnDefinition = `
     concat(quote_ident(a.attname), ' ', format_type(a.atttypid, a.atttypmod),
       case when a.attstorage <> y.typstorage then ' storage ' || case a.attstorage when 'p' then 'plain'
@@ -111,7 +111,9 @@ const columnSettings = `
   where n.nspname in ${schemas} and c.relkind in ${tableKinds} and ${ownObject("pg_class", "c.oid")}
   order by n.nspname, c.relname, a.attnum, s.name`;
 
-/** Of tables, without those that a partition inherits, constraint triggers and plain not-null constraints. */
+/**
+ * Constraints of tables, without those that a partition inherits, constraint triggers and plain not-null constraints.
+ */
 const tableConstraints = `
   select 'constraint' as kind, format('constraint %I on %s', k.conname, t.name) as identity, t.name as "on",
     pg_get_constraintdef(k.oid) as definition,

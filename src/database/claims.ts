@@ -39,7 +39,7 @@ export interface RequestFacts {
 }
 
 /** Visitors share few connections, so none may hold one for long. */
-const STRANGERS_STATEMENT_TIMEOUT = "8s";
+const VISITOR_STATEMENT_TIMEOUT = "8s";
 
 /** Settings of a transaction for these claims. Policies and functions read them; omitted settings do not apply. */
 export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, string> {
@@ -51,7 +51,7 @@ export function pgSettings(claims: Claims, facts: RequestFacts): Record<string, 
     // Settings from the token check replace these; nothing else may.
     "plat.access": "",
   };
-  if (userId === null) settings.statement_timeout = STRANGERS_STATEMENT_TIMEOUT;
+  if (userId === null) settings.statement_timeout = VISITOR_STATEMENT_TIMEOUT;
   if (facts.ip !== undefined) settings["plat.ip"] = facts.ip;
   if (facts.language !== undefined) settings["plat.language"] = facts.language;
   if (facts.traceparent !== undefined) settings["plat.traceparent"] = facts.traceparent;

@@ -51,9 +51,7 @@ async function create(dataDir: string, shownAs: string, runAs: RunAs): Promise<v
   await symlink(folder, shownAs);
 }
 
-/**
- * Where an upgrade creates the new cluster, in the folder `data`, from a copy of the old one, in the folder `old`.
- */
+/** The folder in which an upgrade creates the new cluster, in `data`, from a copy of the old one, in `old`. */
 export const unfinishedUpgrade = (folder: string): string => join(folder, "unfinished-upgrade");
 
 /**

@@ -6,6 +6,8 @@ export interface ConstraintMessage {
   readonly message: string | undefined;
   /** Column names in key order; empty for a domain constraint. */
   readonly columns: readonly string[];
+  /** Name of the referenced table of a foreign key. */
+  readonly references: string | undefined;
 }
 
 /** By `constraintKey`. */
@@ -32,17 +34,19 @@ const query = `
       from pg_constraint con
       cross join unnest(con.conkey) with ordinality k (attnum, position)
       join pg_attribute a on a.attrelid = con.conrelid and a.attnum = k.attnum
-     -- Who leaves a value out is told by another error, which names no constraint.
+     -- A violated not-null constraint is reported by its column, without a constraint name.
      where con.contype <> 'n' and con.connamespace in (select oid from ours)
      group by con.oid
   )
   select n.name as schema, coalesce(c.relname, t.typname) as owner, con.conname as name,
-         -- That of a foreign key describes the field which leads to the record.
-         case when con.contype <> 'f' then d.description end as comment, coalesce(k.names, '{}') as columns
+         -- The comment of a foreign key describes the field that leads to the record.
+         case when con.contype <> 'f' then d.description end as comment, coalesce(k.names, '{}') as columns,
+         r.relname as references
     from pg_constraint con
     join ours n on n.oid = con.connamespace
     left join pg_class c on c.oid = con.conrelid
     left join pg_type t on t.oid = con.contypid
+    left join pg_class r on r.oid = con.confrelid
     left join columns k on k.oid = con.oid
     left join pg_description d on d.classoid = 'pg_constraint'::regclass and d.objoid = con.oid and d.objsubid = 0
    where con.contype <> 'n' and coalesce(c.relname, t.typname) is not null
@@ -55,7 +59,8 @@ const query = `
                   and (a.attnum = k.attnum or k.attnum = 0 and
                     pg_get_indexdef(i.indexrelid, k.position::int, true) ~ ('\\m' || a.attname || '\\M'))
                 where k.position <= i.indnkeyatts
-                order by k.position)
+                order by k.position),
+         null
     from pg_index i
     join pg_class x on x.oid = i.indexrelid
     join pg_class c on c.oid = i.indrelid
@@ -75,11 +80,12 @@ export async function loadConstraintMessages(pool: Pick<Pool, "query">): Promise
     name: string;
     comment: string | null;
     columns: string[];
+    references: string | null;
   }>(query);
   return new Map(
     rows.map((row) => [
       constraintKey(row.schema, row.owner, row.name),
-      { message: prose(row.comment), columns: row.columns },
+      { message: prose(row.comment), columns: row.columns, references: row.references ?? undefined },
     ]),
   );
 }

@@ -5,7 +5,7 @@ import type { Client } from "pg";
 import { readCatalog, type CatalogObject } from "./catalog.ts";
 import type { Migration } from "./committed.ts";
 import { isStructure } from "./differences.ts";
-import { attempt } from "./foundOrder.ts";
+import { attempt } from "./dependencyOrder.ts";
 import { schemaError } from "./schemaError.ts";
 import { splitStatements } from "./sqlStatements.ts";
 

@@ -7,8 +7,8 @@ import type { Claims } from "./claims.ts";
 import { parseLsn } from "./position.ts";
 import type { TokenFacts } from "./tokenCheck.ts";
 
-/** What a viewer's responses depend on, at this moment; equal texts mean equal data. */
-export interface Look {
+/** Versions of the data that a viewer's responses currently depend on; equal texts mean equal data. */
+export interface DataVersion {
   /** Versions of the viewer's organizations and of the viewer. */
   readonly own: string;
   /** Version of everything; undefined if that is too expensive to determine. */
@@ -24,21 +24,21 @@ interface Row {
   reached: string;
 }
 
-interface Asking {
+interface PendingRead {
   readonly claims: Claims;
   readonly facts: TokenFacts | undefined;
-  readonly outcome: PromiseWithResolvers<Look | undefined>;
+  readonly outcome: PromiseWithResolvers<DataVersion | undefined>;
 }
 
 /** Viewers per statement. */
 const MOST_VIEWERS = 50;
 
 /** PERF: by identity, since the requests of a token that was looked up once share these. */
-const keyOf = ({ claims, facts }: Asking): object => facts ?? claims;
+const keyOf = ({ claims, facts }: PendingRead): object => facts ?? claims;
 
 export class DataVersions {
   readonly #pool: Pick<Pool, "query">;
-  #waiting: Asking[] = [];
+  #waiting: PendingRead[] = [];
   #running = false;
 
   /** @param pool of plat_authenticator */
@@ -51,24 +51,24 @@ export class DataVersions {
    * @param facts of the viewer's token; undefined for a visitor
    * @returns undefined if the token needs a full check, a deadline is due, or the database does not answer
    */
-  look(claims: Claims, facts: TokenFacts | undefined): Promise<Look | undefined> {
-    const asking: Asking = { claims, facts, outcome: Promise.withResolvers() };
-    this.#waiting.push(asking);
-    if (!this.#running) this.#run().catch(asking.outcome.reject);
-    return asking.outcome.promise;
+  read(claims: Claims, facts: TokenFacts | undefined): Promise<DataVersion | undefined> {
+    const pending: PendingRead = { claims, facts, outcome: Promise.withResolvers() };
+    this.#waiting.push(pending);
+    if (!this.#running) this.#run().catch(pending.outcome.reject);
+    return pending.outcome.promise;
   }
 
   async #run(): Promise<void> {
     this.#running = true;
     while (this.#waiting.length > 0) {
-      const viewers = new Map<object, Asking[]>();
-      const later: Asking[] = [];
-      for (const asking of this.#waiting) {
-        const key = keyOf(asking);
+      const viewers = new Map<object, PendingRead[]>();
+      const later: PendingRead[] = [];
+      for (const pending of this.#waiting) {
+        const key = keyOf(pending);
         const same = viewers.get(key);
-        if (same) same.push(asking);
-        else if (viewers.size < MOST_VIEWERS) viewers.set(key, [asking]);
-        else later.push(asking);
+        if (same) same.push(pending);
+        else if (viewers.size < MOST_VIEWERS) viewers.set(key, [pending]);
+        else later.push(pending);
       }
       this.#waiting = later;
       const groups = [...viewers.values()];
@@ -79,7 +79,7 @@ export class DataVersions {
     this.#running = false;
   }
 
-  async #ask(viewers: readonly Asking[]): Promise<(Look | undefined)[]> {
+  async #ask(viewers: readonly PendingRead[]): Promise<(DataVersion | undefined)[]> {
     const { rows } = await this.#pool.query<Row>({
       name: "look_at_viewers",
       text: "select number, own, whole, reached from app_private.look_at_viewers($1, $2, $3, $4)",
@@ -90,9 +90,9 @@ export class DataVersions {
         viewers.map(({ claims }) => claims.organizationId ?? null),
       ],
     });
-    const looks: (Look | undefined)[] = viewers.map(() => undefined);
+    const versions: (DataVersion | undefined)[] = viewers.map(() => undefined);
     for (const { number, own, whole, reached } of rows)
-      looks[number - 1] = { own, whole: whole ?? undefined, reached: parseLsn(reached) };
-    return looks;
+      versions[number - 1] = { own, whole: whole ?? undefined, reached: parseLsn(reached) };
+    return versions;
   }
 }

@@ -16,7 +16,7 @@ export interface Deadlines {
    * locked.
    */
   readonly expire: string;
-  /** How long a statement waits for expiry in the viewer's organizations; then it reads stale data. */
+  /** Milliseconds that a statement waits for expiry in the viewer's organizations; then it reads stale data. */
   readonly patienceMs: number;
 }
 
@@ -29,11 +29,11 @@ export const serviceDeadlines: Deadlines = {
 };
 
 /**
- * For how long a statement expires records of organizations that its viewer does not belong to; each round takes at
- * most 20 ms.
+ * Milliseconds for which a statement expires records of organizations that its viewer does not belong to; each round
+ * takes at most 20 ms.
  */
 const patienceForOthersMs = 40;
-/** For how long nobody expires records for others after there were too many, or they were locked. */
+/** Milliseconds for which nobody expires records for others after there were too many, or they were locked. */
 const pauseMs = 1000;
 
 /** Represents all organizations that a viewer does not belong to. */

@@ -22,7 +22,7 @@ export interface EmbeddedOptions {
   dataDir: string;
   logger?: Pick<Logger, "info" | "warn">;
   /**
-   * For how many milliseconds restarts are attempted after the server exits by itself; see keepRunning. Default: no
+   * Milliseconds for which restarts are attempted after the server exits by itself; see keepRunning. Default: no
    * restarts.
    */
   againForMs?: number;
@@ -222,7 +222,7 @@ function keepRunning(
   };
 }
 
-/** How the owner of an embedded database connects while it listens on a port. */
+/** Connection string of the owner of an embedded database while it listens on a port. */
 export async function embeddedUrl(dataDir: string, port: number, name = database): Promise<string> {
   return `postgres://${owner}:${await loadOrCreateSecret(dataDir, passwordName)}@127.0.0.1:${port}/${name}`;
 }
@@ -321,6 +321,10 @@ export async function createCluster({
   await rename(unfinished, data);
 }
 
+/**
+ * Creates the database of the service unless it exists.
+ * @param connectionString of a superuser, to another database of the cluster
+ */
 export async function createDatabase(connectionString: string): Promise<void> {
   const client = new DatabaseClient({ connectionString });
   await client.connect();

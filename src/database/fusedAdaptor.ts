@@ -32,7 +32,7 @@ export interface FusedAdaptorOptions {
   readonly replicas?: Replicas | undefined;
 }
 
-/** Where a statement runs. */
+/** The server that executes a statement. */
 interface Server {
   readonly pool: Pool;
   readonly connections: FairSemaphore | undefined;

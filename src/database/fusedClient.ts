@@ -6,10 +6,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
-import { sentText } from "./sentText.ts";
+import { rewriteStatement } from "./rewriteStatement.ts";
 import { isRetryable, sqlState } from "./databaseErrors.ts";
 import type { OperationWork } from "../admission/operationWork.ts";
-import { parseLsn, REACHED } from "./position.ts";
+import { parseLsn, REACHED_COLUMN } from "./position.ts";
 import { awaitReplay, NeedsPrimary } from "./replicas.ts";
 import { OUTDATED, type TokenCheck } from "./tokenCheck.ts";
 import { afterExpiry, type Deadlines, type Stale } from "./deadlines.ts";
@@ -144,7 +144,7 @@ export class FusedClient implements NodePostgresPgClient {
     { text: asked, values, name, arrayMode }: PgClientQuery,
     stale: Stale | undefined,
   ): Promise<PgClientResult<TData>> {
-    const text = sentText(asked);
+    const text = rewriteStatement(asked);
     if (values?.some(isPreloaded))
       return this.#sendAfter<TData>(values.filter(isPreloaded), { text, values, arrayMode });
     announceStatement(text, values);
@@ -155,7 +155,7 @@ export class FusedClient implements NodePostgresPgClient {
       batch.push({ ...awaitReplay, values: [this.#notBefore], key: awaitReplay.text });
     if (setter !== null) batch.push({ text: setter.text, values: setter.values, key: setter.text });
     batch.push(statement);
-    const behind = this.work?.changes ? `select ${REACHED}` : undefined;
+    const behind = this.work?.changes ? `select ${REACHED_COLUMN}` : undefined;
     const result = await this.#session.send(batch, arrayMode === true, behind);
     const { rows, rowCount, notices } = result;
     if (setter !== null) this.#reached(result.before);

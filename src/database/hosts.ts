@@ -17,7 +17,7 @@ class Primary {
   /** The latest that a host accepted writes on: what is on an earlier one is a former primary that came back. */
   #timeline = 0;
   #finding: Promise<Host> | undefined;
-  /** How to disconnect clients, and the hosts that they are connected to. */
+  /** Functions that disconnect clients, with the hosts that they are connected to. */
   readonly #clients = new Map<() => void, Host>();
   #isWatching = false;
 

@@ -12,7 +12,7 @@ import type { Logger } from "../base/log.ts";
 import { DatabaseClient } from "./client.ts";
 
 export interface ListenConnectionOptions {
-  /** Of plat_worker, or of any role if no listener holds leases. */
+  /** Connection string of plat_worker, or of any role if no listener holds leases. */
   connectionString: string;
   /** Shown in pg_stat_activity, and in the log. */
   applicationName: string;
@@ -51,9 +51,9 @@ export interface Listener {
   /**
    * Polls at once, after each reconnect, and every `everyMs` while the connection is up: for scheduled work and
    * missed notifications.
-   * @param look gets whether the call is only due to the interval
+   * @param check gets whether the call is only due to the interval
    */
-  keep(look: (isTick: boolean) => void, everyMs: number): void;
+  keep(check: (isTick: boolean) => void, everyMs: number): void;
   /**
    * Uses a new id for further leases. Called when a claim failed with its connection: its outcome is unknown, and
    * orphaned leases are released as soon as no other work is in progress under the former id.
@@ -205,7 +205,7 @@ export class ListenConnection {
     while (!signal.aborted) {
       try {
         await this.#connect();
-        for (const listener of this.#listeners) listener.look();
+        for (const listener of this.#listeners) listener.check();
         return;
       } catch (error) {
         const ms = pauses.pause();
@@ -235,8 +235,8 @@ class SharedListener implements Listener {
   /** Work in progress, by lease id. */
   readonly #underway = new Map<number, number>();
   #line: Line | undefined;
-  #look = (_isTick: boolean): void => {};
-  #looking: NodeJS.Timeout | undefined;
+  #check = (_isTick: boolean): void => {};
+  #checking: NodeJS.Timeout | undefined;
   #isRenewing = false;
   #isResting = false;
 
@@ -280,8 +280,8 @@ class SharedListener implements Listener {
     this.#line = undefined;
   }
 
-  look(): void {
-    if (!this.#isResting) this.#look(false);
+  check(): void {
+    if (!this.#isResting) this.#check(false);
   }
 
   /** The connection, registered under a new id. */
@@ -313,10 +313,10 @@ class SharedListener implements Listener {
     return this.#line;
   }
 
-  keep(look: (isTick: boolean) => void, everyMs: number): void {
-    this.#look = look;
-    this.#looking = setInterval(() => this.#line && look(true), everyMs);
-    look(false);
+  keep(check: (isTick: boolean) => void, everyMs: number): void {
+    this.#check = check;
+    this.#checking = setInterval(() => this.#line && check(true), everyMs);
+    check(false);
   }
 
   renew(): void {
@@ -337,7 +337,7 @@ class SharedListener implements Listener {
 
   rest(): void {
     this.#isResting = true;
-    clearInterval(this.#looking);
+    clearInterval(this.#checking);
   }
 
   async end(): Promise<void> {

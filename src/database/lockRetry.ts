@@ -3,8 +3,8 @@ import type { DatabaseError } from "pg";
 import { retryableStates } from "./databaseErrors.ts";
 
 /**
- * How long a schema change waits for a lock, in milliseconds. Other statements queue behind it, and behind the locks
- * that it already holds, so it stops waiting soon: in `npm run rehearse`, no request waits for 100 ms.
+ * Milliseconds that a schema change waits for a lock. Other statements queue behind it, and behind the locks that it
+ * already holds, so it gives up soon: in `npm run rehearse`, no request waits for 100 ms.
  */
 export const lockTimeoutMs = 50;
 /** About two minutes, including the pauses. */

@@ -4,8 +4,8 @@ import {
   appliedMigrations,
   isBeforeBaseline,
   readBaseline,
-  requireKnown,
-  takeOverBaseline,
+  requireKnownMigrations,
+  adoptBaseline,
 } from "./baseline.ts";
 import { readCatalog } from "./catalog.ts";
 import { migrateJobRunner, runChain } from "./chain.ts";
@@ -63,7 +63,7 @@ export async function migrate(loginUrl: string, options: MigrateOptions = {}): P
     const baseline = await readBaseline(folder);
     const applied = await appliedMigrations(login);
     const old = isBeforeBaseline(applied, baseline);
-    if (!old) requireKnown(applied, migrations, baseline);
+    if (!old) requireKnownMigrations(applied, migrations, baseline);
     await ensureRoles(login, loginsOf(loginUrl, options), options.rolePrefix);
     await takeOwnership(login, log);
     const state = { migrations, baseline, applied, old };
@@ -117,7 +117,7 @@ async function bring(
   const reference = await (making ?? readReference(login, loginUrl, files));
   if (options.isOutdated?.()) return false;
   if (old) {
-    await takeOverBaseline(owner, baseline!, migrations);
+    await adoptBaseline(owner, baseline!, migrations);
     log?.info(
       { event: "migration.baseline" },
       `The database of ${baseline!.replaces.file} has adopted the rewritten migrations, up to ${baseline!.through.file}.`,

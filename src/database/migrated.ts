@@ -4,13 +4,13 @@ import { DatabaseClient, type DatabaseClientConfig } from "./client.ts";
 import { migrationsFolder, readMigrations } from "./committed.ts";
 import { schemaHash } from "./objects.ts";
 import { schemaStates } from "./schemaState.ts";
-import { takesChanges } from "./writes.ts";
+import { acceptsWrites } from "./writes.ts";
 
 export interface MigratedCheck {
   /** File names of the committed migrations that the database lacks, or `objects` if it has none of our objects. */
   missing(): Promise<string[]>;
   /** Whether the database accepts changes. @throws if it is unreachable */
-  takesChanges(): Promise<boolean>;
+  acceptsWrites(): Promise<boolean>;
   end(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export async function migratedCheck(
       if (applied.length > migrations.length || (await schemaStates(pool)).includes(hash)) return [];
       return ["objects"];
     },
-    takesChanges: () => takesChanges(pool),
+    acceptsWrites: () => acceptsWrites(pool),
     end: () => pool.end(),
   };
 }

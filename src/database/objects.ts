@@ -7,7 +7,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join, sep } from "node:path";
 import type { ClientBase, DatabaseError } from "pg";
 import { migrationsFolder } from "./committed.ts";
-import { attempt, runInFoundOrder, type FailedStep, type Step } from "./foundOrder.ts";
+import { attempt, runInDependencyOrder, type FailedStep, type Step } from "./dependencyOrder.ts";
 import { schemaError, type SchemaError, type SqlFile } from "./schemaError.ts";
 import { splitStatements, type SqlStatement } from "./sqlStatements.ts";
 import { validateFunctions } from "./validateFunctions.ts";
@@ -54,7 +54,7 @@ const definition = /^create\s+(?:or\s+replace\s+)?(?:function|procedure|view|typ
 /** Failures because of a missing function, table, type, column, schema or row, which another statement may create. */
 const missing = new Set(["42883", "42P01", "42704", "42703", "3F000", "23503"]);
 
-/** As last read. PERF: watch mode reads them several times after each save. */
+/** Files as last read. PERF: watch mode reads them several times after each save. */
 const known = new Map<string, ObjectFile>();
 
 /** Files below migrations/objects, in path order. */
@@ -160,7 +160,7 @@ function step(file: ObjectFile, statements: SqlStatement[], isDefinition: boolea
 }
 
 function run(client: ClientBase, groups: ObjectStep[][]): Promise<FailedStep<ObjectStep>[]> {
-  return runInFoundOrder(client, groups, mayWait);
+  return runInDependencyOrder(client, groups, mayWait);
 }
 
 /** Objects that others miss are created by the statement that is itself wrong. */

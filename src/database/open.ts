@@ -9,7 +9,7 @@ import { awaitStartedServer } from "./startingServer.ts";
 
 /** The database of the service, embedded or not. */
 export interface Database extends MigratedCheck {
-  /** Of the login that migrates. */
+  /** Connection string of the login that migrates. */
   loginUrl: string;
   /**
    * The same login with the role of the schema owner, which exists once the database is migrated; for one-time work
@@ -26,7 +26,7 @@ export interface Database extends MigratedCheck {
   exited: Promise<void>;
 }
 
-/** For how long restarts of an embedded database are attempted; then the process exits. */
+/** Milliseconds for which restarts of an embedded database are attempted; then the process exits. */
 const againForMs = 120_000;
 
 /** Starts the embedded database, or uses the one in DATABASE_URL. */
@@ -60,7 +60,7 @@ export async function openDatabase(config: Config, log: Logger): Promise<Databas
     },
     exited: embedded?.exited ?? new Promise(() => {}),
     missing: check.missing,
-    takesChanges: check.takesChanges,
+    acceptsWrites: check.acceptsWrites,
     end: async () => {
       await check.end();
       await embedded?.stop();

@@ -3,17 +3,17 @@ import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import type { HeldTransaction, OperationWork } from "../admission/operationWork.ts";
 import type { FairSemaphore } from "../admission/fairSemaphore.ts";
-import { sentText } from "./sentText.ts";
+import { rewriteStatement } from "./rewriteStatement.ts";
 import type { DatabaseValue } from "./databaseValue.ts";
 import { afterExpiry, type Deadlines } from "./deadlines.ts";
 import { Preloaded } from "./preloaded.ts";
-import { isPlannedForValues } from "./planMark.ts";
+import { wantsCustomPlan } from "./customPlan.ts";
 import { staleReads } from "./requestSettings.ts";
 import { makeSetter, type PgSettings } from "./serverSettings.ts";
 import { Session } from "./session.ts";
 import { announceStatement } from "./statementEvents.ts";
 
-/** Where the transaction gets its connection from. */
+/** The source of the transaction's connection. */
 export interface HeldPlace {
   readonly pool: Pool;
   readonly deadlines: Deadlines | undefined;
@@ -160,7 +160,7 @@ class HeldClient implements NodePostgresPgClient {
 
   async #undoable<T>(text: string, work: () => Promise<T>): Promise<T> {
     // PERF: a read may need a plan for its values; see RequestSettings.
-    const planned = isPlannedForValues(text) ? { plan_cache_mode: "force_custom_plan" } : {};
+    const planned = wantsCustomPlan(text) ? { plan_cache_mode: "force_custom_plan" } : {};
     const setter = makeSetter({ ...this.#settings, ...planned });
     const savepoint = { text: "savepoint of_field" };
     try {
@@ -181,7 +181,7 @@ class HeldClient implements NodePostgresPgClient {
     const sent = values?.map((value) => (value instanceof Preloaded ? JSON.stringify(value) : value));
     announceStatement(text, sent);
     const { rows, rowCount, notices } = await this.#session.send(
-      [{ text: sentText(text), values: sent }],
+      [{ text: rewriteStatement(text), values: sent }],
       arrayMode === true,
     );
     return { rows: rows as TData[], rowCount, notices };

@@ -102,7 +102,7 @@ export class OrderedPool extends Pool {
 }
 
 /** Internal statements that run on behalf of a party, within its share of connections. */
-export function inShare(
+export function withinShare(
   pool: Pool,
   connections: FairSemaphore | undefined,
   party: Party,

@@ -21,7 +21,7 @@ export function isOutage(error: unknown): boolean {
  * @param withinMs milliseconds after which it gives up. Default: enough for a restart of the server
  * @throws the last failure
  */
-export async function throughOutages<T>(
+export async function retryDuringOutages<T>(
   work: () => Promise<T>,
   { withinMs = 20_000, signal }: { withinMs?: number; signal?: AbortSignal } = {},
 ): Promise<T> {

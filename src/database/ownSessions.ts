@@ -1,7 +1,7 @@
 /** Checks that a connection has a server session of its own. A pooler in transaction mode does not provide one. */
 import { onConnection } from "./onConnection.ts";
 
-const looks = 3;
+const checks = 3;
 
 /**
  * Two open connections must have two sessions. If a pooler shares one between them, a lock that one takes and the
@@ -14,7 +14,7 @@ export async function requireOwnSessions(setting: string, connectionString: stri
     onConnection(connectionString, async (other) => {
       const session = async (client: typeof one) =>
         (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]!.pid;
-      for (let look = 1; look <= looks; look++)
+      for (let check = 1; check <= checks; check++)
         if ((await session(one)) === (await session(other))) return true;
       return false;
     }),

@@ -7,7 +7,7 @@ import { stampRequests } from "./stampRequests.ts";
 /** Default lock timeout of the service: a lock that is held for longer blocks many. */
 const LOCK_TIMEOUT_MS = 5_000;
 
-/** How much longer than its `statement_timeout` a response may take before the connection is closed. */
+/** Milliseconds by which a response may exceed its `statement_timeout` before the connection is closed. */
 const GRACE_MS = 3_000;
 
 /** Options of a connection pool. Times are milliseconds. */
@@ -21,7 +21,7 @@ export interface PoolOptions {
   readonly statementTimeout?: number;
   /** A statement that waits longer for a lock is cancelled with 55P03. Default: 5 seconds. */
   readonly lockTimeout?: number;
-  /** How long to wait for a connection before failing with 08001. */
+  /** Milliseconds to wait for a connection before failing with 08001. */
   readonly connectTimeout?: number;
   /**
    * Silence during a statement after which the connection is closed. Default: slightly longer than
@@ -44,7 +44,7 @@ export interface PoolOptions {
 /** Default time limit of a statement. */
 const STATEMENT_TIMEOUT_MS = 25_000;
 
-/** What every connection must have, by the names of PostgreSQL. */
+/** PostgreSQL settings of every connection. */
 export function connectionSettings({
   statementTimeout = STATEMENT_TIMEOUT_MS,
   lockTimeout = LOCK_TIMEOUT_MS,

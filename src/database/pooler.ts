@@ -14,7 +14,7 @@ import { authenticatorUrl } from "./roles.ts";
 /** SQLSTATEs of a prepared statement that the server has under another text, or does not have. */
 const DUPLICATE = "42P05";
 const UNKNOWN = "26000";
-/** How often two connections take turns: a pooler may have given them two sessions at first. */
+/** Number of times that two connections alternate: a pooler may give them two sessions at first. */
 const ROUNDS = 3;
 
 const settingsOfApi = connectionSettings({ genericPlans: true });

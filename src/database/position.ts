@@ -10,7 +10,7 @@ import { CodedError } from "../base/errors.ts";
 export const POSITION_HEADER = "Plat-Position";
 
 /** SQL: the position that a subsequent statement reads at least; text such as 16/B374D848. */
-export const REACHED =
+export const REACHED_COLUMN =
   "case when pg_catalog.pg_is_in_recovery() then pg_catalog.pg_last_wal_replay_lsn() else pg_catalog.pg_current_wal_insert_lsn() end";
 
 /** SQL expression that refuses the batch if its data do not reach a position. */

@@ -42,7 +42,7 @@ interface Start {
 const startWithinMs = 60_000;
 const sessionsEndWithinMs = 1000;
 const stopWithinMs = 30_000;
-/** How long processes of a killed server may take to notice that. */
+/** Milliseconds until processes of a killed server have noticed that. */
 const leftoversEndWithinMs = 20_000;
 
 /** The server did not start. The message is meant for the user. */

@@ -18,7 +18,7 @@ export interface ReconcileOptions {
   here?: Promise<CatalogObject[]>;
   /** Whether it is re-read until nothing differs; if not, the caller must verify soon. */
   verify?: boolean;
-  /** How long to wait for a lock, and how many attempts to make. */
+  /** Timeout for a lock in milliseconds, and maximum number of attempts. */
   lockTimeoutMs?: number;
   attempts?: number;
 }
@@ -146,7 +146,7 @@ function requireKept(before: readonly CatalogObject[], now: readonly CatalogObje
   const lost = before.find(({ identity }) => !kept.has(identity));
   if (lost)
     throw new Error(
-      `The ${lost.identity} depends on a function or view that has to be made anew or dropped: a migration has to change the ${lost.kind} first.`,
+      `The ${lost.identity} depends on a function or view that must be recreated or dropped: a migration has to change the ${lost.kind} first.`,
     );
 }
 

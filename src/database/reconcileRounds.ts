@@ -6,14 +6,14 @@ import type { ClientBase, DatabaseError } from "pg";
 import type { CatalogObject } from "./catalog.ts";
 import type { Difference } from "./differences.ts";
 import { isTransient } from "./lockRetry.ts";
-import { attempt, runInFoundOrder, type FailedStep, type Step } from "./foundOrder.ts";
+import { attempt, runInDependencyOrder, type FailedStep, type Step } from "./dependencyOrder.ts";
 import { rowsInUse } from "./rowsInUse.ts";
 
 interface ObjectStep extends Step {
   difference: Difference;
 }
 
-/** What a step may wait for: an object or row that a later step creates, or the removal of a dependent. */
+/** Errors that later steps may resolve, by creating an object or row, or by removing a dependent object. */
 const mayWait = ({ code = "" }: DatabaseError) =>
   ["42883", "42P01", "42704", "42703", "3F000", "23503", "2BP01"].includes(code);
 
@@ -37,7 +37,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
 
   // Nobody can use a policy or trigger meanwhile, since its table is locked.
   await must(client, guards.filter(({ here }) => here).map(dropping));
-  const unmade = await runInFoundOrder(
+  const unmade = await runInDependencyOrder(
     client,
     inOneGroup(routines.filter(({ wanted }) => wanted).map(making)),
     // A view over a function whose result type changes can fail with any code until the function has been recreated.
@@ -45,7 +45,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   );
   const unlike = unmade.filter(({ error, step }) => mustBeRemade(error) && step.difference.here);
   const gone = routines.filter(({ wanted }) => !wanted).map(dropping);
-  const held = await runInFoundOrder(client, inOneGroup(gone), mayWait);
+  const held = await runInDependencyOrder(client, inOneGroup(gone), mayWait);
   const removed = [...unlike.map(({ step }) => dropping(step.difference)), ...held.map(({ step }) => step)];
   for (const step of removed) await dropWithDependents(client, step);
   // Dependents dropped with them are found in the next round.
@@ -61,7 +61,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   await must(client, settings.filter(({ wanted }) => wanted).map(making));
   const undeclared = rows.filter(({ wanted }) => !wanted);
   await refuseRowsInUse(client, undeclared);
-  const unplaced = await runInFoundOrder(
+  const unplaced = await runInDependencyOrder(
     client,
     inOneGroup(rows.filter(({ wanted }) => wanted).map(making)),
     (error) => mayWait(error) || isTaken(error),
@@ -83,7 +83,7 @@ export async function runRound(client: ClientBase, all: readonly Difference[]): 
   );
   // Comments and grants on an object that was dropped above are gone with it.
   const undone = words.filter(({ wanted }) => !wanted).map(dropping);
-  await runInFoundOrder(client, inOneGroup(undone), () => true);
+  await runInDependencyOrder(client, inOneGroup(undone), () => true);
   await must(client, words.filter(({ wanted }) => wanted).map(making));
   return true;
 }
@@ -111,7 +111,7 @@ function inOneGroup(steps: ObjectStep[]): ObjectStep[][] {
 }
 
 async function must(client: ClientBase, steps: ObjectStep[]): Promise<void> {
-  throwFirst(await runInFoundOrder(client, inOneGroup(steps), mayWait));
+  throwFirst(await runInDependencyOrder(client, inOneGroup(steps), mayWait));
 }
 
 function throwFirst(failed: FailedStep<ObjectStep>[]): void {

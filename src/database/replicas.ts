@@ -16,10 +16,10 @@ import { makePool, type PoolOptions } from "./pool.ts";
 import { withLoginOf } from "./pooler.ts";
 import { parseLsn } from "./position.ts";
 
-/** Milliseconds between two looks at a replica. */
+/** Milliseconds between two checks of a replica. */
 const WATCH_MS = 250;
 /** Number of checks until a change is logged: a short delay of a replica needs no action. */
-const LASTING_LOOKS = 4;
+const LASTING_CHECKS = 4;
 /** Time limit in milliseconds for the answer of a replica, or for the position of the primary. */
 const ANSWER_MS = 1_500;
 /** SQLSTATE of app_private.await_replay. */
@@ -72,18 +72,18 @@ class Questions {
   }
 }
 
-interface Look {
+interface ReplicaState {
   readonly system: string;
   readonly timeline: number;
   readonly isStandby: boolean;
   readonly lsn: string | null;
 }
 
-const LOOK = `select s.system_identifier::text as system, c.timeline_id as timeline,
+const STATE_QUERY = `select s.system_identifier::text as system, c.timeline_id as timeline,
     pg_catalog.pg_is_in_recovery() as "isStandby", pg_catalog.pg_last_wal_replay_lsn()::text as lsn
   from pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c`;
 
-/** One replica, as its last look found it. */
+/** One replica, as of its last check. */
 export class Replica {
   readonly pool: OrderedPool;
   /** Fair queue for its connections. */
@@ -93,12 +93,12 @@ export class Replica {
   readonly #log: Logger;
   readonly #system: () => string | undefined;
   readonly #clients = new Set<PoolClient>();
-  #look: Look | undefined;
+  #state: ReplicaState | undefined;
   /** A position that it had not replayed in time. */
   #missed = 0n;
-  /** As it was logged, and how many looks have found it otherwise since. */
+  /** The state as last logged, and the number of checks since that had another result. */
   #wasUsable: boolean | undefined;
-  #looksSince = 0;
+  #checksSince = 0;
   #isEnded = false;
 
   constructor(options: PoolOptions & { max: number; log: Logger; system: () => string | undefined }) {
@@ -118,16 +118,16 @@ export class Replica {
 
   /** Whether it has followed the primary to this timeline. */
   isOn(timeline: number): boolean {
-    return this.isUsable && this.#look!.timeline === timeline;
+    return this.isUsable && this.#state!.timeline === timeline;
   }
 
   get isUsable(): boolean {
-    const look = this.#look;
+    const state = this.#state;
     return (
-      look?.isStandby === true &&
-      look.system === this.#system() &&
-      look.lsn !== null &&
-      parseLsn(look.lsn) >= this.#missed
+      state?.isStandby === true &&
+      state.system === this.#system() &&
+      state.lsn !== null &&
+      parseLsn(state.lsn) >= this.#missed
     );
   }
 
@@ -140,7 +140,7 @@ export class Replica {
     const state = sqlState(error);
     if (state === undefined || itsOwn.test(state)) return false;
     if (state === LATE) this.#missed = parseLsn(lsn);
-    if (closesConnection(error)) this.#look = undefined;
+    if (closesConnection(error)) this.#state = undefined;
     return true;
   }
 
@@ -150,10 +150,10 @@ export class Replica {
       let reason: unknown;
       try {
         client ??= await this.#connect();
-        this.#look = (await client.query(LOOK)).rows[0] as Look;
+        this.#state = (await client.query(STATE_QUERY)).rows[0] as ReplicaState;
       } catch (error) {
         reason = error;
-        this.#look = undefined;
+        this.#state = undefined;
         client?.end().catch(() => {});
         client = undefined;
         // A host that vanished does not answer: queries that wait for it go to the primary.
@@ -178,13 +178,13 @@ export class Replica {
 
   #tell(error: unknown): void {
     if (this.#system() === undefined) return;
-    this.#looksSince = this.isUsable === this.#wasUsable ? 0 : this.#looksSince + 1;
-    if (this.#looksSince < LASTING_LOOKS) return;
+    this.#checksSince = this.isUsable === this.#wasUsable ? 0 : this.#checksSince + 1;
+    if (this.#checksSince < LASTING_CHECKS) return;
     const isFirst = this.#wasUsable === undefined;
     this.#wasUsable = this.isUsable;
     if (!this.isUsable)
       this.#log.warn(
-        { event: "database.replica_left_out", err: error, replica: this.name, look: this.#look },
+        { event: "database.replica_left_out", err: error, replica: this.name, state: this.#state },
         "A read replica lags, is unreachable or is not a standby of this database; queries go to the primary until it recovers.",
       );
     else if (!isFirst)

@@ -1,7 +1,7 @@
 import { checkOf, type TokenCheck } from "./tokenCheck.ts";
-import { REACHED, requirePosition } from "./position.ts";
+import { REACHED_COLUMN, requirePosition } from "./position.ts";
 import type { Stale } from "./deadlines.ts";
-import { isPlannedForValues } from "./planMark.ts";
+import { wantsCustomPlan } from "./customPlan.ts";
 import { makeSetter, type PgSettings, type Setter, type SetterCheck } from "./serverSettings.ts";
 
 /** Requirements on the position of the data that are read. */
@@ -38,7 +38,7 @@ export class RequestSettings {
    * @param stale see afterExpiry
    */
   setterFor(text: string, stale?: Stale): Setter | null {
-    const isPlanned = isPlannedForValues(text);
+    const isPlanned = wantsCustomPlan(text);
     if (this.#setter === null || !(isPlanned || stale)) return this.#setter;
     return this.#make({
       ...this.#settings,
@@ -53,7 +53,7 @@ export class RequestSettings {
   }
 
   #make(settings: PgSettings | null): Setter | null {
-    return makeSetter(settings, this.#probe, this.#check, this.#position && REACHED);
+    return makeSetter(settings, this.#probe, this.#check, this.#position && REACHED_COLUMN);
   }
 
   get #check(): SetterCheck | undefined {

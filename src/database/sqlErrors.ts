@@ -1,6 +1,6 @@
 import { CodedError, internalError, isErrorCode, signInFirst } from "../base/errors.ts";
 import { LOCK_NOT_AVAILABLE, refusesChanges } from "./databaseErrors.ts";
-import { suspectWrites } from "./writes.ts";
+import { suspectReadOnly } from "./writes.ts";
 import { constraintKey, type ConstraintMessage, type ConstraintMessages } from "./constraintMessages.ts";
 
 /** Members of node-postgres' DatabaseError that are used here. */
@@ -32,6 +32,19 @@ function fieldOf(error: SqlError, known: ConstraintMessage | undefined): { field
   return column === undefined ? {} : { field: camelCase(column) };
 }
 
+/**
+ * Whether a foreign key violation (23503) is due to a deleted or changed record that is still referenced, rather than
+ * a reference to a missing record. The error fields are the same in both cases, and the texts depend on lc_messages.
+ * But in every language, the message contains the referenced table only in the first case (ri_ReportViolation in
+ * PostgreSQL). For a table that references itself, it then contains the name twice.
+ */
+function isStillReferenced({ message, table }: SqlError, known: ConstraintMessage | undefined): boolean {
+  const references = known?.references;
+  if (references === undefined) return false;
+  const names = message.split(/[^\w$]+/).filter((word) => word === references);
+  return names.length > (references === table ? 1 : 0);
+}
+
 function raised(error: SqlError): CodedError {
   let detail: unknown;
   try {
@@ -57,7 +70,7 @@ const RETRY_AFTER_S = 5;
 const NO_CHANGES_RETRY_AFTER_S = 15;
 
 function takesNoChanges(error: SqlError): CodedError {
-  suspectWrites();
+  suspectReadOnly();
   return new CodedError(
     "UNAVAILABLE",
     `The service accepts no changes at the moment; nothing was changed. Try again in ${NO_CHANGES_RETRY_AFTER_S} s.`,
@@ -98,7 +111,7 @@ export function fromSqlError(error: SqlError, messages: ConstraintMessages, view
     case "23001":
       return refuse("CONFLICT", "Other records depend on this one.");
     case "23503":
-      return error.detail?.includes("still referenced")
+      return isStillReferenced(error, known)
         ? refuse("CONFLICT", "Other records depend on this one.")
         : refuse("BAD_USER_INPUT", "The referenced record does not exist, or cannot be used here.");
     case "23502":

@@ -2,9 +2,9 @@
 export interface SqlStatement {
   /** From its first word up to and including its semicolon, if there is one. */
   text: string;
-  /** Where it begins in the file, in UTF-16 units. */
+  /** Its start in the file, in UTF-16 units. */
   offset: number;
-  /** Where it begins, counted from 1. */
+  /** Its first line, counted from 1. */
   line: number;
 }
 

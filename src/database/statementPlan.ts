@@ -1,6 +1,6 @@
 import type { PoolClient } from "pg";
-import { isPlannedForValues } from "./planMark.ts";
-import { sentText } from "./sentText.ts";
+import { wantsCustomPlan } from "./customPlan.ts";
+import { rewriteStatement } from "./rewriteStatement.ts";
 
 /** Milliseconds for planning a statement. */
 const PLAN_MS = 2_000;
@@ -15,9 +15,9 @@ export async function statementPlan(
   { text, values }: { text: string; values: readonly unknown[] },
 ): Promise<string[]> {
   await client.query(`set local statement_timeout = ${PLAN_MS}`);
-  const isForValues = isPlannedForValues(text);
+  const isForValues = wantsCustomPlan(text);
   const { rows } = await client.query(
-    `explain (settings off${isForValues ? "" : ", generic_plan"}) ${sentText(text)}`,
+    `explain (settings off${isForValues ? "" : ", generic_plan"}) ${rewriteStatement(text)}`,
     isForValues ? [...values] : [],
   );
   return (rows as { "QUERY PLAN": string }[]).map((line) => line["QUERY PLAN"]);

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { Pool } from "pg";
 
-/** What determines the visible rows of a table. */
+/** The scope that determines the visible rows of a table. */
 export type Reach =
   /** Only rows of the viewer's organizations. */
   | "own"

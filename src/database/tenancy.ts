@@ -59,7 +59,7 @@ const installation = [
   ...["sandbox_requests", "search_words", "slugs", "stopped_numbers", "worker_connections", "workers"].map(
     own,
   ),
-  // Where organizations are that have moved to another installation.
+  // The new locations of organizations that have moved.
   "app_private.organization_moves",
 ];
 
@@ -111,7 +111,7 @@ export interface Tenancies {
   outwardKeys: TenantReference[];
 }
 
-/** How the rows of an organization, or of users, are found in a table. */
+/** The condition for the rows of an organization, or of users, in a table. */
 export interface OwnedTable {
   table: string;
   tenancy: Tenancy;
@@ -232,7 +232,7 @@ function classified(
   });
 }
 
-/** How the rows of organizations and users are found, and the foreign keys between all tables. */
+/** Reads how the rows of organizations and users are found, and the foreign keys between all tables. */
 export async function readOwnedTables(
   client: ClientBase,
 ): Promise<{ tables: OwnedTable[]; foreignKeys: CatalogForeignKey[] }> {

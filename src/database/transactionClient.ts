@@ -2,7 +2,7 @@ import type { PoolClient } from "pg";
 import type { PgClientQuery, PgClientResult } from "postgraphile/@dataplan/pg";
 import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
 import type { OperationWork } from "../admission/operationWork.ts";
-import { parseLsn, REACHED } from "./position.ts";
+import { parseLsn, REACHED_COLUMN } from "./position.ts";
 import { afterExpiry, type Deadlines, type Stale } from "./deadlines.ts";
 import type { Session } from "./session.ts";
 import type { Setter } from "./serverSettings.ts";
@@ -60,7 +60,7 @@ export class TransactionClient implements NodePostgresPgClient {
       const { command, behind } = await session.send(
         [{ text: "commit" }],
         true,
-        work?.changes ? `select ${REACHED}` : undefined,
+        work?.changes ? `select ${REACHED_COLUMN}` : undefined,
       );
       if (command === "ROLLBACK") throw new TransactionAbortedError();
       if (behind !== undefined) work!.committed(parseLsn(behind));

@@ -50,7 +50,7 @@ export interface Upgraded {
   rows: number;
   /** Downtime in milliseconds. */
   pause: number;
-  /** Where the old database was kept. */
+  /** Folder of the old database. */
   kept: string;
 }
 

@@ -1,5 +1,5 @@
 import type { ClientBase, DatabaseError } from "pg";
-import { attempt } from "./foundOrder.ts";
+import { attempt } from "./dependencyOrder.ts";
 import type { ObjectFile } from "./objects.ts";
 import { SchemaError } from "./schemaError.ts";
 import { offsetOfPosition, placeAt } from "./sqlStatements.ts";

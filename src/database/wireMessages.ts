@@ -77,7 +77,7 @@ export class WireMessages {
     this.#copy(EXECUTE_AND_SYNC.sync);
   }
 
-  /** What was written since; the next batch begins. */
+  /** Returns the messages written since the last call, and begins the next batch. */
   take(): Buffer {
     const taken = Buffer.allocUnsafe(this.#at);
     this.#bytes.copy(taken, 0, 0, this.#at);

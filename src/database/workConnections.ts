@@ -11,7 +11,7 @@ export type WorkPool = Pick<Pool, "query" | "connect" | "end">;
 /** All callers of a share count as one party. */
 const askers: Party = { group: "askers", key: "askers" };
 
-/** How long to wait for a connection of a share, in milliseconds: as long as a statement may take. */
+/** Milliseconds to wait for a connection of a share: as long as a statement may take. */
 const SHARE_WAIT_MS = 300_000;
 
 const refusal = () => new DatabaseConnectionError("08001", new Error("No connection became free in time."));

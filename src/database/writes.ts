@@ -7,7 +7,7 @@ import type { Pool } from "pg";
 let isSuspected = false;
 
 /** A change was refused because the server is read-only or its disk is full. */
-export function suspectWrites(): void {
+export function suspectReadOnly(): void {
   isSuspected = true;
 }
 
@@ -16,7 +16,7 @@ export function suspectWrites(): void {
  * @param pool connections of a login that may create temporary tables
  * @throws if the check cannot be made
  */
-export async function takesChanges(pool: Pick<Pool, "query">): Promise<boolean> {
+export async function acceptsWrites(pool: Pick<Pool, "query">): Promise<boolean> {
   const { rows } = await pool.query<{ writable: boolean }>(
     "select not pg_is_in_recovery() and not current_setting('default_transaction_read_only')::boolean as writable",
   );

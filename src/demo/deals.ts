@@ -1,6 +1,6 @@
 import type { Stage } from "./stage.ts";
 
-/** Who bought which home, and how far each purchase is; the first are the oldest. */
+/** Buyer, home and progress of each purchase, oldest first. */
 const purchases: {
   unit: string;
   firstName: string;
@@ -39,7 +39,7 @@ const purchases: {
   { unit: "303", firstName: "Clara", lastName: "Nunes", status: "IN_REVIEW", daysAgo: 4, financing: "CASH" },
 ];
 
-/** A negotiation of the demo: the lead, the home, the offers in turn, and the outcome. */
+/** A negotiation of the demo: the lead, the home, the offers in order, and the outcome. */
 const negotiations: {
   lead: string;
   by: string;
@@ -73,7 +73,7 @@ const negotiations: {
   },
 ];
 
-/** Deals in every state: reservations, negotiations, purchases, what was chosen for them and what is due. */
+/** Deals in every state: reservations, negotiations, purchases, their personalizations and their deposits. */
 export async function deals(stage: Stage): Promise<void> {
   const reason = await stage.as<{ price: string; unresponsive: string }>(
     "demo",
@@ -200,7 +200,7 @@ async function purchase(stage: Stage, row: (typeof purchases)[number]): Promise<
   );
 }
 
-/** A lead who reserved, bought, signs in as a buyer and chooses her options. */
+/** A lead who reserves, buys, signs in as a buyer and chooses her options. */
 async function conversion(stage: Stage): Promise<void> {
   const reservation = await reserve(stage, "mei", "Laura Bianchi", "401", { status: "CONFIRMED" });
   const { id } = await stage.as(
@@ -209,7 +209,7 @@ async function conversion(stage: Stage): Promise<void> {
     [stage.id("lead Laura Bianchi"), reservation],
   );
   stage.keep("purchase 401", id);
-  // An invitation goes by mail, and nobody reads the mail of the demo.
+  // Invitations are sent by mail, which nobody reads in the demo.
   const { id: user } = await stage.as(
     null,
     `select u.id from app_public.create_account('laura@plat.example', $1, 'Laura', 'Bianchi', 'laura') u`,
@@ -219,7 +219,7 @@ async function conversion(stage: Stage): Promise<void> {
   await stage.asOwner("update app_public.users set email_verified_at = now() where id = $1", [user]);
   await stage.asOwner("update app_public.buyers set user_id = $2 where id = $1", [id, user]);
 
-  // She thought better of her first choice; the second one, once approved, takes its place.
+  // She changes her mind: the second choice replaces the first one once it is approved.
   let choice = "";
   for (const title of ["Kitchen", "Kitchen and floors"]) {
     choice = await personalize(stage, "laura", "401", title);
@@ -244,7 +244,7 @@ async function conversion(stage: Stage): Promise<void> {
   }
 }
 
-/** Chooses for each element that construction has not come to yet: upgrades, and the standard for the bathrooms. */
+/** Chooses an option for each element that is not yet built: upgrades, and the standard for the bathrooms. */
 async function personalize(stage: Stage, by: string, unit: string, title: string): Promise<string> {
   const { id } = await stage.as(
     by,
@@ -261,7 +261,7 @@ async function personalize(stage: Stage, by: string, unit: string, title: string
         unit_id: stage.id(`unit ${unit}`),
         buyer_id: stage.id(`purchase ${unit}`),
         title,
-        // By when, a buyer does not say.
+        // Buyers do not set the deadline.
         ...(by !== "laura" && { due_on: stage.day(21) }),
       },
       stage.id(`unit ${unit}`),
@@ -273,7 +273,7 @@ async function personalize(stage: Stage, by: string, unit: string, title: string
 const changeChoice = (stage: Stage, by: string, id: string, status: string) =>
   stage.as(by, "select p.id from app_public.update_personalization($1) p", [{ id, status }]);
 
-/** Purchases at the beginning, and one that fell through. */
+/** Purchases that have just begun, and one that was cancelled. */
 async function unfinished(stage: Stage, price: string): Promise<void> {
   const project_id = stage.id("project gardens");
   const buy = (input: Record<string, unknown>) =>
@@ -309,7 +309,7 @@ async function unfinished(stage: Stage, price: string): Promise<void> {
   ]);
 }
 
-/** Calls, visits, papers and payments of some of them. */
+/** Calls, visits, documents and payments of some of them. */
 async function encounters(stage: Stage): Promise<void> {
   const lead = (name: string) => ({ lead_id: stage.id(`lead ${name}`) });
   const buyer = (unit: string) => ({ buyer_id: stage.id(`purchase ${unit}`) });
@@ -375,7 +375,7 @@ async function encounters(stage: Stage): Promise<void> {
     );
 }
 
-/** What happened now is moved to where it belongs in time. */
+/** Moves timestamps of what was just created into the past. */
 async function date(stage: Stage): Promise<void> {
   for (const { unit, daysAgo } of purchases)
     await stage.asOwner(

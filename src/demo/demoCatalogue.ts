@@ -2,7 +2,10 @@ import type { Stage } from "./stage.ts";
 
 const hourMs = 3_600_000;
 
-/** What Larkfield Gardens offers beside its homes: specifications, open houses, promotions, testimonials and the rest. */
+/**
+ * The content of Larkfield Gardens besides its homes: specifications, open houses, promotions, testimonials and the
+ * rest.
+ */
 export async function catalogue(stage: Stage): Promise<void> {
   const project_id = stage.id("project gardens");
   const create = (table: string, input: Record<string, unknown>) =>
@@ -110,7 +113,7 @@ export async function catalogue(stage: Stage): Promise<void> {
   ]);
 }
 
-/** Category → element → its options: title, tier, price and what it costs. */
+/** Category → element → its options: title, tier, price and cost. */
 const specs: Record<string, Record<string, [string, "STANDARD" | "UPGRADE", number, number][]>> = {
   Kitchen: {
     Countertop: [

@@ -9,7 +9,7 @@ interface Message {
   follow?: boolean;
 }
 
-/** What came in over the contact forms: two from leads that are known, the others make leads. */
+/** Messages of the contact forms: two are from existing leads, the others create leads. */
 const rows: Message[] = [
   {
     project: "gardens",
@@ -40,7 +40,7 @@ const rows: Message[] = [
   },
 ];
 
-/** Visitors who write to a sales office, without an account. */
+/** Visitors without an account send messages to a sales office. */
 export async function messages(stage: Stage): Promise<void> {
   for (const { project, name, email, text, phone, follow } of rows)
     await stage.as(

@@ -6,9 +6,10 @@ import { paymentTransforms } from "../operations/inputs/paymentTransforms.ts";
 import type { PaymentProcessor } from "../providers/payments/index.ts";
 
 /**
- * What the demo pays at the sandbox processor, after everything else is loaded and committed, because money is not moved within a
- * transaction: the developer's representative is verified, and the buyer pays a deposit with her card. Only for the sandbox.
- * @param database the owner's connection, and the API's own
+ * Payments of the demo at the sandbox processor: the developer's representative is verified, and the buyer pays a
+ * deposit with her card. Runs after everything else is committed, because money is not moved within a transaction.
+ * Only for the sandbox.
+ * @param database the owner's connection, and that of the API
  */
 export async function demoPayments(
   { ownerUrl, authenticatorUrl }: { ownerUrl: string; authenticatorUrl: string },

@@ -4,12 +4,12 @@ import type { Stage } from "./stage.ts";
 const minute = 60;
 const day = 86_400;
 
-/** Each is at work on some records from the first start on; a lead that is entered later begins the first one by itself. */
+/** Each has running executions from the first start on. A lead that is created later starts the first one. */
 const definitions = [
   {
     name: "Welcome new leads",
     description:
-      "Thanks whoever writes, has them called, and notes when nothing came of it. It waits for minutes, so that one can watch it.",
+      "Thanks new leads, creates a task to call them, and adds a note if there is no progress. It waits for minutes only, so that it can be watched.",
     subject_type: "LEAD",
     trigger: { type: "EVENT", event: "lead.created", filter: { isAgent: false } },
     conditions: {
@@ -92,13 +92,13 @@ const definitions = [
   },
 ];
 
-/** New leads and open reservations that they are at work on. */
+/** New leads and open reservations with a running execution. */
 const started: [definition: number, by: string, subject: string][] = [
   [0, "mei", "lead Daniel Osei"],
   [0, "mei", "lead Peter Novak"],
 ];
 
-/** Two workflows that one can watch at work. */
+/** Two workflows with running executions. */
 export async function workflows(stage: Stage): Promise<void> {
   for (const { steps, ...input } of definitions) {
     const { id } = await stage.as(

@@ -1,4 +1,4 @@
-/** The pictures of the demo, drawn as SVG: few shapes, no text, so that they look the same on every machine. */
+/** The pictures of the demo as SVG. They have few shapes and no text, so that they look the same on every machine. */
 
 const shape = (name: string, attributes: Record<string, string | number>): string =>
   `<${name} ${Object.entries(attributes)

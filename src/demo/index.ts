@@ -17,8 +17,8 @@ import { workflows } from "./demoWorkflows.ts";
 export { demoSignIn, demoUser };
 
 /**
- * The demo organization, one file per part. Each part acts as its people through the operations of the API, so that
- * every rule, state and event is the product's own; a later part finds on the stage what the earlier ones made.
+ * The demo organization, one file per part. Each part acts as its users through the operations of the API, so that
+ * all rules, states and events apply. Later parts find the records of earlier ones on the stage.
  */
 const parts: readonly ((stage: Stage) => Promise<void>)[] = [
   people,
@@ -33,11 +33,11 @@ const parts: readonly ((stage: Stage) => Promise<void>)[] = [
 
 export interface DemoFiles {
   store: FileStore;
-  /** For content on its way in. */
+  /** Folder for incoming content. */
   incomingFolder: string;
 }
 
-/** Contents are announced beside the transaction, so that the sweep knows them even if that fails. */
+/** Contents are registered outside of the transaction, so that the sweep finds them even if the transaction fails. */
 async function withFiles(
   connectionString: string,
   { store, incomingFolder }: DemoFiles,
@@ -51,16 +51,20 @@ async function withFiles(
   }
 }
 
-/** Held while one process loads the demo; the others wait and then find it there. */
+/** Held while one process loads the demo. The others wait and then find it loaded. */
 const lockKey = 7_528_000_002n;
 
-/** State of the demo: loaded now, there from an earlier start, or omitted because the database is in use. */
+/**
+ * State of the demo: loaded by this start, present from an earlier one, or absent because the database has other
+ * data.
+ */
 export type DemoState = "loaded" | "present" | "absent";
 
 /**
- * Loads the demo organization into a database that has no user and no organization yet, in one transaction, and sends no mail.
- * @param ownerUrl the owner's connection to a migrated database.
- * @param files where its pictures go; without it the demo has none.
+ * Loads the demo organization into a database that has no user and no organization yet. Runs in one transaction and
+ * sends no mail.
+ * @param ownerUrl the owner's connection to a migrated database
+ * @param files the store for its pictures; without it the demo has none
  */
 export async function loadDemo(ownerUrl: string, files?: DemoFiles): Promise<DemoState> {
   const client: Client = new DatabaseClient({ connectionString: ownerUrl });

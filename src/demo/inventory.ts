@@ -38,7 +38,7 @@ const descriptions: Record<keyof typeof plans, string> = {
   heron: "Three bedrooms at the corner, a kitchen that a wall can close off, and a terrace.",
 };
 
-/** The homes of a floor, from the stair: number, plan, side, and what is seen. */
+/** The homes of a floor, starting at the stairs: number, plan, side and view. */
 const homes = [
   { plan: "wren", orientation: "N", view: "Street" },
   { plan: "lark", orientation: "NE", view: "Street and park" },
@@ -47,10 +47,10 @@ const homes = [
   { plan: "wren", orientation: "SW", view: "Garden" },
 ] as const;
 
-/** Homes that are not for sale, floor by floor: U unreleased, O off market, H held; deals come later. */
+/** Homes that are not for sale, by floor: U unreleased, O off market, H held. Deals are added later. */
 const floors = [".....", ".....", ".....", ".....", ".H..O", ".....", "UUUUU", "UUUUU"];
 
-/** The plans and homes of the project that sells, and the lots of the one that comes next. */
+/** The plans and homes of the active project, and the lots of the next one. */
 export async function inventory(stage: Stage): Promise<void> {
   const project_id = stage.id("project gardens");
   let sequence = 0;
@@ -82,7 +82,7 @@ export async function inventory(stage: Stage): Promise<void> {
         building: "Garden House",
         level,
         phase: level <= 6 ? "1" : "2",
-        // The top floor has the larger variant; a corner is dearer than the middle, a storey than the one below.
+        // The top floor has the larger variant. Corner homes and higher floors cost more.
         ...(home.plan === "heron" && level === 8 ? { sqft: plans.heron.sqft_max } : {}),
         ...(home.plan === "lark" && place === 1 ? { orientation: "NE" } : { orientation: home.orientation }),
         view: home.view,
@@ -104,12 +104,12 @@ export async function inventory(stage: Stage): Promise<void> {
   await lots(stage);
 }
 
-/** Somebody thinks it over until tomorrow. */
+/** Holds a unit or lot until tomorrow. */
 async function hold(stage: Stage, what: "unit" | "lot", id: string): Promise<void> {
   await stage.create("demo", "unit_holds", { [`${what}_id`]: id, expiration: 20 });
 }
 
-/** Ten lots along the creek: the first are offered, one is held for somebody. */
+/** Ten lots along the creek: the first ones are offered, one is held. */
 async function lots(stage: Stage): Promise<void> {
   const project_id = stage.id("project towns");
   for (let number = 1; number <= 10; number++) {

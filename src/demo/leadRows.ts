@@ -13,16 +13,16 @@ export interface LeadRow {
     | "CONVERTED"
     | "LOST"
     | "UNQUALIFIED";
-  /** When it registered. */
+  /** Days since its registration. */
   daysAgo: number;
   source: string;
-  /** Who works on it; nobody where absent. */
+  /** Name of its assignee; omitted if it has none. */
   assignee?: "demo" | "amir" | "mei" | "jonas" | "sofia" | "liam";
   tags?: string[];
-  /** Lowest and highest, in the currency of the project. */
+  /** Minimum and maximum, in the currency of the project. */
   budget?: [number, number];
   agent?: { name: string; email: string; brokerage: string; phone?: string };
-  /** Name of the fallout reason of a lead that is LOST. */
+  /** Name of the fallout reason of a LOST lead. */
   reason?: string;
   notes?: string[];
 }
@@ -35,7 +35,7 @@ const okafor = {
 };
 const lindqvist = { name: "Per Lindqvist", email: "per@northgate.example", brokerage: "Northgate Brokers" };
 
-/** Newest first, as the list of leads shows them. */
+/** Newest first, like the list of leads. */
 export const leadRows: LeadRow[] = [
   {
     name: "Grace Kim",

@@ -1,7 +1,7 @@
 import { leadRows, type LeadRow } from "./leadRows.ts";
 import type { Stage } from "./stage.ts";
 
-/** What a lead went through before it got where it is; the last step of some is up to their deal. */
+/** Statuses of a lead before its current one. Some leads get their last status from their deal. */
 const waysTo: Record<LeadRow["status"], string[]> = {
   NEW: [],
   CONTACTED: ["CONTACTED"],
@@ -51,7 +51,7 @@ async function lead(stage: Stage, row: LeadRow, index: number): Promise<void> {
   );
   stage.keep(`lead ${row.name}`, id);
   for (const [position, status] of waysTo[row.status].entries())
-    await step(stage, actor, id, status, row, position === 0 ? ignoreEarlyErrors(row) : {});
+    await step(stage, actor, id, status, row, position === 0 ? revealedFacts(row) : {});
   for (const note of row.notes ?? [])
     await stage.create(actor, "lead_notes", {
       lead_id: id,
@@ -60,8 +60,8 @@ async function lead(stage: Stage, row: LeadRow, index: number): Promise<void> {
     });
 }
 
-/** What the first conversation revealed about the lead. */
-function ignoreEarlyErrors({ budget }: LeadRow): Record<string, unknown> {
+/** Facts that the first conversation revealed about the lead. */
+function revealedFacts({ budget }: LeadRow): Record<string, unknown> {
   return budget ? { budget_min: budget[0], budget_max: budget[1], preapproved: budget[1] > 900_000 } : {};
 }
 
@@ -86,7 +86,7 @@ async function step(
   ]);
 }
 
-/** What happened is moved to where it belongs in time: answered within two days, led on over a third of the days since. */
+/** Moves timestamps into the past: leads are answered within two days, and progress over a third of the days since. */
 async function date(stage: Stage): Promise<void> {
   const worked = leadRows
     .filter(({ status }) => status !== "NEW")

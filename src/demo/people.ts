@@ -2,10 +2,10 @@ import { hash } from "@node-rs/argon2";
 import { argon2Parameters } from "../operations/inputs/passwords.ts";
 import type { Stage } from "./stage.ts";
 
-/** Everybody of the demo signs in with this password; it exists only in databases that loaded the demo. */
+/** The password of all demo users. It exists only in databases that loaded the demo. */
 const password = "demo-password";
 
-/** Who signs in first: the owner of the demo's developer. */
+/** The first user to sign in as: the owner of the demo's developer. */
 export const demoUser = { email: "demo@plat.example", password } as const;
 
 interface Person {
@@ -22,7 +22,7 @@ interface Company {
   description: string;
   phone: string;
   address: Record<string, string>;
-  /** The founder first. */
+  /** The founder is first. */
   members: (Person & { role: "OWNER" | "ADMIN" | "MEMBER" })[];
 }
 
@@ -66,7 +66,7 @@ const companies: Record<string, Company> = {
   },
 };
 
-/** As whom visitors look around: a person of each part that somebody can have. */
+/** The users that visitors can try: one for each role. */
 export const demoSignIn = {
   password,
   people: [
@@ -81,7 +81,7 @@ export const demoSignIn = {
   ],
 };
 
-/** Accounts, the developer and the agency that sells for it. */
+/** Accounts, the developer and its sales agency. */
 export async function people(stage: Stage): Promise<void> {
   const passwordHash = (stage.passwordHash = await hash(password, argon2Parameters));
   for (const [key, company] of Object.entries(companies)) {
@@ -93,7 +93,7 @@ export async function people(stage: Stage): Promise<void> {
         [`${name}@plat.example`, passwordHash, firstName, lastName, name],
       );
       stage.keep(name, id);
-      // Their addresses are nobody's: there is no mail to take a code from.
+      // Nobody reads their mail, so the code cannot be taken from it.
       await stage.asOwner("update app_public.users set email_verified_at = now() where id = $1", [id]);
     }
     const organization = await stage.as(
@@ -108,7 +108,7 @@ export async function people(stage: Stage): Promise<void> {
       [organization.id],
     );
     for (const { name, role, title } of company.members) {
-      // Members come by invitation and mail, and nobody reads the mail of the demo.
+      // Members join by invitations sent by mail, which nobody reads in the demo.
       await stage.asOwner(
         `insert into app_public.organization_user_connections (organization_id, user_id, role, title) values ($1, $2, $3, $4)
          on conflict (organization_id, user_id) do update set title = excluded.title`,

@@ -10,7 +10,7 @@ const brochure = `Larkfield Gardens
 Completion is expected in a year and a half. A reservation holds a home for 72 hours.
 `;
 
-/** Pictures, a site plan and a document of the project that sells, and what stands for it and its developer. */
+/** Pictures, a site plan and a document of the active project, and the logos of the project and its developer. */
 export async function pictures(stage: Stage, files: Files): Promise<void> {
   const { default: sharp } = await import("sharp");
   const add = async (table: string, kind: FileKindName, content: Buffer, name: string, input: object) => {

@@ -1,13 +1,13 @@
 import type { Stage } from "./stage.ts";
 
-/** Steps of the project's states before the last. */
+/** Statuses of the project before its current one. */
 const waysTo: Record<string, string[]> = {
   DRAFT: ["DRAFT"],
   COMING_SOON: ["DRAFT", "COMING_SOON"],
   SELLING: ["DRAFT", "COMING_SOON", "PRESALE", "SELLING"],
 };
 
-/** Three projects at three points of their life, their lead sources, and the agency's part in the one that sells. */
+/** Three projects in three phases, their lead sources, and the agency of the active one. */
 export async function projects(stage: Stage): Promise<void> {
   await project(stage, "gardens", "SELLING", {
     title: "Larkfield Gardens",

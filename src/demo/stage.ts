@@ -3,14 +3,14 @@ import type { Client, QueryResultRow } from "pg";
 
 const dayMs = 86_400_000;
 
-/** Where the parts of the demo act: one transaction, in which people call the operations of the API. */
+/** The transaction in which the parts of the demo call operations of the API as users. */
 export class Stage {
-  /** Ids of what the parts made, by a name of the demo's own, such as "project gardens". */
+  /** Ids of created records, by names of the demo such as "project gardens". */
   readonly #ids = new Map<string, string>();
   readonly #client: Client;
   readonly #now: number;
   #actor = "";
-  /** What everybody's password is kept as. */
+  /** Hash of the common password. */
   passwordHash = "";
 
   private constructor(client: Client, now: Date) {
@@ -26,7 +26,7 @@ export class Stage {
     return new Stage(client, rows[0]!.now);
   }
 
-  /** Takes back the mails and other jobs that the parts caused, and those that would follow: nobody waits for them. */
+  /** Removes the mails and other jobs that the parts enqueued, and those that would follow: nobody waits for them. */
   async close(): Promise<void> {
     await this.asOwner(
       "select graphile_worker.complete_jobs(array(select j.id from graphile_worker.jobs j where j.created_at = now()))",
@@ -35,32 +35,32 @@ export class Stage {
     await this.asOwner("select app_private.skip_notifications()");
   }
 
-  /** Keeps an id under a name of the demo's own. */
+  /** Stores an id under a name of the demo. */
   keep(name: string, id: string): string {
     this.#ids.set(name, id);
     return id;
   }
 
-  /** The id that a part kept; throws when none did. */
+  /** The stored id. @throws if there is none */
   id(name: string): string {
     const id = this.#ids.get(name);
     if (!id) throw new Error(`The demo has no ${name}.`);
     return id;
   }
 
-  /** A moment a number of days before the demo is loaded, so that it never looks old. */
+  /** A time that many days before the demo is loaded, so that the data never looks old. */
   daysAgo(days: number): Date {
     return new Date(this.#now - days * dayMs);
   }
 
-  /** A day a number of days from the loading of the demo, as PostgreSQL takes a date. */
+  /** A date that many days after the demo is loaded, as PostgreSQL parses it. */
   day(daysFromNow: number): string {
     return this.daysAgo(-daysFromNow).toISOString().slice(0, 10);
   }
 
   /**
-   * Runs a statement as one of the people, with their rights; as a visitor without a token where `person` is null.
-   * @returns its first row.
+   * Executes a statement as a user, with their rights; as a visitor if `person` is null.
+   * @returns its first row
    */
   async as<R extends QueryResultRow = { id: string }>(
     person: string | null,
@@ -72,13 +72,16 @@ export class Stage {
     return rows[0]!;
   }
 
-  /** Runs a statement as the owner of the database: for what no operation of the API does, such as dates of the past. */
+  /**
+   * Executes a statement as the owner of the database: for changes that no operation of the API makes, such as dates
+   * in the past.
+   */
   async asOwner(sql: string, values: unknown[] = []): Promise<void> {
     await this.#become(schemaOwner, null);
     await this.#client.query(sql, values);
   }
 
-  /** Creates a record as one of the people, with the statement behind the generated operations. */
+  /** Creates a record as a user, with the statement of the generated operations. */
   create(person: string, table: string, input: Record<string, unknown>): Promise<{ id: string }> {
     return this.as(person, `select r.id from app_hidden.create_record(null::app_public.${table}, $1) r`, [
       input,
@@ -87,7 +90,7 @@ export class Stage {
 
   async #become(role: string, userId: string | null): Promise<void> {
     const actor = `${role} ${userId}`;
-    // A function that makes an account becomes its user, so the visitor is set again each time.
+    // A function that creates an account signs in as its user, so the visitor is set again each time.
     if (actor === this.#actor && role !== "plat_anonymous") return;
     this.#actor = actor;
     await this.#client.query("select set_config('role', $1, true), set_config('plat.user_id', $2, true)", [

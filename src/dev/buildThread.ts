@@ -13,7 +13,7 @@ import {
   type ToThread,
   type FullUpdate,
 } from "./schemaThread.ts";
-import { isShown } from "./statementForms.ts";
+import { isVisibleInApi } from "./statementForms.ts";
 import { printFindings } from "./printFindings.ts";
 
 const { loginUrl, authenticatorUrl, serverUrl, folder, shared } = workerData as ThreadData;
@@ -48,12 +48,12 @@ async function bring({ mine, isFirst }: FullUpdate): Promise<boolean> {
       ask({
         changed: {
           isChanged: changes.length > 0,
-          isShown: changes.some(isShown),
+          isShown: changes.some(isVisibleInApi),
           hasDrift: drift.length > 0,
         },
       }),
     isOutdated: () => {
-      // Both, in this order: saving writes and checks in the opposite order, so that one sees the other.
+      // Saving writes and checks in the opposite order, so that one of the two sees the other.
       Atomics.store(shared, state.isChanging, 1);
       const isOutdated = Atomics.load(shared, state.generation) !== mine;
       if (isOutdated) Atomics.store(shared, state.isChanging, 0);

@@ -1,14 +1,17 @@
-/** What an edit of `current.sql` does to the database: what its former text created is dropped, with all dependent objects. */
+/**
+ * The effect of an edit of `current.sql` on the database: objects that the former text created are dropped, with all
+ * dependent objects.
+ */
 import { escapeLiteral, type Client } from "pg";
-import { attempt } from "../database/foundOrder.ts";
-import { madeBy, describesObject } from "./statementForms.ts";
+import { attempt } from "../database/dependencyOrder.ts";
+import { createdObject, describesObject } from "./statementForms.ts";
 import { splitStatements } from "../database/sqlStatements.ts";
 
 const tableMade = /^create\s+table\s+(?:if\s+not\s+exists\s+)?([\w.]+)/i;
 const indexMade = /^create\s+(?:unique\s+)?index\s+(?:if\s+not\s+exists\s+)?(\w+)\s+on\s+([\w]+)\.(\w+)/i;
 const tableAltered = /^alter\s+table\s+(?:only\s+)?([\w.]+)/i;
 
-/** What was removed from the text, and what must be executed. */
+/** The statements that were removed from the text, and what must be dropped. */
 export interface Edit {
   /** Tables to be dropped, as written. */
   tables: string[];
@@ -43,7 +46,7 @@ export function editOf(text: string, applied: string): Edit | undefined {
 }
 
 /** Objects without a statement. */
-export interface Dropped {
+export interface DroppedObjects {
   /** Finds the names of tables. */
   tables?: RegExp;
   /** Functions, views and indexes that depended on them, as files write them. */
@@ -51,10 +54,13 @@ export interface Dropped {
 }
 
 /**
- * Drops what is gone.
- * @returns undefined if something of another table depends on it.
+ * Drops the tables and indexes of removed statements.
+ * @returns undefined if something of another table depends on it
  */
-export async function dropRemoved(owner: Client, { tables, indexes }: Edit): Promise<Dropped | undefined> {
+export async function dropRemoved(
+  owner: Client,
+  { tables, indexes }: Edit,
+): Promise<DroppedObjects | undefined> {
   if (tables.length + indexes.length === 0) return { others: [] };
   const before = await standing(owner, tables);
   for (const table of tables) if (await attempt(owner, `drop table ${table} cascade;`)) return undefined;
@@ -69,7 +75,10 @@ export async function dropRemoved(owner: Client, { tables, indexes }: Edit): Pro
   };
 }
 
-/** With their schemas, or alone in quotes: as an argument of a generator. A word of a sentence is neither. */
+/**
+ * Matches table names with their schemas, or alone in quotes, as an argument of a generator. It does not match a word
+ * of a sentence.
+ */
 export function namesOf(tables: readonly string[]): RegExp {
   const alone = tables.map((table) => table.replace(/^\w+\./, ""));
   return new RegExp(
@@ -77,7 +86,7 @@ export function namesOf(tables: readonly string[]): RegExp {
   );
 }
 
-/** Functions, views and indexes, by name; other objects of other tables have none. */
+/** Functions, views and indexes, by name. Other dependent objects of other tables have no name of their own. */
 async function standing(
   owner: Client,
   tables: readonly string[],
@@ -106,8 +115,8 @@ async function standing(
   return rows;
 }
 
-/** Whether a statement concerns what was dropped: for a table, wherever it is mentioned. */
-export function refersToDropped(text: string, { tables, others }: Dropped): boolean {
+/** Whether a statement is about a dropped object. For a table, every occurrence of its name counts. */
+export function refersToDropped(text: string, { tables, others }: DroppedObjects): boolean {
   if (tables?.test(text)) return true;
-  return others.some((name) => madeBy(text)?.name === name || describesObject(text, name));
+  return others.some((name) => createdObject(text)?.name === name || describesObject(text, name));
 }

@@ -14,20 +14,20 @@ import { startSchemaThread } from "./schemaThread.ts";
 import { applyChanges, changesApi, textsOf, type ChangedFile } from "./quickApply.ts";
 import { watchFolder } from "./watchFolder.ts";
 
-/** Receives the results of saves. */
-export type Say = (text: string) => void;
+/** Prints the result of a save. */
+export type Output = (text: string) => void;
 
-/** When files are saved one after the other, only the last save needs a complete update. */
+/** After several saves in quick succession, only the last one needs a complete update. Milliseconds. */
 const restMs = 300;
 
 /**
- * Watches the folder of migrations. A file of objects that was saved is applied immediately, and the API is rebuilt;
- * afterwards, and for all other changes, the whole schema is reconciled with a reference made from the files. After a
- * error, which is reported with its location, database and API keep the previous state.
+ * Watches the folder of migrations. A saved file of objects is applied immediately, and the API is rebuilt. Then the
+ * whole schema is reconciled with a reference that is created from the files; other changes only take this second
+ * step. Errors are printed with their location; database and API then keep their previous state.
  */
-export function followSchema(say: Say, folder = migrationsFolder): Follow {
+export function followSchema(output: Output, folder = migrationsFolder): Follow {
   return async (options) => {
-    const follower = new SchemaFollower(options, say, folder);
+    const follower = new SchemaFollower(options, output, folder);
     await follower.start();
     return { stop: () => follower.stop() };
   };
@@ -35,11 +35,11 @@ export function followSchema(say: Say, folder = migrationsFolder): Follow {
 
 class SchemaFollower {
   readonly #options: Parameters<Follow>[0];
-  readonly #say: Say;
+  readonly #output: Output;
   readonly #folder: string;
   readonly #thread: ReturnType<typeof startSchemaThread>;
   readonly #check: () => void;
-  /** The applied content of the files. */
+  /** Statements of each file as last applied. */
   #applied = new Map<string, ReadonlySet<string>>();
   #appliedCurrent = "";
   #appliedMigrations = "";
@@ -50,16 +50,16 @@ class SchemaFollower {
   /** Whether the API serves the schema of the database. */
   #isServed = true;
   #isStopping = false;
-  /** Whether a table was recreated, which lacks objects derived from all tables until the next complete update. */
+  /** Whether a table was recreated. It lacks objects derived from all tables until the next complete update. */
   #isRemade = false;
   #unwatch = (): void => {};
 
-  constructor(options: Parameters<Follow>[0], say: Say, folder: string) {
+  constructor(options: Parameters<Follow>[0], output: Output, folder: string) {
     const { loginUrl, authenticatorUrl, log } = options;
     this.#options = options;
-    this.#say = say;
+    this.#output = output;
     this.#folder = folder;
-    this.#thread = startSchemaThread({ loginUrl, authenticatorUrl, folder, say });
+    this.#thread = startSchemaThread({ loginUrl, authenticatorUrl, folder, say: output });
     this.#check = oneAtATime(() =>
       this.#thread
         .check()
@@ -75,7 +75,7 @@ class SchemaFollower {
     this.#appliedCurrent = await readCurrent(folder);
     this.#appliedMigrations = await migrationsHash(folder);
     this.#unwatch = await watchFolder(folder, () => this.#saved());
-    this.#say(
+    this.#output(
       `Following ${relative(process.cwd(), folder) || basename(folder)}: a file that is saved is applied, and served.`,
     );
   }
@@ -93,11 +93,11 @@ class SchemaFollower {
     const mine = (this.#generation = this.#thread.saved());
     const since = performance.now();
     this.#work = this.#work.then(() =>
-      this.#told(async () => {
+      this.#reporting(async () => {
         if (mine !== this.#generation) return;
         const isApplied = await this.#quickly(since);
         // Not awaited: the next save takes precedence.
-        this.#whole = this.#whole.then(() => this.#told(() => this.#complete(mine, since, isApplied)));
+        this.#whole = this.#whole.then(() => this.#reporting(() => this.#complete(mine, since, isApplied)));
       }),
     );
   }
@@ -106,7 +106,7 @@ class SchemaFollower {
   async #complete(mine: number, since: number, isApplied: boolean): Promise<void> {
     if (isApplied) await pause(restMs);
     if (mine !== this.#generation) return;
-    // Concurrently: omissions are reported as early as possible.
+    // Concurrently, so that omissions are reported as early as possible.
     if (isApplied && !this.#isRemade) this.#check();
     const isBrought = await this.#wholly(mine, since, !isApplied);
     if ((isBrought || this.#isRemade) && mine === this.#generation) {
@@ -120,17 +120,17 @@ class SchemaFollower {
     this.#isServed = false;
     await this.#options.reload(schema);
     this.#isServed = true;
-    this.#say(`${what} in ${ms(done - since)}; served ${after(since)}.`);
+    this.#output(`${what} in ${ms(done - since)}; served ${after(since)}.`);
   }
 
   /** Runs a step, and reports an error. */
-  async #told(step: () => Promise<void>): Promise<void> {
+  async #reporting(step: () => Promise<void>): Promise<void> {
     try {
       await step();
     } catch (error) {
-      // If the end of the process interrupts it, nobody waits for it.
+      // If it is interrupted by the end of the process, nobody waits for it.
       if (this.#isStopping) return;
-      this.#say(`${(error as Error).message}\nThe API goes on as it was.`);
+      this.#output(`${(error as Error).message}\nThe API goes on as it was.`);
       if ((error as Error).name !== "SchemaError")
         this.#options.log.debug(
           { event: "schema.follow_failed", err: error },
@@ -139,7 +139,7 @@ class SchemaFollower {
     }
   }
 
-  /** Applies what can be replaced separately. @returns whether that was enough. */
+  /** Applies changes that can be replaced one by one. @returns whether that was enough */
   async #quickly(since: number): Promise<boolean> {
     const files = await readObjects(this.#folder);
     const removed = [...this.#applied.keys()].filter((path) => !files.some((file) => file.path === path));
@@ -155,7 +155,7 @@ class SchemaFollower {
     const names = changed.map(({ file }) => relative(this.#folder, file.path));
     if (current.text !== this.#appliedCurrent) names.unshift(currentFile);
     if (names.length === 0) return false;
-    // A committed migration disappears from the current one, and remains in the database.
+    // A committed migration is removed from current.sql, but remains in the database.
     if ((await migrationsHash(this.#folder)) !== this.#appliedMigrations) return false;
     await this.#thread.unchanging();
     if (
@@ -167,7 +167,7 @@ class SchemaFollower {
     this.#applied = statementsOf(files);
     this.#isRemade ||= Boolean(editOf(current.text, this.#appliedCurrent)?.tables.length);
     if (this.#isServed && current.text === this.#appliedCurrent && !changesApi(changed)) {
-      this.#say(`Applied ${names.join(", ")}; it holds ${after(since)}.`);
+      this.#output(`Applied ${names.join(", ")}; it holds ${after(since)}.`);
       return true;
     }
     this.#appliedCurrent = current.text;
@@ -175,12 +175,12 @@ class SchemaFollower {
     return true;
   }
 
-  /** @param isFirst whether nothing of the save was applied yet, so that the API will be rebuilt. */
+  /** @param isFirst whether nothing of the save was applied yet, so that the API will be rebuilt */
   async #wholly(mine: number, since: number, isFirst: boolean): Promise<boolean> {
     if (mine !== this.#generation) return false;
     let brought = false;
     let schema: Promise<GraphQLSchema> | undefined;
-    /** Whether the API serves the schema of the reference, whatever the database still lacks. */
+    /** Whether the API serves the schema of the reference, even if the database still differs from it. */
     let isReference = false;
     const [files, current] = [await readObjects(this.#folder), await readCurrent(this.#folder)];
     const migrations = await migrationsHash(this.#folder);
@@ -192,7 +192,7 @@ class SchemaFollower {
     const isBrought = await this.#thread.bring(
       { mine, isFirst },
       {
-        // PERF: concurrently with the comparison, from the reference, which the database will match.
+        // PERF: concurrently with the comparison. It is built from the reference, which the database will match.
         build: async (url) => {
           schema = this.#options.buildSchema(authenticatorUrlOf(url));
           await schema;
@@ -201,8 +201,8 @@ class SchemaFollower {
           bringTo();
           if (mine !== this.#generation || (this.#isServed && isReference)) return;
           if (this.#isServed && !isShown) {
-            // After what was already applied and reported, there is mostly nothing left to do.
-            if (isFirst || hasChanged) this.#say(`${broughtWhole}; it holds ${after(since)}.`);
+            // Usually everything was already applied and reported.
+            if (isFirst || hasChanged) this.#output(`${broughtWhole}; it holds ${after(since)}.`);
             return;
           }
           const ofReference = hasDrift ? undefined : schema;
@@ -212,7 +212,7 @@ class SchemaFollower {
         noted: (event, text) => {
           if (event !== "schema.drift") brought = true;
           if (event === "migration.current") this.#isServed = false;
-          this.#say(text);
+          this.#output(text);
         },
       },
     );
@@ -225,7 +225,7 @@ class SchemaFollower {
 
 const broughtWhole = "Brought the whole schema up to date";
 
-/** Runs work that reports its own errors: one run at a time, and one more if requested in the meantime. */
+/** Runs work that reports its own errors. One run at a time; requests during a run cause one more. */
 function oneAtATime(work: () => Promise<void>): () => void {
   let running = false;
   let isWanted = false;

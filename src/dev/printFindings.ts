@@ -1,4 +1,4 @@
-/** Tells a developer, after each save, what the checks of the schema find: what was forgotten, and what to write. */
+/** Prints the findings of the schema checks after each save: what was forgotten, and what to write. */
 import { checkCatalog, prepareChecks } from "../checks/checkCatalog.ts";
 import { sourceWords } from "../checks/sources.ts";
 import { onConnection } from "../database/onConnection.ts";
@@ -8,8 +8,8 @@ const most = 10;
 
 /**
  * @param ownerUrl the database that follows the files
- * @param say where the developer reads
- * @returns looks once more, and tells each finding once as long as it stands
+ * @param say prints a sentence
+ * @returns a function that runs the checks again and prints each finding once while it persists
  */
 export function printFindings(ownerUrl: string, say: (text: string) => void): () => Promise<void> {
   let told = new Set<string>();

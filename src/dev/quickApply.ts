@@ -1,22 +1,22 @@
 /**
- * The fast path for a saved file: the changed statements are applied to the database immediately, in a form that replaces existing objects.
- * It need not be exact, because the whole schema is reconciled afterwards.
+ * The fast path for a saved file: the changed statements are applied to the database immediately, in a form that
+ * replaces existing objects. It may be inexact, because the whole schema is reconciled afterwards.
  */
 import type { Client, DatabaseError } from "pg";
 import { noteCurrent, runCurrent } from "../database/current.ts";
-import { attempt, runInFoundOrder, type Step } from "../database/foundOrder.ts";
+import { attempt, runInDependencyOrder, type Step } from "../database/dependencyOrder.ts";
 import type { ObjectFile } from "../database/objects.ts";
 import { schemaError } from "../database/schemaError.ts";
 import type { SqlStatement } from "../database/sqlStatements.ts";
-import { dropRemoved, editOf, refersToDropped, type Dropped } from "./editCurrent.ts";
+import { dropRemoved, editOf, refersToDropped, type DroppedObjects } from "./editCurrent.ts";
 import { attemptReplacing, isCall, undoCall } from "./undoCalls.ts";
 import {
-  commented,
+  commentTarget,
   grantsOnSame,
-  madeBy,
-  replacing,
+  createdObject,
+  replacementFor,
   describesObject,
-  undoing,
+  undoStatement,
   withoutBody,
 } from "./statementForms.ts";
 
@@ -27,13 +27,13 @@ export interface ChangedFile {
 }
 
 /**
- * Whether the change requires rebuilding the API. Not for the body of a function, a policy or a trigger: these are
- * PostgreSQL's own affair, and hold from the next request on.
+ * Whether the change requires rebuilding the API. Bodies of functions, policies and triggers do not: they only exist
+ * in PostgreSQL, and take effect with the next request.
  */
 export function changesApi(changed: readonly ChangedFile[]): boolean {
   const shown = (texts: Iterable<string>) =>
     [...texts]
-      .filter((text) => !["policy", "trigger"].includes(madeBy(text)?.kind ?? ""))
+      .filter((text) => !["policy", "trigger"].includes(createdObject(text)?.kind ?? ""))
       .map(withoutBody)
       .toSorted()
       .join("\0");
@@ -50,13 +50,16 @@ interface QuickStep extends Step {
   statement: SqlStatement;
 }
 
-/** An error in the text itself: syntax, or an unknown name. Others may be caused by the partial update. */
+/**
+ * SQLSTATEs of errors in the text itself: syntax errors, and unknown names. Others may be caused by the partial
+ * update.
+ */
 const faults = new Set(["42601", "42883", "42P01", "42703", "42704"]);
 
-/** Failures to drop what went with something else. */
+/** SQLSTATEs of dropping an object that was already dropped with another one. */
 const missing = new Set(["42704", "42883", "42P01", "42703"]);
 
-/** The migration that is being written, and what of it the database has. */
+/** The migration that is being written, and the part of it that is applied. */
 export interface ChangedCurrent {
   folder: string;
   text: string;
@@ -64,9 +67,9 @@ export interface ChangedCurrent {
 }
 
 /**
- * Applies what is new in the files, in one transaction.
- * @returns whether it could be done; nothing was changed otherwise.
- * @throws SchemaError for a fault in a file.
+ * Applies the changes of the files, in one transaction.
+ * @returns whether it was possible; otherwise nothing was changed
+ * @throws SchemaError for an error in a file
  */
 export async function applyChanges(
   owner: Client,
@@ -92,11 +95,11 @@ export async function applyChanges(
     const plans = withUnchanged(changed, dropped, all).map((change) => plan(change, dropped));
     for (const drop of plans.flatMap(({ drops }) => drops)) {
       const error = await attempt(owner, drop);
-      // Something else depends on it, or there are two of that name.
+      // Something else depends on it, or there are two objects of that name.
       if (error && !missing.has(error.code!)) return false;
     }
     for (const part of [plans.flatMap(({ definitions }) => definitions), plans.flatMap(({ rest }) => rest)]) {
-      const left = await runInFoundOrder(
+      const left = await runInDependencyOrder(
         owner,
         part.map((step) => [step]),
         ({ code }) => faults.has(code!),
@@ -109,15 +112,15 @@ export async function applyChanges(
     await owner.query("commit");
     return true;
   } finally {
-    // After a commit there is nothing to roll back, and the server only says so.
+    // After a commit there is nothing to roll back, which only causes a warning.
     await owner.query("rollback");
   }
 }
 
-/** Where something was dropped, other files may have statements about it. */
+/** If something was dropped, other files may have statements about it. */
 function withUnchanged(
   changed: readonly ChangedFile[],
-  { tables, others }: Dropped,
+  { tables, others }: DroppedObjects,
   all: readonly ObjectFile[],
 ): ChangedFile[] {
   if (!tables && others.length === 0) return [...changed];
@@ -126,9 +129,9 @@ function withUnchanged(
   return [...changed, ...unchanged.map((file) => ({ file, before: textsOf(file) }))];
 }
 
-/** Whether a statement is gone whose effect nothing takes back here, such as a row. */
+/** Whether a statement was removed whose effect cannot be reverted here, such as a row. */
 function undoes(change: ChangedFile): boolean {
-  return leftover(change).some((text) => undoing(text) === undefined && !isCall(text));
+  return leftover(change).some((text) => undoStatement(text) === undefined && !isCall(text));
 }
 
 function lostOf({ file, before }: ChangedFile): string[] {
@@ -137,34 +140,34 @@ function lostOf({ file, before }: ChangedFile): string[] {
 }
 
 /**
- * What of the statements that are gone still holds: neither what is dropped itself, nor what was said of that, nor a comment
- * that has become another one, nor a grant to more now.
+ * Effects of removed statements that still have to be reverted. Not those on a dropped object, comments that were
+ * replaced by others, and grants whose roles now have more.
  */
 function leftover({ file, before }: ChangedFile): string[] {
   const now = textsOf(file);
   const lost = [...before].filter((text) => !now.has(text));
   const added = [...now].filter((text) => !before.has(text));
-  const gone = lost.flatMap((text) => madeBy(text) ?? []);
-  const targets = new Set([...now].map(commented));
+  const gone = lost.flatMap((text) => createdObject(text) ?? []);
+  const targets = new Set([...now].map(commentTarget));
   return lost.filter(
     (text) =>
-      !madeBy(text) &&
+      !createdObject(text) &&
       !gone.some(({ name }) => describesObject(text, name)) &&
-      !(commented(text) && targets.has(commented(text))) &&
+      !(commentTarget(text) && targets.has(commentTarget(text))) &&
       !added.some((other) => other.startsWith(`${text.replace(/;$/, "")},`)),
   );
 }
 
 /**
- * What is gone is dropped or taken back; what has other arguments or results, too, and recreated with its comments and grants; the
- * rest is replaced, and so is what was about something that was dropped.
+ * Plans the changes. Removed statements are reverted. Functions with other arguments or results are recreated with
+ * their comments and grants. All other statements are replaced, and so are those about dropped objects.
  */
-function plan(change: ChangedFile, dropped: Dropped) {
+function plan(change: ChangedFile, dropped: DroppedObjects) {
   const { file, before } = change;
   const undone = leftover(change);
   const now = textsOf(file);
-  const added = [...now].filter((text) => !before.has(text)).map(madeBy);
-  const lost = [...before].filter((text) => !now.has(text)).flatMap((text) => madeBy(text) ?? []);
+  const added = [...now].filter((text) => !before.has(text)).map(createdObject);
+  const lost = [...before].filter((text) => !now.has(text)).flatMap((text) => createdObject(text) ?? []);
   const gone = lost.filter(
     ({ kind, name, shape }) =>
       !added.some((made) => made?.kind === kind && made.name === name && made.shape === shape),
@@ -179,18 +182,20 @@ function plan(change: ChangedFile, dropped: Dropped) {
           remade.some(({ name }) => describesObject(text, name)) ||
           undone.some((former) => grantsOnSame(former, text)),
       )
-      .map((statement): QuickStep => ({ file, statement, sql: replacing(statement.text) }));
+      .map((statement): QuickStep => ({ file, statement, sql: replacementFor(statement.text) }));
   return {
     drops: [
       ...gone.filter(({ name }) => !dropped.others.includes(name)).map(({ drop }) => drop),
-      ...undone.filter((text) => !refersToDropped(text, dropped)).flatMap((text) => undoing(text) ?? []),
+      ...undone
+        .filter((text) => !refersToDropped(text, dropped))
+        .flatMap((text) => undoStatement(text) ?? []),
     ],
     definitions: steps(file.definitions),
     rest: steps(file.rest),
   };
 }
 
-/** PostgreSQL counts in what it was sent. */
+/** Positions in errors of PostgreSQL refer to the text that was sent. */
 function errorOf({ file, statement, sql }: QuickStep, error: DatabaseError): Error {
   const added = sql.length - statement.text.length;
   const position = Number(error.position);

@@ -1,30 +1,30 @@
 /**
- * Brings the whole schema of a developer's database up to date, and checks it, in a thread of its own: to read and compare
- * catalogs takes as long as to build the schema of GraphQL, which blocks the thread that serves.
+ * Updates and checks the whole schema of a developer's database in a thread of its own: reading and comparing
+ * catalogs takes as long as building the GraphQL schema, and would block the thread that serves.
  */
 import { Worker } from "node:worker_threads";
 import { startScratchServer } from "../database/referenceCluster.ts";
 
-/** Places in the memory that both threads see. */
+/** Indexes in the memory that both threads share. */
 export const state = {
   /** The number of the last save. */
   generation: 0,
-  /** 1 while the database is being changed, which an older reference would undo a newer save in. */
+  /** 1 while the database is being changed. Meanwhile, an older reference would revert a newer save. */
   isChanging: 1,
 } as const;
 
 export interface ThreadData {
   loginUrl: string;
   authenticatorUrl: string;
-  /** The scratch server that references are made on. */
+  /** The scratch server on which references are created. */
   serverUrl: string;
   folder: string;
   shared: Int32Array;
 }
 
-/** What to bring the database to. */
+/** A complete update of the database. */
 export interface FullUpdate {
-  /** The save it is for; given up when there is a later one. */
+  /** The number of its save; it is aborted if there is a later one. */
   mine: number;
   /** Whether nothing of the save was applied yet, so that the API will be rebuilt. */
   isFirst: boolean;
@@ -32,11 +32,11 @@ export interface FullUpdate {
 
 /** Resulting state of the database. */
 export interface Changed {
-  /** Whether anything had to be made, replaced or dropped. */
+  /** Whether any object was created, replaced or dropped. */
   isChanged: boolean;
-  /** Whether the API shows anything of it. */
+  /** Whether the change is visible in the API. */
   isShown: boolean;
-  /** Whether the database has other structure than the files make. */
+  /** Whether the structure of the database differs from that of the files. */
   hasDrift: boolean;
 }
 
@@ -47,7 +47,7 @@ interface Call {
 }
 export type ToThread = Call | { answer: number; failure?: Failure };
 
-/** What the thread has the main thread do. */
+/** Requests of the thread to the main thread. */
 export type Question = { build: string } | { changed: Changed };
 
 export type FromThread =
@@ -56,48 +56,50 @@ export type FromThread =
   | { id: number; ask: Question }
   | { done: number; value?: boolean; failure?: Failure };
 
-/** An error, as it goes from one thread to the other. */
+/** An error in a form that can be sent between threads. */
 export interface Failure {
   name: string;
   message: string;
   stack?: string | undefined;
 }
 
+/** Copies an error for another thread, which would lose its name. */
 export const failureOf = ({ name, message, stack }: Error): Failure => ({ name, message, stack });
+/** The error of a copy, with its former name and stack. */
 export const errorOf = (failure: Failure): Error => Object.assign(new Error(failure.message), failure);
 
 export interface SchemaThreadOptions extends Omit<ThreadData, "shared" | "serverUrl"> {
-  /** Where the developer reads what the checks find. */
+  /** Prints a finding for the developer. */
   say(text: string): void;
 }
 
-/** What the main thread does while the database is being brought up to date. */
+/** Work of the main thread during an update. */
 export interface UpdateCallbacks {
-  /** Builds the schema of GraphQL from the reference, which is what the database becomes. */
+  /** Builds the GraphQL schema from the reference, which the database will match. */
   build(authenticatorOfReference: string): Promise<unknown>;
-  /** The database is as the files make it, but for what shows when it is read again. */
+  /** The database was changed. Reading it again may still show differences. */
   changed(what: Changed): Promise<void>;
   noted(event: string, text: string): void;
 }
 
 export interface SchemaThread {
-  /** Tells the thread that there was a save; running work for an earlier one is aborted. @returns its number. */
+  /** Notifies the thread of a save, which aborts work for an earlier one. @returns the number of the save */
   saved(): number;
   /** Waits while the database is being changed. */
   unchanging(): Promise<void>;
   /**
-   * Brings the whole schema up to date.
-   * @returns whether it is; not where there was a later save, or nothing to do.
-   * @throws Error named SchemaError for a fault in the files
+   * Updates the whole schema.
+   * @returns whether it was updated: not if there was a later save, or no difference
+   * @throws Error named SchemaError for an error in the files
    */
   bring(what: FullUpdate, beside: UpdateCallbacks): Promise<boolean>;
-  /** Says what the checks find. */
+  /** Prints the findings of the checks. */
   check(): Promise<void>;
-  /** Ends it, and the scratch server. */
+  /** Stops the thread and the scratch server. */
   stop(): Promise<void>;
 }
 
-/** Starts the thread, and the scratch server that it makes references on; nobody has to wait for either. */
+/** Starts the thread and its scratch server. Nobody has to wait for either. */
 export function startSchemaThread({ say, ...data }: SchemaThreadOptions): SchemaThread {
   const shared = new Int32Array(new SharedArrayBuffer(8));
   const calls = new Map<number, { resolve(value: boolean): void; reject(error: Error): void }>();
@@ -138,7 +140,7 @@ export function startSchemaThread({ say, ...data }: SchemaThreadOptions): Schema
     });
     return worker;
   };
-  // In this thread: what a process leaves behind that ends at once is ended by its main thread.
+  // In this thread: if the process ends at once, its main thread cleans up.
   const server = startScratchServer();
   const started = server.then(({ connectionString }) => start(connectionString));
   started.catch(() => undefined);

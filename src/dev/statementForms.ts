@@ -1,14 +1,14 @@
-/** What a statement of a file of objects makes, told from its text, and what takes it away again. */
+/** Determines from the text of a statement which object it creates, and how to revert it. */
 import type { Difference } from "../database/differences.ts";
 
-/** An object that one statement makes. */
-export interface Made {
+/** An object that one statement creates. */
+export interface CreatedObject {
   kind: "function" | "procedure" | "view" | "policy" | "trigger";
-  /** As it is written. */
+  /** As written in the statement. */
   name: string;
-  /** Drops it; of a function only where its name says which. */
+  /** The statement that drops it. It has no arguments, so for functions it only works if the name is unique. */
   drop: string;
-  /** What cannot be replaced in place: of a function its arguments and results. */
+  /** The part that cannot be replaced in place: arguments and results of a function. */
   shape: string;
 }
 
@@ -25,8 +25,8 @@ const forms = {
   trigger: new RegExp(String.raw`${create}(?:constraint\s+)?trigger\s+${word}\s[^]*?\son\s+${word}`, "i"),
 };
 
-/** Undefined for grants, comments, calls and whatever else makes no object of a name. */
-export function madeBy(text: string): Made | undefined {
+/** Undefined for grants, comments, calls and other statements that create no named object. */
+export function createdObject(text: string): CreatedObject | undefined {
   const routine = forms.routine.exec(text);
   if (routine) {
     const [, kind, name, shape] = routine as unknown as [string, string, string, string];
@@ -42,9 +42,9 @@ export function madeBy(text: string): Made | undefined {
   return undefined;
 }
 
-/** The statement in a form that replaces what is there, where there is such a form. */
-export function replacing(text: string): string {
-  const made = madeBy(text);
+/** The statement in a form that replaces an existing object, if there is such a form. */
+export function replacementFor(text: string): string {
+  const made = createdObject(text);
   if (made?.kind === "policy" || made?.kind === "trigger") return `${made.drop} ${text}`;
   return text.replace(
     /^create\s+(?:or\s+replace\s+)?(?=(?:function|procedure|view|aggregate)\b)/i,
@@ -52,12 +52,12 @@ export function replacing(text: string): string {
   );
 }
 
-/** What a comment is on; undefined for any other statement. */
-export function commented(text: string): string | undefined {
+/** The object of a comment; undefined for any other statement. */
+export function commentTarget(text: string): string | undefined {
   return /^comment\s+on\s+([^]*?)\s+is\s/i.exec(text)?.[1];
 }
 
-/** What a grant gives, what it gives it on, and to whom; undefined for any other statement, and for memberships. */
+/** Privileges, object and grantees of a grant; undefined for any other statement, and for memberships. */
 function granted(text: string): { privileges: string; object: string; grantees: string } | undefined {
   const [, privileges, object, grantees] =
     /^grant\s+([^]*?)\s+on\s+([^]*?)\s+to\s+((?:(?!\swith\s|\sgranted\s)[^])*?)\s*;?$/i.exec(text) ?? [];
@@ -67,23 +67,23 @@ function granted(text: string): { privileges: string; object: string; grantees: 
 }
 
 /**
- * The statement that takes back what a grant or a comment did; undefined for any other statement. It may take more: the same
- * from another grant on the object.
+ * The statement that reverts a grant or a comment; undefined for any other statement. It may revert more: the same
+ * privileges from another grant on the object.
  */
-export function undoing(text: string): string | undefined {
-  const target = commented(text);
+export function undoStatement(text: string): string | undefined {
+  const target = commentTarget(text);
   if (target) return `comment on ${target} is null;`;
   const grant = granted(text);
   return grant && `revoke ${grant.privileges} on ${grant.object} from ${grant.grantees};`;
 }
 
-/** Whether both are grants on one object, as they write it. */
+/** Whether both are grants on the same object, as written. */
 export function grantsOnSame(text: string, other: string): boolean {
   const object = granted(text)?.object;
   return object !== undefined && object === granted(other)?.object;
 }
 
-/** Whether it says who may use an object, or what it is, of that name. */
+/** Whether it is a grant, a revocation or a comment for an object of that name. */
 export function describesObject(text: string, name: string): boolean {
   if (!/^(?:grant|revoke|comment\s+on)\s/i.test(text)) return false;
   return new RegExp(String.raw`(?<![\w.])${name.replaceAll(".", "\\.")}(?![\w.])`).test(text);
@@ -95,12 +95,15 @@ export function withoutBody(text: string): string {
   return body !== undefined && forms.routine.test(text) ? text.replace(body, () => "") : text;
 }
 
-/** Functions and rows that the schema of GraphQL is not made of: it has the rows of enums only, which are in app_public. */
+/**
+ * Functions and rows that the GraphQL schema does not depend on: it only contains rows of enumerations, which are in
+ * app_public.
+ */
 const internal =
   /^(?:row app_(?:hidden|private)\.|(?:comment on )?(?:function|procedure|aggregate) app_private\.)/;
 
-/** Whether the API shows it; policies, triggers and the bodies of functions are PostgreSQL's own affair. */
-export function isShown({ kind, identity, here, wanted }: Difference): boolean {
+/** Whether the difference is visible in the API. Policies, triggers and bodies of functions are not. */
+export function isVisibleInApi({ kind, identity, here, wanted }: Difference): boolean {
   if (kind === "policy" || kind === "trigger" || internal.test(identity)) return false;
   if (kind !== "function" || !here || !wanted) return true;
   return withoutBody(here.create) !== withoutBody(wanted.create);

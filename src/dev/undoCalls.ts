@@ -1,19 +1,19 @@
 /**
- * What the call of a generator made is taken back by running the call once more: what is there already is in its way, so that
- * PostgreSQL names it, and what it replaces has another version afterwards.
+ * Reverts what the call of a generator created, by running the call again: PostgreSQL reports existing objects as
+ * conflicts, with their names, and replaced objects have another version afterwards.
  */
 import { escapeIdentifier, type ClientBase, type DatabaseError } from "pg";
-import { attempt } from "../database/foundOrder.ts";
+import { attempt } from "../database/dependencyOrder.ts";
 
-/** More than any generator makes. */
+/** More objects than any generator creates. */
 const mostObjects = 200;
 
 /** A statement that calls a generator, such as `select app_private.make_record(…);`. */
 export const isCall = (text: string): boolean => /^select\s+app_(?:private|hidden)\.\w+\s*\(/i.test(text);
 
 /**
- * Runs a text in a savepoint; what is in its way is removed, as often as it takes.
- * @param removals gets what removed it.
+ * Runs a text in a savepoint. Objects that conflict are removed, repeatedly if necessary.
+ * @param removals receives the statements that removed them
  */
 export async function attemptReplacing(
   owner: ClientBase,
@@ -23,7 +23,7 @@ export async function attemptReplacing(
   for (let tries = 1; ; tries++) {
     const error = await attempt(owner, sql);
     if (!error || tries === mostObjects) return error;
-    // A row that is declared is there.
+    // The row that it inserts exists already.
     if (error.code === "23505" && /^insert\s/i.test(sql)) return undefined;
     const removal = await removing(owner, error);
     if (!removal || (await attempt(owner, removal))) return error;
@@ -31,11 +31,11 @@ export async function attemptReplacing(
   }
 }
 
-/** What removes the policy, trigger, function or row that a statement found there already. */
+/** The statement that removes the policy, trigger, function or row that caused a conflict. */
 async function removing(owner: ClientBase, error: DatabaseError): Promise<string | undefined> {
   if (error.code === "23505") return await removingRow(owner, error);
   if (error.code === "42723") {
-    // The message has no schema; the statement that the generator ran, in its context, has.
+    // The message has no schema. It is in the generator's statement, which the context of the error contains.
     const name = /SQL statement "create\s+function\s+([\w.]+)/i.exec(error.where ?? "")?.[1];
     return name && `drop function ${name};`;
   }
@@ -51,7 +51,7 @@ async function removing(owner: ClientBase, error: DatabaseError): Promise<string
      where p.${called} = $1 and c.relname = $2`,
     [name, table],
   );
-  // Two tables of one name would have to be told apart.
+  // Two tables with the same name could not be distinguished.
   return rows.length === 1 ? `drop ${kind} ${escapeIdentifier(name!)} on ${rows[0]!.table};` : undefined;
 }
 
@@ -74,7 +74,7 @@ async function removingRow(
   return rows[0]?.sql;
 }
 
-/** What the transaction made or replaced, and what removes it. */
+/** Objects that the transaction created or replaced, and statements that remove them. */
 const madeQuery = `
   select case when m.kind = 'comment' then format('comment on %s %s is null', regexp_replace(o.type, '^table ', ''), o.identity)
     else format('drop %s %s', o.type, o.identity) end || ';' as undo
@@ -89,9 +89,10 @@ const madeQuery = `
   order by m.kind`;
 
 /**
- * Removes what a call made: policies, triggers, rows, functions, views, comments. Not grants, which others may have given as
- * well; and what something else depends on is kept. To be called before the transaction creates anything.
- * @returns whether it could be told.
+ * Removes what a call created: policies, triggers, rows, functions, views, comments. Grants are kept, because others
+ * may have granted the same; so are objects on which something else depends. Must be called before the transaction
+ * creates anything.
+ * @returns whether the objects could be determined
  */
 export async function undoCall(owner: ClientBase, call: string): Promise<boolean> {
   const removals: string[] = [];

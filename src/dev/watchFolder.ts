@@ -2,14 +2,14 @@ import { watch } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Editors write in several steps. */
+/** Milliseconds after which several writes of an editor count as one save. */
 const expiryMs = 40;
-/** For file systems that tell nothing, and editors that put a new file in the place of the old one. */
+/** For file systems without notifications, and editors that replace files. */
 const lookEveryMs = 1000;
 
 /**
- * Calls back soon after a file of SQL below a folder was saved, added or removed.
- * @returns what stops it.
+ * Calls `changed` soon after an SQL file below a folder was saved, added or removed.
+ * @returns a function that stops watching
  */
 export async function watchFolder(folder: string, changed: () => void): Promise<() => void> {
   let last = await stateOf(folder);
@@ -42,7 +42,7 @@ async function stateOf(folder: string): Promise<string> {
   const names = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".sql"));
   const states = await Promise.all(
     names.toSorted().map(async (name) => {
-      // It may go while we look.
+      // It may be removed in the meantime.
       const found = await stat(join(folder, name)).catch(() => undefined);
       return `${name} ${found?.mtimeMs} ${found?.size} ${found?.ino}`;
     }),

@@ -1,7 +1,7 @@
 import { errorCodes } from "../base/errors.ts";
 import { markdownTable } from "./markdownTable.ts";
 
-/** The codes of errors as a Markdown table. */
+/** The error codes as a Markdown table. */
 export function errorsTable(): string {
   return markdownTable(
     ["Code", "HTTP status", "When"],

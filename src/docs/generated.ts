@@ -12,7 +12,7 @@ import { queryLimitsTable } from "./queryLimitsTable.ts";
 import { stateMachines } from "./stateMachines.ts";
 import { workflowOperators, workflowSteps, workflowVariables } from "./workflowTables.ts";
 
-/** The generated parts of the guides: file, name of the marks around the part, and who writes it. */
+/** The generated parts of the guides: file, name of the markers around the part, and its generator. */
 const parts: [file: string, mark: string, write: (database: ClientBase) => string | Promise<string>][] = [
   ["docs/accounts.md", "limits", limitsTable],
   ["docs/accounts.md", "tiers", tiersTable],
@@ -34,9 +34,9 @@ const parts: [file: string, mark: string, write: (database: ClientBase) => strin
 export const repository = join(import.meta.dirname, "../..");
 
 /**
- * Every guide with generated parts: its text in the repository, and the expected text.
- * @param database a migrated one.
- * @throws Error when a guide lacks the marks of one of its parts.
+ * All guides with generated parts: their current text, and the expected one.
+ * @param database a migrated one
+ * @throws Error if a guide lacks the markers of one of its parts
  */
 export async function guides(database: ClientBase): Promise<Map<string, { is: string; shall: string }>> {
   const texts = new Map<string, { is: string; shall: string }>();

@@ -1,7 +1,7 @@
 import type { ClientBase } from "pg";
 import { markdownTable } from "./markdownTable.ts";
 
-/** The columns that files of each import may have, as Markdown: one section and table each, from the rows that SQL reads. */
+/** The columns of import files as Markdown, from the rows of the database: one section with a table per import. */
 export async function importColumns(database: ClientBase): Promise<string> {
   const { rows } = await database.query<{
     operation: string;

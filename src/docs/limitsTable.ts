@@ -1,7 +1,7 @@
 import type { ClientBase } from "pg";
 import { markdownTable } from "./markdownTable.ts";
 
-/** What may be done how often, as a Markdown table, from the rows that the database decides by. */
+/** Rate limits as a Markdown table, from the rows that the database applies. */
 export async function limitsTable(database: ClientBase): Promise<string> {
   const { rows } = await database.query<{ name: string; most: string; within: string; description: string }>(
     `select name, to_char(most, 'FM999,999,999') as most, within::text, description from app_private.limits order by name`,
@@ -12,7 +12,7 @@ export async function limitsTable(database: ClientBase): Promise<string> {
   );
 }
 
-/** How much organizations may send, as a Markdown table, from the rows that the database decides by. */
+/** Sending quotas of organizations as a Markdown table, from the rows that the database applies. */
 export async function tiersTable(database: ClientBase): Promise<string> {
   const { rows } = await database.query<Record<"name" | "mails" | "messages" | "description", string>>(
     `select name, to_char(mails, 'FM999,999,999') as mails, to_char(messages, 'FM999,999,999') as messages, description
@@ -24,7 +24,7 @@ export async function tiersTable(database: ClientBase): Promise<string> {
   );
 }
 
-/** An interval as PostgreSQL writes it, in words. */
+/** An interval in the format of PostgreSQL, in words. */
 function spoken(within: string): string {
   const [, hours = "0", minutes = "0"] = /^(\d+):(\d+):\d+$/.exec(within) ?? [];
   const amount = (n: number, unit: string) => (n === 0 ? [] : [`${n} ${unit}${n === 1 ? "" : "s"}`]);

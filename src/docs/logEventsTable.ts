@@ -1,7 +1,7 @@
 import { logEvents } from "../base/logEvents.ts";
 import { markdownTable } from "./markdownTable.ts";
 
-/** The events of log lines as a Markdown table. */
+/** The log events as a Markdown table. */
 export const logEventsTable = (): string =>
   markdownTable(
     ["`event`", "Written when"],

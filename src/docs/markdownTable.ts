@@ -1,4 +1,4 @@
-/** A Markdown table, padded the way the formatter does it, so that generated guides pass its check. */
+/** A Markdown table, padded like the formatter does it, so that generated guides pass its check. */
 export function markdownTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [header, ...rows.map((row) => row.map((cell) => cell.replaceAll("|", "\\|")))];
   const widths = header.map((_, column) => Math.max(3, ...all.map((row) => row[column]!.length)));

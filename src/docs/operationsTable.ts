@@ -1,4 +1,4 @@
-/** Where each operation is defined, so that the name that a client sends leads to its SQL. */
+/** The source of each operation: the file of SQL that defines it. */
 import { readFile } from "node:fs/promises";
 import { globSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { markdownTable } from "./markdownTable.ts";
 const repository = join(import.meta.dirname, "../..");
 const objects = "migrations/objects";
 
-/** Operations that no object of the database stands for, and where they are made. */
+/** Operations that no object of the database defines, and the files that do. */
 const inPlugins: Readonly<Record<string, string>> = {
   node: "src/plugins/RecordNodesPlugin.ts",
   nodes: "src/plugins/RecordNodesPlugin.ts",
@@ -18,7 +18,7 @@ interface Objects {
   /** Files of functions and tables of app_public, by their names. */
   functions: Map<string, string>;
   tables: Map<string, string>;
-  /** Tables by the names that comments give their records. */
+  /** Tables by the record names in their comments. */
   named: Map<string, string>;
 }
 
@@ -43,10 +43,10 @@ async function readObjects(): Promise<Objects> {
 const snakeCase = (name: string): string =>
   name.replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 
-/** The names that a table may have whose records are called so. */
+/** Possible names of the table of a record type. */
 const plurals = (name: string): string[] => [name, `${name}s`, `${name}es`, `${name.replace(/y$/, "ie")}s`];
 
-/** Where an operation is defined: a function of its name, or the table whose records it is about. */
+/** The source of an operation: a function of that name, or the table of its record type. */
 function definedIn(
   field: GraphQLField<unknown, unknown>,
   { functions, tables, named }: Objects,
@@ -67,7 +67,7 @@ function definedIn(
   );
 }
 
-/** The queries, or the mutations, of the served schema, each with the object that defines it and its file, as Markdown. */
+/** The queries or mutations of the served schema, each with the object that defines it and its file, as Markdown. */
 export async function operationsTable(kind: "Query" | "Mutation"): Promise<string> {
   const schema = buildSchema(await readFile(join(repository, "schema.graphql"), "utf8"));
   const found = await readObjects();

@@ -8,8 +8,8 @@ const reaches: Record<string, string> = {
 };
 
 /**
- * Who has which permission, as a Markdown table, from the rows that the database decides by.
- * @param inAffiliated false: the roles of members; true: what an organization's part in a project of others gives.
+ * Permissions by role as a Markdown table, from the rows that the database applies.
+ * @param inAffiliated false for the roles of members; true for the roles of an organization in projects of others
  */
 export async function permissionsTable(database: ClientBase, inAffiliated: boolean): Promise<string> {
   const { rows } = await database.query<{ role: string; permission: string; reach: string }>(

@@ -17,7 +17,7 @@ const descriptions: Record<keyof typeof queryLimits, string> = {
   changedBytes: "Bytes of the rows that a mutation changes, in place of those that are read.",
 };
 
-/** What one operation may have at most, as a Markdown table. */
+/** Limits of one operation as a Markdown table. */
 export const queryLimitsTable = (): string =>
   markdownTable(
     ["Limit", "At most", "Of one operation"],

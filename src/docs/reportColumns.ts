@@ -1,7 +1,10 @@
 import type { ClientBase } from "pg";
 import { markdownTable } from "./markdownTable.ts";
 
-/** The columns of each subject of reports and exports, as Markdown: one section and table each, from the rows that SQL reads. */
+/**
+ * The columns of reports and exports as Markdown, from the rows of the database: one section with a table per
+ * subject.
+ */
 export async function reportColumns(database: ClientBase): Promise<string> {
   const { rows } = await database.query<{
     subject: string;

@@ -1,4 +1,4 @@
-/** The database server and what it says of itself. */
+/** Checks of the database server. */
 import { migratedCheck } from "../database/migrated.ts";
 import { requireLimited, workerUrl } from "../database/roles.ts";
 import { apiUrlOf } from "../database/pooler.ts";
@@ -6,7 +6,7 @@ import { problem, warning, type Finding, type HealthCheck } from "./finding.ts";
 
 /** Older servers lack functions that the schema uses, such as uuidv7(). */
 const oldestServer = 18;
-/** Clients refuse tokens and certificates, and holds end early or late, where clocks differ by more. */
+/** If clocks differ by more, clients refuse tokens and certificates, and holds end early or late. */
 const clockDifferenceMs = 2000;
 
 const version: HealthCheck = {
@@ -99,7 +99,7 @@ const clock: HealthCheck = {
   async check({ client }) {
     const before = Date.now();
     const { rows } = await client.query<{ now: Date }>("select clock_timestamp() as now");
-    // The server read its clock somewhere in between.
+    // The server read its clock at some point between both.
     const difference = Math.max(
       0,
       Math.abs(rows[0]!.now.getTime() - (before + Date.now()) / 2) - (Date.now() - before),
@@ -209,13 +209,13 @@ const slots: HealthCheck = {
     return rows.map(({ name, bytes }) =>
       warning(
         `The replication slot ${name} keeps ${bytes} of the log.`,
-        `Mend whoever reads from it, or \`select pg_drop_replication_slot('${name}')\`: the disk fills up.`,
+        `Repair its reader, or \`select pg_drop_replication_slot('${name}')\`: the disk fills up.`,
       ),
     );
   },
 };
 
-/** What is asked of the server. */
+/** The checks of the server. */
 export const databaseChecks: readonly HealthCheck[] = [
   version,
   writable,

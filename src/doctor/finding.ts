@@ -2,34 +2,36 @@ import type { Client } from "pg";
 import type { Config } from "../base/config.ts";
 import type { FileStore } from "../providers/files/index.ts";
 
-/** Something that an operator should know. */
+/** A problem or risk that an operator should know. */
 export interface Finding {
-  /** `problem`: something does not work, or data is wrong or in danger; `warning`: it will come to that. */
+  /** `problem`: something does not work, or data is wrong or in danger; `warning`: it will become a problem. */
   level: "problem" | "warning";
-  /** What is so, in one sentence, with numbers. */
+  /** The observation, in one sentence with numbers. */
   finding: string;
-  /** What to do about it, in one sentence. */
+  /** The action to take, in one sentence. */
   remedy: string;
 }
 
-/** What checks look at. */
+/** The installation that is checked. */
 export interface Installation {
   config: Config;
-  /** The variables that the settings are read from. */
+  /** The environment variables of the settings. */
   environment: NodeJS.ProcessEnv;
   /** Connected as the login that owns the database. */
   client: Client;
-  /** The login's connection string. */
+  /** Connection string of that login. */
   loginUrl: string;
   store: FileStore;
   now: Date;
 }
 
-/** One thing that is looked at. */
+/** One check. */
 export interface HealthCheck {
   name: string;
   check(installation: Installation): Promise<Finding[]>;
 }
 
+/** A finding that makes `npm run doctor` exit with status 1. */
 export const problem = (finding: string, remedy: string): Finding => ({ level: "problem", finding, remedy });
+/** A finding that does not affect the exit status. */
 export const warning = (finding: string, remedy: string): Finding => ({ level: "warning", finding, remedy });

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from "pg";
 
-/** Invariants of deals: by the rule in words, a query for rows that violate it. */
+/** Invariants of deals: description of the rule → query for rows that violate it. */
 const invariants: Readonly<Record<string, string>> = {
   "a unit is claimed exactly as its status says": `
     select u.id, u.status, c.kind, c.subject_type from app_public.units u
@@ -115,7 +115,10 @@ const invariants: Readonly<Record<string, string>> = {
     select * from app_hidden.deadlines where failures > 0`,
 };
 
-/** Makes such queries: for each pair of tables of a project that lead to each other, rows that join two projects. */
+/**
+ * Generates such queries: for each pair of tables of a project with a reference between them, rows of two different
+ * projects.
+ */
 const relationInvariants = `
     select format('%s.%s leads to the same project', c.conrelid::regclass, a.attname) as name,
       format('select r.id from %s r join %s o on o.id = r.%I where r.project_id <> o.project_id', c.conrelid::regclass, c.confrelid::regclass, a.attname) as query
@@ -128,11 +131,14 @@ const relationInvariants = `
       and exists (select from pg_attribute x where x.attrelid = c.confrelid and x.attname = 'id')`;
 
 /**
- * The rows that break a rule, by the rule.
- * @param owner the owner of the schema: nobody else sees all rows.
- * @param limit how many rows of a rule are given at most.
+ * The rows that violate a rule, by the rule.
+ * @param owner the owner of the schema, who alone sees all rows
+ * @param limit maximum number of rows per rule
  */
-export async function broken(owner: Pool | ClientBase, limit = 100): Promise<Record<string, unknown[]>> {
+export async function brokenInvariants(
+  owner: Pool | ClientBase,
+  limit = 100,
+): Promise<Record<string, unknown[]>> {
   const found: Record<string, unknown[]> = {};
   const { rows: relations } = await owner.query<{ name: string; query: string }>(relationInvariants);
   const queries = [

@@ -1,4 +1,4 @@
-/** The machine: settings, certificate, disks, files, backups. */
+/** Checks of the machine: settings, certificate, disks, files, backups. */
 import { X509Certificate } from "node:crypto";
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { problem, warning, type HealthCheck } from "./finding.ts";
 const day = 86_400_000;
 const renewWithinDays = 14;
 const backupWithinDays = 2;
-/** How many contents are looked for: each is a request to an S3-compatible store. */
+/** Maximum number of file contents that are checked: each is a request to an S3-compatible store. */
 const contentsLookedFor = 10_000;
 
 const settings: HealthCheck = {
@@ -32,7 +32,7 @@ const settings: HealthCheck = {
 const certificate: HealthCheck = {
   name: "Certificate",
   async check({ config, now }) {
-    // Our own is replaced by the service, 30 days before it ends.
+    // The service renews its own certificate 30 days before it expires.
     if (!config.tls) return [];
     const read = await loadCertificate(config).catch((error: Error) => error);
     if (read instanceof Error)
@@ -110,7 +110,7 @@ const files: HealthCheck = {
   },
 };
 
-/** Of today's nobody knows yet whether a row will name them. */
+/** Files of today are skipped, because their rows may not be committed yet. */
 async function orphanedFiles(folder: string, known: ReadonlySet<string>, now: Date): Promise<string[]> {
   const orphans: string[] = [];
   for (const start of await readdir(folder).catch(() => [])) {
@@ -162,5 +162,5 @@ const backups: HealthCheck = {
   },
 };
 
-/** What is asked of the machine and of what lies on it. */
+/** The checks of the machine and its files. */
 export const machineChecks: readonly HealthCheck[] = [settings, certificate, disks, files, backups];

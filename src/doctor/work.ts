@@ -1,5 +1,5 @@
-/** Work in the background, and the rules of deals. */
-import { broken } from "./invariants.ts";
+/** Checks of background work, and of the invariants of deals. */
+import { brokenInvariants } from "./invariants.ts";
 import { problem, warning, type HealthCheck } from "./finding.ts";
 
 const setAside: HealthCheck = {
@@ -93,7 +93,7 @@ const deadlines: HealthCheck = {
 const rules: HealthCheck = {
   name: "Rules of deals",
   async check({ client }) {
-    const found = Object.entries(await broken(client, 5));
+    const found = Object.entries(await brokenInvariants(client, 5));
     return found.map(([rule, rows]) =>
       problem(
         `Not so any more: ${rule}. For example ${JSON.stringify(rows[0])}.`,
@@ -103,5 +103,5 @@ const rules: HealthCheck = {
   },
 };
 
-/** What is asked of background work and of the data. */
+/** The checks of background work and data. */
 export const workChecks: readonly HealthCheck[] = [jobs, setAside, deliveries, deadlines, rules];

@@ -17,7 +17,9 @@ export interface DraftOrder {
   instructions?: string | null;
   /** The principal, such as the creator of the workflow. */
   requestedBy?: string | null;
-  /** What requests it, such as an execution and its step: the same reason gets the same draft, also after a crash. */
+  /**
+   * Identifies the cause, such as an execution and its step. The same cause gets the same draft, also after a crash.
+   */
   request?: string | null;
 }
 

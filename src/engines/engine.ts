@@ -14,7 +14,7 @@ import { workPoolOf, type WorkPool } from "../database/workConnections.ts";
 
 /** Resources shared by the engines of a process. */
 export interface EngineConnections {
-  /** Of plat_worker. */
+  /** Connection string of plat_worker. */
   connectionString: string;
   /** Pool for statements. Default: a separate pool. */
   pool?: Pick<Pool, "query" | "connect">;
@@ -32,7 +32,7 @@ export interface EngineOptions extends EngineConnections {
   failure: { event: LogEvent; message: string };
 }
 
-/** How an engine is woken. */
+/** The sources that wake an engine. */
 export interface Wakeup {
   /** Channel to listen on, and the handler of notifications. */
   listen?: { channel: string; called: (payload: string | undefined) => void };
@@ -41,7 +41,7 @@ export interface Wakeup {
   everyMs: number;
 }
 
-/** For how long after the last work it still polls every `everyMs`, and the interval after that, in milliseconds. */
+/** Milliseconds after the last work for which it still polls every `everyMs`, and the interval after that. */
 const ACTIVE_FOR_MS = 30_000;
 const IDLE_POLL_MS = 5_000;
 

@@ -1,4 +1,4 @@
-/** What a GraphQL query takes in the database, for one viewer: its statements, how they are executed, and which policies decide. */
+/** Explains a GraphQL query for one viewer: its SQL statements, their plans, and the policies that apply. */
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { makeSchema } from "postgraphile";
@@ -8,31 +8,31 @@ import { pgSettings, type Claims } from "../database/claims.ts";
 import { onConnection } from "../database/onConnection.ts";
 import { makePool } from "../database/pool.ts";
 import { onStatement } from "../database/statementEvents.ts";
-import { presetAlone } from "../service/schemaAlone.ts";
+import { schemaOnlyPreset } from "../service/schemaOnly.ts";
 import { explainStatement } from "./statement.ts";
 
 export interface ExplainedStatement {
   text: string;
   values: readonly unknown[];
-  /** As EXPLAIN (ANALYZE, BUFFERS) writes it, a line each. */
+  /** Lines of the output of EXPLAIN (ANALYZE, BUFFERS). */
   plan: string[];
   /** Tables with row-level security that it reads. */
   relations: string[];
 }
 
 export interface Policy {
-  /** With its schema. */
+  /** Qualified name of the table. */
   relation: string;
   name: string;
-  /** What a row has to fulfil, as SQL; one policy of a table is enough. */
+  /** The condition that a row must fulfil, as SQL. If a table has several policies, one is sufficient. */
   condition: string;
 }
 
 export interface ExplainedQuery {
   statements: ExplainedStatement[];
-  /** Those of the tables that were read which hold for the viewer. */
+  /** Policies of these tables that apply to the viewer. */
   policies: Policy[];
-  /** The answer, with errors. */
+  /** The response, including errors. */
   answer: { data?: unknown; errors?: readonly { message: string }[] };
 }
 
@@ -41,9 +41,9 @@ const statementMs = 60_000;
 
 export interface Explainer {
   /**
-   * Carries out a query, then each of its statements once more with EXPLAIN, and takes everything back.
-   * @param claims of the viewer.
-   * @throws Error with a sentence for the user where the document is no query.
+   * Executes a query, then executes each of its statements again with EXPLAIN, and rolls everything back.
+   * @param claims of the viewer
+   * @throws Error with a sentence for the user if the document is not a query
    */
   explain(claims: Claims, query: string, variables?: Record<string, unknown>): Promise<ExplainedQuery>;
   end(): Promise<void>;
@@ -51,11 +51,11 @@ export interface Explainer {
 
 /**
  * Reads a database and builds its schema.
- * @param authenticatorUrl how the API logs in there.
+ * @param authenticatorUrl connection string of the API
  */
 export async function createExplainer(authenticatorUrl: string): Promise<Explainer> {
   const pool = makePool({ connectionString: authenticatorUrl, max: 2 });
-  const alone = presetAlone(pool, { signLoginToken: () => "", signFileAddress: () => "" });
+  const alone = schemaOnlyPreset(pool, { signLoginToken: () => "", signFileAddress: () => "" });
   const { schema, resolvedPreset } = await makeSchema({
     extends: [alone],
     grafast: { context: (request) => (request as { explained?: object }).explained ?? {} },

@@ -1,6 +1,6 @@
-/** How PostgreSQL carries out one statement of the API. */
+/** Explains one statement of the API. */
 import pg, { escapeLiteral, type ClientBase } from "pg";
-import { isPlannedForValues } from "../database/planMark.ts";
+import { wantsCustomPlan } from "../database/customPlan.ts";
 import { connectionSettings } from "../database/pool.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
@@ -11,16 +11,16 @@ function literal(value: unknown): string {
   return text === null ? "null" : escapeLiteral(`${text}`);
 }
 
-/** What the planner knows on connections of the API. */
+/** Planner settings of connections of the API. */
 const ofConnections = Object.fromEntries(connectionSettings({ genericPlans: true }));
 
 /**
- * Carries out a statement under these settings, and takes it back. The plan is the one that the API uses: made for any values of the
- * parameters, unless the statement asks for another.
- * @param client of plat_authenticator, or of who may become the role of the settings.
- * @param settings as pgSettings of src/database/claims.ts makes them; `role` among them.
- * @param options of EXPLAIN, besides ANALYZE.
- * @returns the rows of the answer: one of JSON, or one for each line of text.
+ * Executes a statement with these settings, and rolls it back. The plan is the one that the API uses: generic, unless
+ * the statement requests a custom plan.
+ * @param client of plat_authenticator, or of a login that may become the role of the settings
+ * @param settings as created by pgSettings of src/database/claims.ts; they include `role`
+ * @param options of EXPLAIN, besides ANALYZE
+ * @returns the output: one row of JSON, or one row per line of text
  */
 export async function explainStatement(
   client: ClientBase,
@@ -34,7 +34,7 @@ export async function explainStatement(
       JSON.stringify({
         ...ofConnections,
         ...settings,
-        plan_cache_mode: isPlannedForValues(text) ? "force_custom_plan" : "force_generic_plan",
+        plan_cache_mode: wantsCustomPlan(text) ? "force_custom_plan" : "force_generic_plan",
       }),
     ]);
     await client.query(`prepare explained as ${text}`);

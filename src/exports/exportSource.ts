@@ -40,7 +40,7 @@ export interface ExportSource {
   header: string;
   /** The number of rows. */
   total: number;
-  /** What determines the rows and columns, and the position of the data. */
+  /** Permissions and other facts that determine the rows and columns, and the position of the data. */
   permissions: string[];
   rights: string[];
   /** The time zone of local times. */

@@ -3,9 +3,9 @@ import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { ignoreEarlyErrors } from "../base/ignoreEarlyErrors.ts";
 import type { FileStore } from "../providers/files/index.ts";
-import { inWords, type Pictures } from "./pdf.ts";
+import { sentenceCase, type Pictures } from "./pdf.ts";
 import type { ExportLines, ExportSource } from "./exportSource.ts";
-import { writtenInThread } from "./writing.ts";
+import { writeInThread } from "./writing.ts";
 
 export interface Format {
   /** Media type. */
@@ -36,7 +36,7 @@ export const formats: Readonly<Record<string, Format>> = {
   XLSX: {
     type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     write: async (source, { subject, wrote }) =>
-      writtenInThread("WORKBOOK", source, { title: inWords(subject), wrote }),
+      writeInThread("WORKBOOK", source, { title: sentenceCase(subject), wrote }),
   },
   ZIP: {
     type: "application/zip",
@@ -49,8 +49,8 @@ export const formats: Readonly<Record<string, Format>> = {
     type: "application/pdf",
     write: async (source, { subject, isReport, filename: title, store, wrote }) =>
       subject === "FLOOR_PLANS" && !isReport
-        ? writtenInThread("FLOOR_PLANS", source, { title, wrote, picture: await picturesFrom(store) })
-        : writtenInThread("TABLE", source, { title, wrote }),
+        ? writeInThread("FLOOR_PLANS", source, { title, wrote, picture: await picturesFrom(store) })
+        : writeInThread("TABLE", source, { title, wrote }),
   },
 };
 

@@ -14,7 +14,7 @@ export interface PagesOptions {
 }
 
 /** `FLOOR_PLANS` → `Floor plans`. */
-export const inWords = (name: string): string =>
+export const sentenceCase = (name: string): string =>
   name.slice(0, 1) + name.slice(1).toLowerCase().replaceAll("_", " ");
 
 /** `basePrice` → `Base price`. */
@@ -29,12 +29,15 @@ function shown(cell: string, type: string, currency?: string): string {
     const amount = whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? `.${rest}` : "");
     return currency ? `${currency} ${amount}` : amount;
   }
-  if (type === "ENUM") return inWords(cell);
+  if (type === "ENUM") return sentenceCase(cell);
   if (type === "DATETIME") return cell.replace("T", " ").slice(0, 16);
   if (type === "BOOLEAN") return cell === "true" ? "yes" : "no";
   return cell;
 }
 
+/**
+ * One page per floor plan. The rows are read before the pictures are fetched, so that the transaction remains short.
+ */
 export function floorPlanPages(
   source: Pick<ExportSource, "columns" | "timeZone" | "batches" | "pictures" | "close">,
   pictures: Pictures,
@@ -139,6 +142,7 @@ const numbers = new Set(["INTEGER", "DECIMAL", "MONEY"]);
 const footOf = (columns: readonly ExportColumn[], timeZone: string): string =>
   columns.some(({ type }) => type === "DATETIME") ? `times: ${timeZone}` : "";
 
+/** A table in landscape format, written while the rows are read. */
 export function tablePages(
   source: Pick<ExportSource, "columns" | "timeZone" | "batches">,
   options: PagesOptions,

@@ -9,7 +9,7 @@ import { ignoreEarlyErrors } from "../base/ignoreEarlyErrors.ts";
 import type { Pictures } from "./pdf.ts";
 import type { ExportColumn, ExportRow, ExportSource } from "./exportSource.ts";
 
-/** What a thread writes. */
+/** The task of a thread. */
 export interface WritingData {
   kind: "WORKBOOK" | "TABLE" | "FLOOR_PLANS";
   columns: ExportColumn[];
@@ -70,7 +70,7 @@ interface WritingOptions {
 }
 
 /** @returns the file; closing it terminates the thread; a thread that exceeds its memory fails */
-export function writtenInThread(
+export function writeInThread(
   kind: WritingData["kind"],
   source: ExportSource,
   { title, wrote, picture, heapMb: maxOldGenerationSizeMb = heapMb }: WritingOptions,

@@ -56,7 +56,7 @@ const storeFailed = (message: string, cause: unknown): CodedError =>
   new CodedError("PROVIDER_ERROR", message, { provider: "files", retryable: true }, { cause });
 
 /** Reports a failure of the store. @throws CodedError PROVIDER_ERROR */
-export function unread(error: unknown): never {
+export function throwReadFailure(error: unknown): never {
   throw storeFailed("The file could not be read; try again in a moment.", error);
 }
 
@@ -132,6 +132,10 @@ async function typeOf({ path, size }: Incoming, kind: FileKindName): Promise<str
   throw notAccepted(kind);
 }
 
+/**
+ * Creates the service for file contents.
+ * @param quota maximum bytes per organization, and per user; see FILE_QUOTA
+ */
 export function createFiles({
   store,
   pool,
@@ -178,7 +182,7 @@ export function createFiles({
   }
 
   async function read({ checksum }: UploadedFile): Promise<Readable> {
-    const content = await store.get(checksum).catch(unread);
+    const content = await store.get(checksum).catch(throwReadFailure);
     if (!content) throw new Error(`The content ${checksum} is gone.`);
     return content;
   }

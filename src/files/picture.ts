@@ -9,7 +9,7 @@ const thumbnailSize = 480;
 const atOnce = 2;
 
 export interface Picture {
-  /** As displayed, after applying the EXIF orientation. */
+  /** Size as displayed, after applying the EXIF orientation. */
   width: number;
   height: number;
   /** WebP without the original's metadata. */

@@ -17,7 +17,7 @@ export interface Upload {
   /** The input of the mutation, as received. */
   input: Readonly<Record<string, unknown>>;
   userId: string;
-  /** Of a transaction for the viewer. */
+  /** Settings of a transaction for the viewer. */
   settings: Readonly<Record<string, string | undefined>>;
   /** Minimum size, as far as announced. */
   atLeast: number;
@@ -29,7 +29,7 @@ export interface Upload {
 
 export interface Admission {
   readonly upload: Upload;
-  /** Whose quota is charged. */
+  /** The organization whose quota is charged. */
   readonly organizationId: string | null;
   /** Bytes. */
   readonly quota: number;

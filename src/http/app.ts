@@ -48,7 +48,7 @@ import type { DatabaseValue } from "../database/databaseValue.ts";
 export interface AppDeps {
   readonly config: {
     readonly production: boolean;
-    /** As express expects it: addresses of proxies, or their number. */
+    /** In the format of express: addresses of proxies, or their number. */
     readonly trustProxy: string[] | number | false;
     readonly explorer: boolean;
   };

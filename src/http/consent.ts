@@ -18,6 +18,10 @@ const found = <T>(value: T | undefined): T => {
   return value;
 };
 
+/**
+ * Handler of the redirect URI.
+ * @throws CodedError FORBIDDEN for a used or expired link
+ */
 export function consentPage(integrations: Integrations): RequestHandler {
   return async (request, response) => {
     const reader = readerOf(request);

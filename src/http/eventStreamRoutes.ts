@@ -71,6 +71,11 @@ async function bearerOf(live: Live, request: Request, ticket: string | undefined
   return bearer;
 }
 
+/**
+ * GET /events: streams events until the client disconnects or its access ends.
+ * @throws CodedError UNAUTHENTICATED without a token or ticket; BAD_USER_INPUT (status 406) if the client does not
+ * accept text/event-stream
+ */
 export function eventStream(live: Live, languageOfUser?: LanguageOfUser): RequestHandler {
   return async (request, response) => {
     const { accept = "*/*" } = request.headers;
@@ -116,6 +121,7 @@ export function eventStream(live: Live, languageOfUser?: LanguageOfUser): Reques
   };
 }
 
+/** POST /events/tickets: issues a ticket for a token, for clients such as EventSource that cannot send headers. */
 export function streamTickets(live: Live): RequestHandler {
   return async (request, response) => {
     const bearer = await bearerOf(live, request, undefined);

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import type { Pool } from "pg";
 import { CodedError } from "../base/errors.ts";
 import type { FileAddresses, OpenedAddress } from "../files/addresses.ts";
-import { unread } from "../files/files.ts";
+import { throwReadFailure } from "../files/files.ts";
 import { typeOfName } from "../files/fileName.ts";
 import type { ByteRange, FileStore } from "../providers/files/index.ts";
 import { hasCurrent } from "./conditionalRequests.ts";
@@ -89,7 +89,7 @@ export function filePage(deps: FilePageDeps): RequestHandler {
     if (!address) throw refused();
     const caching = await cacheControl(deps, address, request, response);
     if (caching === undefined) return;
-    const size = await store.size(address.key).catch(unread);
+    const size = await store.size(address.key).catch(throwReadFailure);
     if (size === undefined) throw new CodedError("NOT_FOUND", "This file no longer exists.");
 
     const etag = `"${address.key}"`;
@@ -128,7 +128,7 @@ export function filePage(deps: FilePageDeps): RequestHandler {
     if (range) response.setHeader("Content-Range", `bytes ${range.start}-${range.end}/${size}`);
     response.status(range ? 206 : 200);
     if (request.method === "HEAD") return void response.end();
-    const content = await store.get(address.key, range).catch(unread);
+    const content = await store.get(address.key, range).catch(throwReadFailure);
     if (!content) throw new CodedError("NOT_FOUND", "This file no longer exists.");
     // A client that disconnects early is not an error.
     await pipeline(content, response).catch((error: NodeJS.ErrnoException) => {

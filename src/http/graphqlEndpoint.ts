@@ -189,7 +189,7 @@ async function answerOperation(
   }
 }
 
-/** What the endpoint needs. */
+/** The dependencies of the endpoint. */
 export interface GraphqlDeps {
   readonly grafserv: Grafserv;
   readonly languageOfUser?: LanguageOfUser | undefined;

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { Request, Response } from "express";
 import type { Language } from "../messages/catalogue.ts";
 import { acceptedLanguage } from "../messages/language.ts";
-import { tell } from "../messages/recognize.ts";
+import { localize } from "../messages/recognize.ts";
 import { escapeHtml } from "../providers/mail/letter.ts";
 
 const style =
@@ -23,9 +23,10 @@ export interface Reader {
   text(english: string): string;
 }
 
+/** The reader of a page, with the language of `Accept-Language`; English by default. */
 export function readerOf(request: Pick<Request, "headers">): Reader {
   const language = acceptedLanguage(request.headers["accept-language"]) ?? "en";
-  return { language, text: (english) => tell(english, language, "mails").message };
+  return { language, text: (english) => localize(english, language, "mails").message };
 }
 
 /**

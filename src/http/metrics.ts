@@ -199,7 +199,7 @@ function registerPools(registry: Registry, numbers: () => ApiNumbers): void {
   );
 }
 
-/** Where queries were answered, if there are replicas. */
+/** Number of queries by the server that answered them, if there are replicas. */
 function registerReads(registry: Registry, found: () => ApiNumbers["reads"]): void {
   registry.registerMetric(
     new Counter({

@@ -32,6 +32,7 @@ const refuse = (message: string, field?: string) =>
 const cutOff = (cause?: unknown) =>
   new CodedError("BAD_USER_INPUT", "The upload was interrupted; send it again.", {}, { cause });
 
+/** The refusal of a request above `multipartLimits`. */
 export const requestTooLarge = () =>
   new CodedError(
     "PAYLOAD_TOO_LARGE",

@@ -9,11 +9,11 @@ import { endInChunks } from "./endInChunks.ts";
 import { graphql, type GraphqlDeps, type Send } from "./graphqlEndpoint.ts";
 import { requestState } from "./requestState.ts";
 
-/** What the statements are read with. */
+/** The functions that read plans. */
 export interface StatementsDeps {
   /** Whether the sender is signed in as an operator of the service. */
   isOperator(request: Request): Promise<boolean>;
-  /** The plan of a statement under the rights of the sender, a line each; the statement is not executed. */
+  /** The plan of a statement with the rights of the sender, one line each. The statement is not executed. */
   plan(request: Request, statement: Pick<TracedStatement, "text" | "values">): Promise<string[]>;
 }
 
@@ -62,7 +62,7 @@ export function operationStatements(endpoint: GraphqlDeps, { plan }: StatementsD
           lines = await plan(request, { text: statement, values }).catch(() => undefined);
         statements.push({
           text: cut(statement),
-          // Those of mutations can contain what the service has made, such as hashes.
+          // Values of mutations may be secrets that the service has created, such as hashes.
           ...(work.isQuery && { values: shortValues(values) }),
           ms: Math.round(ms * 100) / 100,
           rows,

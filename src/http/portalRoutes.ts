@@ -21,7 +21,7 @@ import { page, policyOf, type PortalPage } from "./portal/shell.ts";
 export interface DemoPerson {
   username: string;
   name: string;
-  /** What they do, and where. */
+  /** Role and organization. */
   part: string;
 }
 
@@ -68,7 +68,7 @@ async function keep(type: string, text: string): Promise<Kept> {
   return { type, etag, plain, compressed: await compress(plain) };
 }
 
-/** Nothing in it is secret, so it is compressed; browsers ask each time whether it is still the same. */
+/** The content is not secret, so it is compressed. Browsers revalidate it each time. */
 function send(request: Request, response: Response, { type, etag, plain, compressed }: Kept): void {
   response.setHeader("Content-Security-Policy", policyOf(request.path === "/explorer"));
   response.setHeader("Cache-Control", "no-cache");
@@ -83,17 +83,17 @@ function send(request: Request, response: Response, { type, etag, plain, compres
   response.end(request.method === "HEAD" ? undefined : body);
 }
 
-/** What the pages are made for. */
+/** Options of the portal. */
 export interface PortalDeps {
   /** The user whom visitors can sign in as with one click. Default: none. */
   demo?: Demo | undefined;
-  /** Who may read the SQL statements of their operations in the explorer; nobody by default. */
+  /** Who may read the SQL statements of operations in the explorer. Default: nobody. */
   statements?: "everyone" | "operators" | undefined;
-  /** The served schema, as Markdown for viewers who may read it; omitted, it is not served. */
+  /** The served schema as Markdown, for viewers who may read it. Default: not served. */
   reference?: {
     schema: () => PromiseLike<GraphQLSchema> | GraphQLSchema;
     authenticate: Authenticate;
-    /** Whether it is for signed-in viewers only. */
+    /** Whether it is restricted to signed-in viewers. */
     production: boolean;
   };
 }

@@ -44,7 +44,7 @@ export interface RequestState {
   /** Whether the document was requested by its registered id. */
   isRegistered: boolean;
   operationType: string | undefined;
-  /** Of the decompressed body; 0 until it is read. With files, the limit of the part `operations`. */
+  /** Size of the decompressed body; 0 until it is read. With files, the limit of the part `operations`. */
   bodyBytes: number;
   /** The compiled form of the query; null if there is none, undefined before it was looked for. */
   compiled?: CompiledQuery | null | undefined;
@@ -55,7 +55,10 @@ export interface RequestState {
   readonly sentFiles: string[];
   /** Whether the rest of the body is read although the request is refused. */
   isDrained: boolean;
-  /** How the transaction of the operation ends, if not by default; see src/database/operationTransaction.ts. */
+  /**
+   * Creates the transaction of the operation if its statements are not committed one by one; see
+   * src/database/operationTransaction.ts.
+   */
   held?: ((work: OperationWork) => HeldTransaction) | undefined;
   /** Receives the statements of the operation, if the viewer may read them. */
   trace?: StatementTrace | undefined;

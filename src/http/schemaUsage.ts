@@ -15,12 +15,12 @@ import type { KnownDocument } from "../compiled/knownDocuments.ts";
 const MOST_PENDING = 500;
 /** Uses in one statement. */
 const USES_AT_ONCE = 50;
-/** Users that are remembered for a document. Beyond that number, uses are recorded repeatedly. */
+/** Number of users that are cached for a document. Above it, uses are recorded repeatedly. */
 const MOST_USERS = 1_000;
 
 /**
- * The schema coordinates that a valid document uses: fields, arguments, fields of input objects and values of
- * enumerations as far as it writes them out, types of variables and of fragments. Those of introspection are omitted.
+ * The schema coordinates that a valid document uses: fields, arguments, literal fields of input objects and
+ * enumeration values, types of variables and of fragments. Introspection is omitted.
  */
 export function schemaCoordinates(schema: GraphQLSchema, document: DocumentNode): string[] {
   const found = new Set<string>();
@@ -71,14 +71,14 @@ export interface SchemaUsageOptions {
   /** Connections of plat_authenticator. */
   pool: Pick<Pool, "query">;
   log: Logger;
-  /** Milliseconds between a first use and when it is written, with all others until then. Default: a minute. */
+  /** Milliseconds between the first use and writing it together with later ones. Default: a minute. */
   delayMs?: number | undefined;
 }
 
 /** Records which fields, arguments and input types each user uses, once a day for each document and user. */
 export class SchemaUsage {
   readonly #options: SchemaUsageOptions;
-  /** Users of the day, by document. */
+  /** Users of the current day, by document. */
   readonly #noted = new WeakMap<KnownDocument, { day: string; users: Set<string> }>();
   readonly #coordinates = new WeakMap<DocumentNode, readonly string[]>();
   #pending: Noted[] = [];
@@ -89,7 +89,7 @@ export class SchemaUsage {
     this.#options = options;
   }
 
-  /** Notes that a document was sent with such a token. Visitors belong to no organization. */
+  /** Records that a document was used with such a token. Visitors belong to no organization. */
   note(known: KnownDocument, { userId, organizationId }: Claims): void {
     if (userId === null || !("document" in known.result)) return;
     const key = organizationId === undefined ? userId : `${userId} ${organizationId}`;
@@ -102,7 +102,7 @@ export class SchemaUsage {
     this.#timer ??= setTimeout(() => void this.write(), this.#options.delayMs ?? 60_000).unref();
   }
 
-  /** Writes what was noted. What cannot be written is lost until the next day: it is logged, and nobody waits for it. */
+  /** Writes the recorded uses. A failure is logged, and these uses are lost until the next day. */
   async write(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

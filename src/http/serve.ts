@@ -10,9 +10,9 @@ import { type Certificate, loadCertificate } from "./tlsCertificate.ts";
 import { connectionLimits } from "./connectionLimits.ts";
 import { listen, type Listening } from "./listen.ts";
 
-/** How often certificate files are re-read. */
+/** Interval in milliseconds at which certificate files are re-read. */
 const RELOAD_MS = 10_000;
-/** How often a failure to read them is logged. */
+/** Minimum interval in milliseconds between two log lines about a failure to read them. */
 const TELL_MS = 60 * 60 * 1000;
 
 export interface ServeOptions {

@@ -30,7 +30,7 @@ export interface ShortPathDeps {
   readonly authenticateKnown: AuthenticateKnown;
   readonly documents: Pick<TrustedDocuments, "known">;
   readonly findCompiled: FindCompiled;
-  /** As the last middleware of the chain has them. */
+  /** The dependencies of the last middleware of the chain. */
   readonly endpoint: GraphqlDeps;
 }
 
@@ -104,7 +104,7 @@ class ShortPath {
   #isSecure(request: Short, response: ServerResponse): boolean {
     const { socket } = request;
     if (this.#trusts(socket.remoteAddress, 0)) {
-      // What a proxy says is read in the way of the chain.
+      // Headers of proxies are evaluated like in the chain.
       this.#extend(request, response);
       return (request as Request).secure;
     }

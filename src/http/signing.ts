@@ -9,7 +9,7 @@ import { anonymous, pgSettings } from "../database/claims.ts";
 import { asViewer } from "../database/asViewer.ts";
 import { CodedError, type ErrorCode } from "../base/errors.ts";
 import type { AddressClaims, FileAddresses } from "../files/addresses.ts";
-import { tell } from "../messages/recognize.ts";
+import { localize } from "../messages/recognize.ts";
 import { escapeHtml } from "../providers/mail/letter.ts";
 import { longestCode, proofOf, type TriedCode } from "../operations/inputs/codes.ts";
 import { paragraph, readerOf, sendPage, type Reader } from "./htmlPage.ts";
@@ -64,6 +64,10 @@ export const signingForm: RequestHandler<DatabaseValue> = (request, response, ne
 /** Errors shown beside the form, so that the signer can correct them. */
 const told: readonly ErrorCode[] = ["BAD_USER_INPUT", "CONFLICT", "RATE_LIMITED", "PROJECT_ARCHIVED"];
 
+/**
+ * GET shows the documents and the form, POST signs or declines. Signers have no account; the token of the URL
+ * identifies them.
+ */
 export function signingPage({ pool, addresses }: SigningPageDeps): RequestHandler<{ token: string }> {
   return async (request, response) => {
     const { token } = request.params;
@@ -164,7 +168,9 @@ function show(
     asked.title,
     `<p>${escapeHtml(`${asked.organization_name}, ${asked.project_title} · ${asked.signer_name}`)}</p>`,
     ...(fault
-      ? [`<p role="alert"><strong>${escapeHtml(tell(fault.message, reader.language).message)}</strong></p>`]
+      ? [
+          `<p role="alert"><strong>${escapeHtml(localize(fault.message, reader.language).message)}</strong></p>`,
+        ]
       : []),
     paragraph(reader, said),
     link(asked.url, `${asked.filename}, version ${asked.file_number}`),

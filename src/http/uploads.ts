@@ -23,6 +23,7 @@ export interface UploadDeps {
 /** A form of another site cannot send these headers; a script of one only after a preflight (see cors.ts). */
 const unforgeable = ["graphql-preflight", "apollo-require-preflight", "x-requested-with"];
 
+/** Whether the body is multipart/form-data, by its Content-Type. */
 export const isMultipart = (request: Request): boolean =>
   /^\s*multipart\/form-data\s*(;|$)/i.test(request.headers["content-type"] ?? "");
 

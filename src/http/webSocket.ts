@@ -175,7 +175,7 @@ function readMessages(
     readWithinMs,
   }: { handle(message: string): void; isGreeted(): boolean; readWithinMs: number },
 ): void {
-  /** Those that had arrived together with others. */
+  /** Messages that had arrived together with others. */
   const arrived: string[] = [];
   let isReading = false;
   const take = (data: Buffer): void => {
@@ -369,7 +369,7 @@ export function webSockets(app: RequestListener, readWithinMs = READ_MS): WebSoc
       }
     },
     subscribe: ({ contextValue }) => resultsOf(contextValue as IncomingMessage | Refused),
-    // As they came: errors have been written already.
+    // Unchanged: errors have been serialized already.
     onNext: (_context, _id, _payload, _args, result) => result as FormattedExecutionResult,
     onError: (_context, _id, _payload, errors) =>
       errors.flatMap(

@@ -1,4 +1,4 @@
-/** The rows of a CSV file on their way to the operation that imports them; which columns they have, SQL says. */
+/** Streams the rows of a CSV file to the operation that imports them. The database defines the columns. */
 import type { Readable } from "node:stream";
 import { Preloaded, type LoadingClient } from "../database/preloaded.ts";
 import type { UploadedFile } from "../files/uploadedFile.ts";
@@ -62,7 +62,7 @@ export class ImportedRows extends Preloaded {
   }
 }
 
-/** [place, what stands beyond the header, cells of the known columns …] for each row. */
+/** Rows as JSON: of each, its number, the cells beyond the header (joined), and the cells of the known columns. */
 function toJson(rows: readonly CsvRow[], columns: readonly (string | null)[]): string {
   const known = columns.flatMap((name, index) => (name === null ? [] : [index]));
   return JSON.stringify(

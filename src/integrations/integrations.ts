@@ -9,7 +9,7 @@ import type { MailMessage } from "../providers/mail/index.ts";
 import { credentialsOf, secretOfWebhook, type Seal, type SealedPlace } from "../secrets/seal.ts";
 import { ConnectionFailed, type AppFacts, type Connected, type Connection, type Tools } from "./adapter.ts";
 import { adapters } from "./apps/index.ts";
-import { sendAs, type SentAs } from "./mailAccounts.ts";
+import { sendAs, type SendResult } from "./mailAccounts.ts";
 import type { OauthClientOptions } from "../base/providerOptions.ts";
 import { createOauthClient } from "./oauth.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
@@ -49,7 +49,7 @@ export interface Change {
 }
 
 /** Returned by app_private.consent_facts: who requested the consent, and for which organization, if any. */
-export interface Waiting {
+export interface PendingConsent {
   integration: string;
   person: string;
   email: string | null;
@@ -62,7 +62,7 @@ export interface Integrations {
   /** Calls the application, and stores the result. @throws ConnectionFailed once that is stored */
   connect(facts: Facts, how: { change?: Change; byService?: boolean }): Promise<Connected>;
   /** The account that the redirected consent connects with. Undefined if the consent is unknown. */
-  waiting(parameters: URLSearchParams): Promise<Waiting | undefined>;
+  waiting(parameters: URLSearchParams): Promise<PendingConsent | undefined>;
   /** Completes a consent with the parameters of the redirect. Undefined if the consent is unknown. @throws ConnectionFailed */
   takeConsent(parameters: URLSearchParams): Promise<Connected | undefined>;
   /** Refreshes in the background. @returns why it failed; undefined on success */
@@ -73,7 +73,7 @@ export interface Integrations {
    */
   keep(): Promise<void>;
   /** Sends a mail from the user's own account. @returns undefined if they have none, or it did not accept the mail */
-  sendAs(userId: string, message: MailMessage): Promise<SentAs | undefined>;
+  sendAs(userId: string, message: MailMessage): Promise<SendResult | undefined>;
   /** The credentials of an organization's integration; undefined if it does not work. @throws ConnectionFailed */
   account(id: string): Promise<Account | undefined>;
   /** Records a failure of an organization's integration: five in a row, or a permanent one, set its status to ERROR. */
@@ -103,8 +103,10 @@ const verifierOf = (attemptId: string): SealedPlace => ({
   row: attemptId,
 });
 
+/** The SHA-256 of a secret, as the database stores it for lookups. */
 export const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
+/** Creates the service that connects applications, with the adapters of src/integrations/apps. */
 export const createIntegrations = (options: IntegrationsOptions): Integrations =>
   new ConnectedApplications(options);
 
@@ -165,11 +167,11 @@ class ConnectedApplications implements Integrations {
     }
   }
 
-  async waiting(parameters: URLSearchParams): Promise<Waiting | undefined> {
+  async waiting(parameters: URLSearchParams): Promise<PendingConsent | undefined> {
     const attempt = this.#attemptOf(parameters);
     if (!attempt) return undefined;
     const { rows } = await this.#query("select * from app_private.consent_facts($1, $2)", attempt);
-    return rows[0] as Waiting | undefined;
+    return rows[0] as PendingConsent | undefined;
   }
 
   async takeConsent(parameters: URLSearchParams): Promise<Connected | undefined> {
@@ -234,7 +236,7 @@ class ConnectedApplications implements Integrations {
     await this.#query("select app_private.note_synced('ORGANIZATION', $1)", [id]);
   }
 
-  sendAs(userId: string, message: MailMessage): Promise<SentAs | undefined> {
+  sendAs(userId: string, message: MailMessage): Promise<SendResult | undefined> {
     return sendAs(userId, message, {
       query: this.#query,
       policy: this.#options.policy,

@@ -7,7 +7,7 @@ import { openMailAccount, toFailure } from "./apps/mail_account.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
 /** The id under which the server accepted it, or why it never will. */
-export type SentAs = { id: string } | { refused: string };
+export type SendResult = { id: string } | { refused: string };
 
 interface Account {
   id: string;
@@ -27,7 +27,7 @@ export async function sendAs(
   userId: string,
   message: MailMessage,
   { query, policy, openCredentials, noteFailure }: Needs,
-): Promise<SentAs | undefined> {
+): Promise<SendResult | undefined> {
   const { rows } = await query("select * from app_private.mail_account($1)", [userId]);
   const account = rows[0] as Account | undefined;
   if (!account) return undefined;

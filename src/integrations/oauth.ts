@@ -15,6 +15,7 @@ export interface OauthClient {
 
 const timeoutMs = 10_000;
 
+/** The client of one provider. Its discovery document is loaded on first use; requests time out after ten seconds. */
 export function createOauthClient(
   { issuer, clientId, clientSecret }: OauthClientOptions,
   redirectUri: string,

@@ -7,7 +7,7 @@ import type { PaymentProcessor } from "../providers/payments/index.ts";
 import type { SmsProvider } from "../providers/sms/index.ts";
 import type { Seal } from "../secrets/seal.ts";
 
-/** What tasks need from the process, in addition to the helpers of the job runner. */
+/** The services of the process that tasks use, in addition to the helpers of the job runner. */
 export interface TaskContext {
   mail: MailProvider;
   /** Storage of file contents. */

@@ -4,7 +4,7 @@ import { deliver, isSettled } from "./deliver.ts";
 import { idOf, numberOf } from "./payload.ts";
 
 /** Columns that functions that issue a token return for every invitation. */
-export interface Issued {
+export interface IssuedInvitation {
   token: string;
   email: string;
   message: string | null;
@@ -15,7 +15,7 @@ export interface Issued {
 }
 
 /** Mail texts of an invitation. */
-export const invitationOf = (invite: Issued) => ({
+export const invitationOf = (invite: IssuedInvitation) => ({
   organization: invite.organization_name,
   invitedBy: invite.invited_by,
   message: invite.message,
@@ -29,7 +29,7 @@ export const invitationOf = (invite: Issued) => ({
  * accepted, it does nothing; before that, a new token replaces the one that was not sent. If the process dies in
  * between, a second mail is sent, whose link is the valid one.
  */
-export async function mailInvite<I extends Issued>(
+export async function mailInvite<I extends IssuedInvitation>(
   payload: unknown,
   helpers: JobHelpers,
   {

@@ -9,7 +9,7 @@ import type { Logger } from "../base/log.ts";
 import { coalesceCalls } from "../base/coalesceCalls.ts";
 
 export interface LivenessOptions {
-  /** Of plat_worker. */
+  /** Connection string of plat_worker. */
   connectionString: string;
   /** Shared listener connection; default: a connection of its own. */
   listenConnection?: ListenConnection | undefined;
@@ -52,9 +52,7 @@ interface Held {
  */
 const setBackMs = 60_000;
 
-/**
- * For how many milliseconds to search for jobs of lost responses: the database's detection time plus two searches.
- */
+/** Milliseconds for which jobs of lost responses are searched: the database's detection time plus two searches. */
 const LOST_MS = 120_000;
 
 /** Releases what dead workers left, and keeps doing so. Throws if the database is unreachable. */

@@ -6,14 +6,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Pool, type PoolClient } from "pg";
 import { backoff } from "../base/backoff.ts";
 import { DatabaseClient, type DatabaseClientConfig } from "../database/client.ts";
-import { throughOutages } from "../database/outages.ts";
+import { retryDuringOutages } from "../database/outages.ts";
 import { withLockTimeout } from "../database/pool.ts";
 import { stampRequests } from "../database/stampRequests.ts";
 import type { Logger } from "../base/log.ts";
 import type { DatabaseValue } from "../database/databaseValue.ts";
 
 export interface RunnerPoolOptions {
-  /** Of plat_worker. */
+  /** Connection string of plat_worker. */
   connectionString: string;
   /** Maximum number of connections. */
   max: number;
@@ -36,7 +36,7 @@ type Taken = (error: Error | undefined, client?: PoolClient, release?: PoolClien
 /** Statements of jobs may take five minutes, like those of the other engines. */
 const STATEMENT_MS = 300_000;
 const GRACE_MS = 3_000;
-/** For how long recording an outcome is retried: longer than a failover takes. */
+/** Milliseconds for which recording an outcome is retried: longer than a failover takes. */
 const NOTE_MS = 10 * 60_000;
 
 /** Prepared statements that record outcomes, by name. They are idempotent. */
@@ -45,7 +45,7 @@ const notes = /^(complete|fail|return)_jobs?(_q)?\//;
 /** Prepared statements that fetch jobs, by name. */
 const questions = /^get_job/;
 
-/** For how long connections and records are still retried after a stop was requested. */
+/** Milliseconds for which connections and records are still retried after a stop was requested. */
 const STOPPING_MS = 5_000;
 
 export class RunnerPool extends Pool {
@@ -87,7 +87,10 @@ export class RunnerPool extends Pool {
   override connect(): Promise<PoolClient>;
   override connect(taken: Taken): void;
   override connect(taken?: Taken): Promise<PoolClient> | void {
-    const client = throughOutages(() => this.#connect(), { withinMs: NOTE_MS, signal: this.#ending.signal });
+    const client = retryDuringOutages(() => this.#connect(), {
+      withinMs: NOTE_MS,
+      signal: this.#ending.signal,
+    });
     if (!taken) return client;
     client.then(
       (given) => taken(undefined, given, given.release),
@@ -133,7 +136,7 @@ export class RunnerPool extends Pool {
 
   async #note(note: Note, first: () => Promise<unknown>): Promise<unknown> {
     let isFirst = true;
-    const result = await throughOutages(
+    const result = await retryDuringOutages(
       async () => {
         if (!isFirst) return await this.#write(note);
         isFirst = false;

@@ -92,7 +92,7 @@ function findPages(
 /** More lists are not listed: the message is clear by then. */
 const MOST_NAMED = 20;
 
-/** Those lists without `first` that are full in the answer, so that there may be more records. */
+/** The lists without `first` that are full in the answer, so that there may be more records. */
 export function fullPages(
   data: unknown,
   pages: readonly DefaultPage[],

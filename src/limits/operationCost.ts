@@ -38,7 +38,7 @@ type Variables = Readonly<Record<string, unknown>>;
 
 /** The position of a selection. */
 interface Place {
-  /** Of the connection that the selection belongs to. */
+  /** Page size of the connection that the selection belongs to. */
   readonly pageSize?: number | undefined;
   /** The assumed length of lists without `first`: the full default, or short inside the records of a list. */
   readonly lists: "full" | "short";
@@ -114,7 +114,7 @@ class Coster {
 /** Remembered costs of one operation: one for each set of page sizes of its variables. */
 const MOST_REMEMBERED = 32;
 
-/** What the cost of an operation depends on, and the cost. */
+/** The cost of an operation, and the inputs that it depends on. */
 interface Costs {
   /** Variables that specify the length of lists. */
   readonly variables: readonly string[];

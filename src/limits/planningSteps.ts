@@ -29,22 +29,23 @@ const steps = {
   mutation: 20,
 } as const;
 
-/** What the planner makes of one operation. */
+/** Measures of the plan of one operation. */
 export interface PlanMeasure {
   readonly steps: Weighed;
   /**
-   * How often the answer can repeat the same field of the same record under other aliases, all levels multiplied: it is read once, however
-   * often it is selected.
+   * Number of times that the answer can repeat the same field of the same record under other aliases, all levels
+   * multiplied: it is read once, however often it is selected.
    */
   readonly copies: number;
-  /** How often the schema is queried, including fragments that are not used. */
+  /** Number of queries of the schema, including fragments that are not used. */
   readonly introspections: number;
 }
 
 const isIntrospection = (name: string) => name === "__schema" || name === "__type";
 
 /**
- * How often a selection queries the schema, without the fragments that it spreads. PERF: visiting all nodes takes several times as long.
+ * Number of queries of the schema in a selection, without the fragments that it spreads. PERF: visiting all nodes
+ * takes several times as long.
  */
 export function introspectionsIn({ selections }: SelectionSetNode): number {
   let count = 0;

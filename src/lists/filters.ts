@@ -336,7 +336,7 @@ export function filterTypeName(build: GraphileBuild.Build, codec: PgCodec): stri
  * cursor: they match few rows, which a generic plan cannot know. The connection plans them each time; see
  * PoolOptions.genericPlans.
  */
-export const plannedForValues = sql`/* planned for its values */`;
+export const customPlan = sql`/* planned for its values */`;
 
 /** SQL conditions of a filter on rows of `alias`; null fields count as omitted. */
 export function conditions(

@@ -5,7 +5,7 @@ import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql } from "postgraphile/pg-sql2";
 import { tagTexts } from "../schema/codecNames.ts";
 import { sourceName, tableName, type AnyResource } from "../schema/recordTables.ts";
-import { conditions, filterMembers, filterTypeName, plannedForValues } from "./filters.ts";
+import { conditions, filterMembers, filterTypeName, customPlan } from "./filters.ts";
 import { defaultOrder, orderExpression, placed, defaultSort, type OrderSpec } from "./orders.ts";
 import { chosenOrder, MAX_FIRST, pageSize, skip } from "./pageArguments.ts";
 import { isIndexed, withDeleted } from "./portfolio.ts";
@@ -51,7 +51,7 @@ function filterArgument({ build, resource, table, codec, select, isPortfolio, is
       $select.apply(
         lambda($filter, (filter) => (qb: AnyQueryBuilder) => {
           for (const condition of conditions(members, filter as AnyType, qb.alias, "record"))
-            qb.where(sql`${condition} ${plannedForValues}`);
+            qb.where(sql`${condition} ${customPlan}`);
         }),
       );
       if (hasDeleted && !isOfProject) {
@@ -242,6 +242,7 @@ export function connectionArgument(build: GraphileBuild.Build, table: AnyResourc
   return filterMembers(build, table.codec as PgCodec).find((member) => member.name === name);
 }
 
+/** Adds ORDER BY for the order of an argument, which is only known when the query is executed. */
 export function applyOrder($select: AnyStep, $order: ExecutableStep, codec: PgCodec): void {
   $select.apply(
     lambda($order, (order) => (qb: AnyQueryBuilder) => {

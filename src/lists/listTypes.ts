@@ -6,14 +6,17 @@ import { filterMembers, filterTypeName } from "./filters.ts";
 import { orderColumns } from "./orders.ts";
 import type { AnyType } from "../schema/stackTypes.ts";
 
+/** Name of the input type of `orderBy`, such as `LeadsOrderBy`. */
 export function orderTypeName(build: GraphileBuild.Build, codec: PgCodec): string {
   return `${build.inflection.pluralize(build.inflection.tableType(codec))}OrderBy`;
 }
 
+/** Name of the enumeration of `sort`, such as `LeadsSort`. */
 export function sortTypeName(build: GraphileBuild.Build, codec: PgCodec): string {
   return `${build.inflection.pluralize(build.inflection.tableType(codec))}Sort`;
 }
 
+/** The record types of app_public that have lists: tables and views, without enumerations and functions. */
 export function listCodecs(build: GraphileBuild.Build): PgCodec[] {
   return [
     ...new Set(
@@ -31,6 +34,7 @@ export function listCodecs(build: GraphileBuild.Build): PgCodec[] {
   ];
 }
 
+/** Registers the filter, order and sort types of a record type. */
 export function registerTypes(build: GraphileBuild.Build, codec: PgCodec): void {
   const members = filterMembers(build, codec);
   const hasDeleted = Boolean(codec.attributes?.deleted_at);
@@ -85,6 +89,7 @@ export function registerTypes(build: GraphileBuild.Build, codec: PgCodec): void 
   }
 }
 
+/** Registers the range types that filters share. Bounds are inclusive, except for the upper bound of DateTimeRange. */
 export function registerRanges(build: GraphileBuild.Build): void {
   const { GraphQLInt } = build.graphql;
   const ranges: [string, () => AnyType, string, string][] = [

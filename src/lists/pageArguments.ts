@@ -31,6 +31,7 @@ function checked(size: number, refusals: { field: string; negative: string; exce
   return size;
 }
 
+/** The number of records to skip. @throws CodedError BAD_USER_INPUT for a negative number */
 export function skip(offset: unknown): number {
   if (offset === null || offset === undefined) return 0;
   if ((offset as number) < 0)
@@ -38,6 +39,7 @@ export function skip(offset: unknown): number {
   return offset as number;
 }
 
+/** The order of a list: `orderBy` has precedence over `sort`; without either, the default of the table. */
 export function chosenOrder(resource: AnyResource, orderBy: unknown, sort: unknown): OrderSpec[] {
   if (Array.isArray(orderBy) && orderBy.length > 0) return total(orderBy as OrderSpec[]);
   if (typeof sort === "string") {

@@ -10,7 +10,7 @@
  */
 import type { PgCodecAttributes } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
-import { conditions, plannedForValues, type FilterMember, type Within } from "./filters.ts";
+import { conditions, customPlan, type FilterMember, type Within } from "./filters.ts";
 import { orderSql, type OrderSpec } from "./orders.ts";
 import { follows, isUniform } from "./follows.ts";
 
@@ -125,7 +125,7 @@ export function portfolioSql(table: PortfolioTable, request: PortfolioRequest): 
   const filter = splitFilter(table, request.filter);
   const branches = scopeBranches(table, request, filter);
   if (showsDeleted(table, request)) branches.push(wholeScope(table, request, deletedRows(table)));
-  const mark = filter.rest.length > 0 || request.after ? plannedForValues : sql.blank;
+  const mark = filter.rest.length > 0 || request.after ? customPlan : sql.blank;
   return sql`(select ${mark} u.* from (${sql.join(branches, " union all ")}) u ${isLeftToConnection(request) ? sql.blank : page})`;
 }
 
@@ -138,7 +138,7 @@ function wholeScope(table: PortfolioTable, request: PortfolioRequest, source: SQ
     ...conditions(table.members, filter, rows, within(table, filter)),
     ...(isScoped(table) && after ? [anyOf(cursorParts(table, request))] : []),
   ];
-  const mark = where.length > 1 || after ? plannedForValues : sql.blank;
+  const mark = where.length > 1 || after ? customPlan : sql.blank;
   return sql`select ${mark} t.* from ${source} t where ${sql.join(where, " and ")}`;
 }
 
@@ -482,7 +482,7 @@ export function projectSql(
   const own = sql`((select ${setOf("viewer_own_projects", table.permission)})::uuid[])`;
   const branch = (columns: ScopeColumns, ...where: SQL[]) => {
     const all = [sql`t.project_id = ${id}`, ...where, ...conditions(table.members, filter, rows, "record")];
-    const mark = all.length > 1 + where.length ? plannedForValues : sql.blank;
+    const mark = all.length > 1 + where.length ? customPlan : sql.blank;
     const source = sql.identifier(...table.source);
     const isAlong = isIndexed(table, columns, order);
     const page = sql`order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)}`;

@@ -13,6 +13,7 @@ import { orderTypeName, sortTypeName } from "./listTypes.ts";
 import type { AnyScope, AnyType, AnyInput } from "../schema/stackTypes.ts";
 import type { FieldArgs } from "postgraphile/grafast";
 
+/** Reads the smart tags of a table that determine its portfolio list. */
 export function portfolioTable(
   build: GraphileBuild.Build,
   resource: AnyResource,
@@ -40,6 +41,7 @@ function alsoShown(text: string | undefined): PortfolioTable["also"] {
   return { permission: permission!, nullColumns };
 }
 
+/** The root list of a table; without `first`, it returns 100 records or the number of the tag `@defaultFirst`. */
 export function portfolioField(
   build: GraphileBuild.Build,
   context: AnyScope,

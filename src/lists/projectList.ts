@@ -26,7 +26,7 @@ export function isProjectList(scope: AnyScope): boolean {
   );
 }
 
-/** What a list or connection reads of each project; undefined if it reads all rows. */
+/** The part of each project that a list or connection reads; undefined if it reads all rows. */
 type Wanted = Omit<PortfolioRequest, "filter" | "order"> & { order?: OrderSpec[] };
 
 /** The page of a connection, and one more row, which shows whether there is a further page. */

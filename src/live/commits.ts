@@ -6,7 +6,7 @@ import type { Logger } from "../base/log.ts";
 import { type Line, type ListenConnection, type Listener, openListener } from "../database/listener.ts";
 
 export interface CommitsOptions {
-  /** Of plat_authenticator. */
+  /** Connection string of plat_authenticator. */
   connectionString: string;
   /** Shared listener connection; default: a connection of its own. */
   listenConnection?: ListenConnection | undefined;

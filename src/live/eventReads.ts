@@ -24,7 +24,7 @@ type EventRow = [
 ];
 
 /** Start position of a stream. */
-export interface Beginning {
+export interface StreamStart {
   readonly organizationId: string;
   readonly projectId: string | undefined;
   readonly head: number;
@@ -61,7 +61,7 @@ export class EventReads {
     claims: Claims,
     organization: string,
     project: string | undefined,
-  ): Promise<Beginning | undefined> {
+  ): Promise<StreamStart | undefined> {
     const [row] = await this.#asViewer<[string | null, string | null, string | null]>(
       claims,
       "begin_stream",

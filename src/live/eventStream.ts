@@ -44,7 +44,7 @@ export class EventStream implements Subscriber {
   readonly #filter: EventFilter;
   readonly #filterKey: string;
   readonly #language: (error: CodedError) => string;
-  /** The last sequence number that the reader knows. */
+  /** The last sequence number that was sent to the reader. */
   #told: number;
   #isCaughtUp = false;
   /** When it was last written to, and since when it has been waiting for its reader. */

@@ -15,10 +15,10 @@ import { Commits } from "./commits.ts";
 import { Feed, type Subscriber } from "./feed.ts";
 import { Feeds, keyOf } from "./feeds.ts";
 import { type LiveNumbers, liveLags } from "./liveNumbers.ts";
-import { EventReads, type Beginning } from "./eventReads.ts";
+import { EventReads, type StreamStart } from "./eventReads.ts";
 
 export interface HubOptions {
-  /** Of plat_authenticator. */
+  /** Connection string of plat_authenticator. */
   connectionString: string;
   /** Shared listener connection; default: a connection of its own, opened with the first stream. */
   listenConnection?: ListenConnection | undefined;
@@ -50,7 +50,7 @@ export interface Hub {
    * The organization of a stream, by id or slug, with its latest sequence number.
    * @throws CodedError NOT_FOUND if the viewer has no access to it
    */
-  begin(claims: Claims, organization: string, project: string | undefined): Promise<Beginning>;
+  begin(claims: Claims, organization: string, project: string | undefined): Promise<StreamStart>;
   /**
    * Sends a subscriber all events after its position that its token may read, until it is removed or ended.
    * @throws CodedError UNAVAILABLE
@@ -79,6 +79,7 @@ const unreachable = (error: unknown): never => {
 const stopping = () =>
   new CodedError("UNAVAILABLE", "The service is shutting down; connect again.", { retryAfterSeconds: 1 });
 
+/** Creates the hub, which reads each event once per process for all subscribers. */
 export const createHub = (options: HubOptions): Hub => new LiveHub(options);
 
 class LiveHub implements Hub {
@@ -110,7 +111,7 @@ class LiveHub implements Hub {
     return { ...this.#counts, feeds: this.#feeds.size };
   }
 
-  async begin(claims: Claims, organization: string, project: string | undefined): Promise<Beginning> {
+  async begin(claims: Claims, organization: string, project: string | undefined): Promise<StreamStart> {
     const beginning = await this.#reads.begin(claims, organization, project);
     if (!beginning)
       throw new CodedError(

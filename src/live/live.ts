@@ -17,7 +17,7 @@ export interface LiveOptions extends Omit<HubOptions, "authenticator"> {
 }
 
 /** A stream to fill with events. */
-export interface Filled extends Subscriber {
+export interface FilledStream extends Subscriber {
   /** Called when it accepts data again. */
   onReady: () => void;
   /** Called about once a second; returns false if the reader is too slow. */
@@ -35,7 +35,7 @@ export interface Live extends Pick<Hub, "begin" | "drain" | "stop"> {
   /** Reserves a place among the streams. @throws CodedError RATE_LIMITED, UNAVAILABLE */
   take(owner: StreamOwner): () => void;
   /** Fills a stream until the returned function is called. @throws CodedError UNAVAILABLE */
-  open(stream: Filled, bearer: Bearer, organizationId: string): Promise<() => void>;
+  open(stream: FilledStream, bearer: Bearer, organizationId: string): Promise<() => void>;
 }
 
 const TICK_MS = 1_000;
@@ -50,10 +50,11 @@ interface TicketRow {
   token_expires_at: Date | null;
 }
 
+/** Creates the event streams of a process, within the limits of `limits`. */
 export function createLive({ authenticator, pool, limits, ...options }: LiveOptions): Live {
   const hub = createHub({ ...options, authenticator });
   const counts = new StreamCounts(limits);
-  const streams = new Set<Filled>();
+  const streams = new Set<FilledStream>();
   let ticking: NodeJS.Timeout | undefined;
 
   const tick = () => {

@@ -23,7 +23,10 @@ export const catalogues = Object.fromEntries(
 ) as Record<Language, Catalogue>;
 
 /** Fills the placeholders of a text: `{0}`, `{name}`. */
-export function filled(text: string, values: Readonly<Record<string, string>> | readonly string[]): string {
+export function fillPlaceholders(
+  text: string,
+  values: Readonly<Record<string, string>> | readonly string[],
+): string {
   return text.replace(
     /\{(\w+)\}/g,
     (place, name: string) => (values as Record<string, string>)[name] ?? place,
@@ -31,4 +34,4 @@ export function filled(text: string, values: Readonly<Record<string, string>> | 
 }
 
 /** The placeholders of a text, each once, in alphabetical order. */
-export const placesOf = (text: string): string[] => [...new Set(text.match(/\{\w+\}/g))].toSorted();
+export const placeholdersOf = (text: string): string[] => [...new Set(text.match(/\{\w+\}/g))].toSorted();

@@ -1,5 +1,5 @@
 import type { Language } from "./catalogue.ts";
-import { tell } from "./recognize.ts";
+import { localize } from "./recognize.ts";
 
 /** An error of a response. */
 interface Outgoing {
@@ -19,7 +19,7 @@ export interface BadField {
 
 /** A message with its key and parameters, for clients that translate it themselves. */
 function told(message: string, language: Language): Omit<BadField, "path"> {
-  const { key, parameters, message: said } = tell(message, language);
+  const { key, parameters, message: said } = localize(message, language);
   return {
     ...(key !== undefined && { key }),
     ...(parameters.length > 0 && { parameters }),

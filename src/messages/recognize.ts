@@ -2,7 +2,7 @@
  * Finds the key of a message and its parameters. Functions, constraints and the code produce messages in English; the catalogue entry is
  * identified by the text.
  */
-import { catalogues, filled, type Language } from "./catalogue.ts";
+import { catalogues, fillPlaceholders, type Language } from "./catalogue.ts";
 
 /** A localized message. */
 export interface LocalizedMessage {
@@ -67,7 +67,7 @@ const deepest = 2;
  * A message in a language, with its key and parameters. A message that is not in the catalogue remains English, without a key.
  * @param english as produced by a function, a constraint, a mail or the code
  */
-export function tell(
+export function localize(
   english: string,
   language: Language,
   section: "errors" | "mails" = "errors",
@@ -81,7 +81,7 @@ export function tell(
     const parameters = valuesIn(english, template);
     if (!parameters) continue;
     const said = parameters.map((value) => within(value, language, section, depth));
-    const message = language === "en" ? english : filled(texts[template.key]!, said);
+    const message = language === "en" ? english : fillPlaceholders(texts[template.key]!, said);
     return { key: template.key, parameters, message };
   }
   return { key: undefined, parameters: [], message: english };
@@ -91,5 +91,5 @@ function within(value: string, language: Language, section: "errors" | "mails", 
   if (language === "en" || depth >= deepest || value === "") return value;
   const term = terms.get(value);
   if (term !== undefined) return catalogues[language].terms[term]!;
-  return tell(value, language, section, depth + 1).message;
+  return localize(value, language, section, depth + 1).message;
 }

@@ -9,7 +9,7 @@ const marks = /\ue000(when|money)\|([^|\ue000\ue001]*)\|([^|\ue000\ue001]*)\ue00
 const strays = /[\ue000\ue001]/g;
 
 /** Date and time, with the name of the time zone. */
-export const when = (date: Date, timeZone = "UTC"): string =>
+export const dateTime = (date: Date, timeZone = "UTC"): string =>
   `${OPEN}when|${date.toISOString()}|${timeZone}${CLOSE}`;
 
 /** @param amount a decimal number as a string */
@@ -37,7 +37,7 @@ function writeOut(kind: string, value: string, of: string, language: Language): 
 }
 
 /** Formats the dates and amounts of a text in a language. */
-export function writtenOut(text: string, language: Language): string {
+export function formatValues(text: string, language: Language): string {
   return text
     .replace(marks, (_, kind: string, value: string, of: string) => {
       try {

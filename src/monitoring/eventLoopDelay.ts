@@ -69,7 +69,7 @@ class DelaySampler {
     const wasSampled = this.#quiet < QUIET_CHECKS;
     this.#quiet = share >= BUSY_SHARE ? 0 : Math.min(QUIET_CHECKS, this.#quiet + 1);
     const isSampled = this.#quiet < QUIET_CHECKS;
-    // What blocks a quiet loop is noticed here alone.
+    // Detects a blocked loop while delays are not sampled.
     if (!wasSampled && late > RESOLUTION_MS) this.#late = Math.max(this.#late, (late + RESOLUTION_MS) * 1e6);
     if (isSampled && !wasSampled) this.#sampled.enable();
     if (!isSampled && wasSampled) this.#sampled.disable();

@@ -63,7 +63,7 @@ export class LabelledHistogram {
     return made;
   }
 
-  /** What the registry asks for at each scrape. */
+  /** Called by the registry at each scrape. */
   async get() {
     const { name, help, buckets } = this.#options;
     const bounds = [...buckets, "+Inf" as const];

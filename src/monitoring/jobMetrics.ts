@@ -15,6 +15,7 @@ export interface JobMetrics {
   countMails(provider: MailProvider): MailProvider;
 }
 
+/** Registers the metrics. Durations are in seconds, as usual in Prometheus. */
 export function jobMetrics(registers: Registry[]): JobMetrics {
   const running = new Gauge({
     name: "plat_jobs_running",

@@ -5,7 +5,7 @@ import { workContext } from "../base/workContext.ts";
 import type { PublicAgent } from "./agent.ts";
 import { resolvePublicAddress, type AddressPolicy, type Destination } from "./publicAddress.ts";
 
-export interface Received {
+export interface PublicResponse {
   status: number;
   /** As much of the body as was requested. */
   body: Buffer;
@@ -35,13 +35,13 @@ function contextHeaders(): Record<string, string> {
 }
 
 /** @throws AddressRefused, AddressUnknown, the connection error, or the reason of the signal */
-export function requestPublicly(address: string, options: RequestOptions): Promise<Received> {
+export function requestPublicly(address: string, options: RequestOptions): Promise<PublicResponse> {
   // Not the URL: it may contain secrets.
   const attributes = { "http.request.method": options.method };
   return inSpan({ name: options.method, kind: "client", attributes }, () => send(address, options));
 }
 
-async function send(address: string, options: RequestOptions): Promise<Received> {
+async function send(address: string, options: RequestOptions): Promise<PublicResponse> {
   const destination = await Promise.race([resolvePublicAddress(address, options), rejectOn(options.signal)]);
   try {
     return await requestOnce(destination, options);
@@ -67,7 +67,7 @@ function requestOnce(
   }: Omit<RequestOptions, "agent"> & {
     agent?: PublicAgent | undefined;
   },
-): Promise<Received> {
+): Promise<PublicResponse> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       url,

@@ -1,6 +1,6 @@
 /** The text of one notification: the templates of app_private.notification_rules over the record. */
 import { Liquid } from "liquidjs";
-import { money, when } from "../messages/values.ts";
+import { money, dateTime } from "../messages/values.ts";
 
 /** Returned by app_private.close_notification_mail. */
 export interface Item {
@@ -25,7 +25,7 @@ engine.registerFilter("words", (value: unknown) =>
 );
 engine.registerFilter("when", (value: unknown, timeZone: unknown = "UTC") => {
   const date = new Date(String(value));
-  return Number.isNaN(date.getTime()) ? "" : when(date, String(timeZone));
+  return Number.isNaN(date.getTime()) ? "" : dateTime(date, String(timeZone));
 });
 engine.registerFilter("money", (value: unknown, currency: unknown) =>
   money(String(value), String(currency ?? "USD")),

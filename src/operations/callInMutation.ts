@@ -3,7 +3,7 @@ import type { ExecutableStep } from "postgraphile/grafast";
 import { listOfCodec, pgSelect, TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { sql, type SQL } from "postgraphile/pg-sql2";
 import type { AnyResource } from "../schema/recordTables.ts";
-import { onlyOnce } from "./idempotency.ts";
+import { withIdempotencyKey } from "./idempotency.ts";
 import type { AnyType } from "../schema/stackTypes.ts";
 
 interface CallParameter {
@@ -49,8 +49,8 @@ export function callInMutation(
     const repeat = given.find(([name]) => name === repeatParameter.name)?.[1];
     const call = of.call(given.filter(([name]) => name !== repeatParameter.name));
     if (resource.isUnique || !resource.parameters)
-      return repeat === undefined ? call : onlyOnce(resource.codec, repeat, call);
-    return sql`unnest(${repeat === undefined ? call : onlyOnce(listOfCodec(resource.codec), repeat, call)})`;
+      return repeat === undefined ? call : withIdempotencyKey(resource.codec, repeat, call);
+    return sql`unnest(${repeat === undefined ? call : withIdempotencyKey(listOfCodec(resource.codec), repeat, call)})`;
   };
   const $select = pgSelect({
     resource,

@@ -74,7 +74,7 @@ function rootFields(document: DocumentNode, { selections }: SelectionSetNode): F
   });
 }
 
-/** As declared in the input type of the mutation. */
+/** The kind that the input type of the mutation declares. */
 function kindOf(schema: GraphQLSchema, { name }: FieldNode): DryRunKind | undefined {
   const field = schema.getMutationType()?.getFields()[name.value];
   const type = getNullableType(field?.args.find((arg) => arg.name === "input")?.type);

@@ -97,7 +97,7 @@ export function idempotencyOf($input: ExecutableStep, becomes: string | undefine
 }
 
 /** The call, executed only if the key is new; otherwise its stored result. One row, like the call itself. */
-export function onlyOnce(codec: PgCodec, repeat: SQL, call: SQL): SQL {
+export function withIdempotencyKey(codec: PgCodec, repeat: SQL, call: SQL): SQL {
   const answer = codec.attributes ? sql`(once.r).*` : sql`once.r`;
   // OFFSET 0 keeps the planner from evaluating the call once per column.
   return sql`(select ${answer} from (

@@ -18,21 +18,25 @@ export interface PaymentActions {
   /** Creates a payment, and confirms it if it has a card. */
   pay(payment: PaymentFacts): Promise<void>;
   /** Updates the state of a payment. */
-  look(payment: Pick<PaymentFacts, "id"> & { processorId: string }): Promise<void>;
+  refreshPayment(payment: Pick<PaymentFacts, "id"> & { processorId: string }): Promise<void>;
   /** Cancels an unconfirmed payment; a confirmed one remains as it is. */
   abandon(payment: PaymentFacts): Promise<void>;
   /** Creates a refund, or updates its state. */
   refund(refund: RefundFacts): Promise<void>;
   /** Submits a representative to the processor, and opens the account for the first one. */
-  tell(representative: RepresentativeFacts, ip?: string): Promise<void>;
+  submitRepresentative(representative: RepresentativeFacts, ip?: string): Promise<void>;
   /** Updates the state of an organization's account. */
-  lookAtAccount(account: {
+  refreshAccount(account: {
     organizationId: string;
     accountId: string;
     people: Record<string, string>;
   }): Promise<void>;
 }
 
+/**
+ * The actions with a processor.
+ * @param query must run outside of any transaction: results are stored even if the caller fails
+ */
 export function paymentActions(processor: PaymentProcessor, query: Query): PaymentActions {
   async function note(id: string, state: PaymentState): Promise<PaymentFacts> {
     const { rows } = await query<{ facts: PaymentFacts }>(
@@ -77,7 +81,7 @@ export function paymentActions(processor: PaymentProcessor, query: Query): Payme
         await confirm({ ...made, processorId });
     },
 
-    async look({ id, processorId }) {
+    async refreshPayment({ id, processorId }) {
       await note(id, await processor.readPayment(processorId));
     },
 
@@ -103,7 +107,7 @@ export function paymentActions(processor: PaymentProcessor, query: Query): Payme
       }
     },
 
-    async tell(representative, ip) {
+    async submitRepresentative(representative, ip) {
       const { id, organizationId } = representative;
       let { accountId } = representative;
       if (!accountId) {
@@ -113,13 +117,13 @@ export function paymentActions(processor: PaymentProcessor, query: Query): Payme
         ]);
         accountId = rows[0]!.id;
       }
-      const person = await processor.tellPerson(accountId, representative);
+      const person = await processor.submitPerson(accountId, representative);
       await query("select app_private.note_representative($1, $2)", [id, JSON.stringify(person)]);
       const account = await processor.readAccount(accountId);
       await query("select app_private.note_account($1, $2)", [organizationId, JSON.stringify(account)]);
     },
 
-    async lookAtAccount({ organizationId, accountId, people }) {
+    async refreshAccount({ organizationId, accountId, people }) {
       const account = await processor.readAccount(accountId);
       await query("select app_private.note_account($1, $2)", [organizationId, JSON.stringify(account)]);
       for (const person of account.people) {

@@ -8,15 +8,15 @@ export function actionsOf({ payments, query }: Pick<JobHelpers, "payments" | "qu
 }
 
 /** Stores the current state of the object of an event, whatever the event itself contained. */
-export async function lookAt(helpers: JobHelpers, eventId: string): Promise<void> {
+export async function storeCurrentState(helpers: JobHelpers, eventId: string): Promise<void> {
   const { rows } = await helpers.query<{ payment: DatabaseValue; account: DatabaseValue }>(
     "select payment, account from app_private.subject_of_processor_event($1)",
     [eventId],
   );
   const about = rows[0];
   if (!about) return;
-  const moves = actionsOf(helpers);
-  if (about.payment) await moves.look(about.payment);
-  else if (about.account) await moves.lookAtAccount(about.account);
+  const actions = actionsOf(helpers);
+  if (about.payment) await actions.refreshPayment(about.payment);
+  else if (about.account) await actions.refreshAccount(about.account);
   await helpers.query("select app_private.handled_processor_event($1)", [eventId]);
 }

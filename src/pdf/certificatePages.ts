@@ -1,7 +1,7 @@
 /** The certificate of an agreement as PDF: what was signed, by whom, when and from where. Runs in a thread; see writeCertificate.ts. */
 import { buffer } from "node:stream/consumers";
 import { languageOf } from "../messages/language.ts";
-import { tell } from "../messages/recognize.ts";
+import { localize } from "../messages/recognize.ts";
 import { localeOf } from "../messages/values.ts";
 import { margin, PdfLayout, type Face } from "./pdfLayout.ts";
 
@@ -42,7 +42,7 @@ export interface CertificateFacts {
 /** Times are in the time zone of the project, with the offset from UTC. */
 export async function certificatePages(facts: CertificateFacts): Promise<Buffer> {
   const language = languageOf(facts.language) ?? "en";
-  const told = (english: string): string => tell(english, language, "mails").message;
+  const told = (english: string): string => localize(english, language, "mails").message;
   const locale = localeOf(language);
   const paper = new PdfLayout({
     title: told(`Certificate: ${facts.title}`),

@@ -5,7 +5,7 @@ import { localeOf } from "../messages/values.ts";
 import { margin, PdfLayout, type Face } from "./pdfLayout.ts";
 
 interface Part {
-  /** A kind of record by its name in the API, or something else that was removed, such as events. */
+  /** A record type by its name in the API, or another kind of removed data, such as events. */
   record: string;
   count: number;
   fields?: string[];
@@ -74,7 +74,7 @@ export async function erasurePages(facts: ErasureFacts): Promise<Buffer> {
       parts(facts.kept);
       y += 10;
       line(
-        "Backups hold what was erased until no backup is older than this certificate. Whoever received events before has copies of their own.",
+        "Backups contain the erased data until no backup is older than this certificate. Recipients of earlier events have their own copies.",
       );
     }),
   );

@@ -96,7 +96,7 @@ class Widths {
     return shown;
   }
 
-  /** Lines of that width, at most `most`; if text is omitted, the last line is marked. */
+  /** Lines of that width, at most `most`. If the text does not fit, the last line is marked. */
   lines(text: string, width: number, most: number): string[] {
     const lines: string[] = [];
     let rest = this.printable(text).trim();

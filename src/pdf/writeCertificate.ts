@@ -6,8 +6,8 @@ import type { ErasureFacts } from "./erasurePages.ts";
 export type { CertificateFacts } from "./certificatePages.ts";
 export type { ErasureFacts } from "./erasurePages.ts";
 
-/** What a thread writes. */
-export type Certified = { signatures: CertificateFacts } | { erasure: ErasureFacts };
+/** The facts of the certificate to write. */
+export type CertificateRequest = { signatures: CertificateFacts } | { erasure: ErasureFacts };
 
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };
 const longestMs = 30_000;
@@ -24,7 +24,7 @@ export const writeCertificate = (signatures: CertificateFacts): Promise<Buffer> 
  */
 export const writeErasureCertificate = (erasure: ErasureFacts): Promise<Buffer> => write({ erasure });
 
-async function write(facts: Certified): Promise<Buffer> {
+async function write(facts: CertificateRequest): Promise<Buffer> {
   const worker = new Worker(new URL("./certificateThread.ts", import.meta.url), {
     workerData: facts,
     resourceLimits,

@@ -36,7 +36,7 @@ export const AggregatesPlugin: GraphileConfig.Plugin = {
   name: "AggregatesPlugin",
   version: "1.0.0",
   schema: {
-    // Of the plugin for conditions on groups, which is disabled.
+    // Belongs to the plugin for conditions on groups, which is disabled.
     behaviorRegistry: {
       add: {
         "resource:groupedAggregates:having": {

@@ -35,7 +35,7 @@ const { getIntrospection } = stock.helpers as unknown as Record<
   (info: Info) => Introspections | Promise<Introspections>
 >;
 
-/** What the stock plugin parses and announces. */
+/** Reads the catalogs, as the stock plugin parses and announces them. */
 const readCatalogs = (services: Info["resolvedPreset"]["pgServices"]) =>
   Promise.all(
     (services ?? []).map(async (pgService) => {

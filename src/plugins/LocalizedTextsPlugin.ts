@@ -4,7 +4,7 @@
  */
 import { context, lambda } from "postgraphile/grafast";
 import type { Language } from "../messages/catalogue.ts";
-import { tell } from "../messages/recognize.ts";
+import { localize } from "../messages/recognize.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -26,8 +26,8 @@ type Texts = string | readonly string[] | null | undefined;
 
 const inLanguage = (texts: Texts, language: Language): Texts =>
   typeof texts === "string"
-    ? tell(texts, language).message
-    : texts?.map((text) => tell(text, language).message);
+    ? localize(texts, language).message
+    : texts?.map((text) => localize(text, language).message);
 
 export const LocalizedTextsPlugin: GraphileConfig.Plugin = {
   name: "LocalizedTextsPlugin",

@@ -104,7 +104,7 @@ function relationOf(scope: GraphileBuild.ScopeObjectFieldsField): AnyType | unde
   return relation?.isReferencee ? undefined : relation;
 }
 
-/** What an access token with scopes needs for the records that most others belong to. */
+/** Scopes that an access token requires for the records to which most others belong. */
 const scopes: Record<string, string> = { organizations: "org.member", projects: "project.read" };
 
 /** Description of a field for a referenced record, with the meaning of null. */

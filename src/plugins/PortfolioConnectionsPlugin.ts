@@ -8,7 +8,7 @@ import { sql } from "postgraphile/pg-sql2";
 import { CodedError } from "../base/errors.ts";
 import { cursorValues } from "../lists/cursors.ts";
 import { connectionArgument } from "../lists/listArguments.ts";
-import { conditions, plannedForValues } from "../lists/filters.ts";
+import { conditions, customPlan } from "../lists/filters.ts";
 import { portfolioRowsSql, portfolioSql, scope, within, withDeleted } from "../lists/portfolio.ts";
 import { chosenOrder, MAX_FIRST, pageSize } from "../lists/pageArguments.ts";
 import { portfolioTable } from "../lists/portfolioField.ts";
@@ -108,7 +108,7 @@ export const PortfolioConnectionsPlugin: GraphileConfig.Plugin = {
             const $where = lambda($filter, (filter) => (qb: AnyQueryBuilder) => {
               qb.where(scope(table, qb.alias, filter));
               for (const condition of conditions(table.members, filter, qb.alias, within(table, filter)))
-                qb.where(sql`${condition} ${plannedForValues}`);
+                qb.where(sql`${condition} ${customPlan}`);
             });
             $select.from = $select.deferredSQL($from);
             const clone = $select.connectionClone.bind($select);

@@ -46,7 +46,7 @@ function isPublic(build: GraphileBuild.Build, scope: AnyScope): boolean {
   return open && tags?.publicRows !== undefined;
 }
 
-const refuseStrangers =
+const refuseVisitors =
   (fieldName: string | undefined) =>
   ({ isSignedIn }: Partial<Grafast.Context>): null => {
     if (!isSignedIn)
@@ -100,7 +100,7 @@ export const PublicQueriesPlugin: GraphileConfig.Plugin = {
             plan(...all: Parameters<typeof plan>) {
               const $result = plan(...all);
               const $select = $result.getClassStep?.() ?? $result.getSubplan?.() ?? $result;
-              const $check = lambda(context(), refuseStrangers(scope.fieldName));
+              const $check = lambda(context(), refuseVisitors(scope.fieldName));
               $select.apply($check);
               // Fields over all rows of a connection, such as its total count.
               const clone = $select.connectionClone?.bind($select);

@@ -1,4 +1,4 @@
-/** What several plugins need of PostgreSQL types: their GraphQL input type, and the names of their attributes. */
+/** Names of PostgreSQL types for several plugins: their GraphQL input type, and the names of their attributes. */
 import type { GraphQLInputType } from "postgraphile/graphql";
 import { TYPES, type PgCodec, type PgCodecAttribute } from "postgraphile/@dataplan/pg";
 import { CodedError } from "../base/errors.ts";

@@ -1,4 +1,4 @@
-/** What a field measures, and so which of its aggregates mean something. */
+/** Determines which aggregates of a field are meaningful, by what it measures. */
 import { TYPES, type PgCodec } from "postgraphile/@dataplan/pg";
 import { baseCodec, tagTexts } from "./codecNames.ts";
 

@@ -7,16 +7,19 @@ import type { Database } from "../database/open.ts";
 import { makeWorkPool } from "../database/pool.ts";
 import { sharesOf, type WorkPool } from "../database/workConnections.ts";
 
-/** Connections that the engines share; each engine leaves at least one to the others. */
+/** Connections shared by the engines. Each engine leaves at least one to the others. */
 const OF_ENGINES = 4;
 /** Minimum connections of the job runner: it listens on one of them. */
 const LEAST_OF_JOBS = 3;
 const LEAST_OF_VIEWERS = 2;
 
 export interface Background {
-  /** On which the process listens, and which shows others that it is alive. */
+  /** The connection for notifications. It also shows other processes that this one is alive. */
   listenConnection: ListenConnection;
-  /** Those of webhooks, workflows, triggers, notifications and integrations, and of the payment sandbox. */
+  /**
+   * Connections of the engines (webhooks, workflows, triggers, notifications, integrations) and of the payment
+   * sandbox.
+   */
   engines: WorkPool;
   /** Connections for jobs, from their own pool: jobs mostly wait for other services, so that fewer connections than jobs suffice. */
   ofJobs: number;

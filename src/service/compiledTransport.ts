@@ -19,6 +19,7 @@ export interface CompiledTransportDeps {
   entityTags: EntityTags;
 }
 
+/** The functions of `createApp` that find, answer and tag compiled queries. */
 export function compiledTransport({
   schema,
   withPgClient,

@@ -99,7 +99,7 @@ export function watchDatabase({ part, log, shutdown, readiness, metrics }: Start
     const late = pause(answerWithinMs).then(() => isMigrated);
     return await Promise.race([asked, late]);
   });
-  readiness.add("writes", () => database.takesChanges());
+  readiness.add("writes", () => database.acceptsWrites());
   const work = readWork(database.authenticatorUrl, log);
   shutdown.add("numbers of work", work.end);
   // Once for all processes of the API.

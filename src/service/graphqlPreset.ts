@@ -16,7 +16,7 @@ import type { MismatchListener } from "../compiled/compiledQueries.ts";
 import { withCheck } from "../database/tokenCheck.ts";
 import { serviceDeadlines } from "../database/deadlines.ts";
 import { makeFusedAdaptor } from "../database/fusedAdaptor.ts";
-import { inShare } from "../database/orderedPool.ts";
+import { withinShare } from "../database/orderedPool.ts";
 import { transportPreset } from "../http/transportPreset.ts";
 import { idempotencyFacts } from "../http/idempotencyFacts.ts";
 import { userAgentOf } from "../http/requestFacts.ts";
@@ -117,7 +117,7 @@ export interface PresetOptions {
   adaptor?: ReturnType<typeof makeFusedAdaptor>;
   /** Locates a viewer; if omitted, locations are unknown. */
   viewerPlace?: ViewerPlace;
-  /** See PlatOptions of DryRunPlugin; if omitted, workflows are reported whatever their conditions. */
+  /** See PlatOptions of DryRunPlugin; if omitted, dry runs report workflows without evaluating their conditions. */
   evaluateConditions?: EvaluateConditions;
   /** Opens subscriptions for a request; if omitted, there are none. */
   subscriptionsOf?: (request: IncomingMessage) => Subscriptions;
@@ -229,7 +229,7 @@ function argumentTransformsOf({
     (value, { context, ...details }) =>
       transform(value as string, {
         ...details,
-        pool: inShare(pool, connections, partyOf(context.claims.userId, context.ip)),
+        pool: withinShare(pool, connections, partyOf(context.claims.userId, context.ip)),
         claims: context.claims,
         ip: context.ip,
       });

@@ -35,7 +35,7 @@ export async function reloadableApi<Given>(
       const done = present.retire();
       present = next;
       retiring.add(done);
-      done.finally(() => retiring.delete(done)).catch(() => {}); // whoever releases is told
+      done.finally(() => retiring.delete(done)).catch(() => {}); // reported by the release
     },
     release: async () => {
       await Promise.all([present.retire(), ...retiring]);

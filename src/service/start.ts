@@ -1,4 +1,4 @@
-/** What every part of a start uses, and how a process handles uncaught failures. */
+/** The shared parts of a start, and the handling of uncaught errors. */
 import { exitCodes } from "../base/exitCodes.ts";
 import type { ServiceConfig } from "../http/address.ts";
 import { createLog, type Logger } from "../base/log.ts";
@@ -13,11 +13,11 @@ export interface Start {
   /** Whether this process is one of several that serve the API for the first one. */
   readonly part: Awaited<ReturnType<typeof requestPart>>;
   readonly log: Logger;
-  /** What is added last is stopped first. */
+  /** Parts that are added last stop first. */
   readonly shutdown: Shutdown;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
-  /** Stops everything, for a reason and with a code. */
+  /** Stops everything, and logs the reason. */
   fail(reason: string, exitCode: number): void;
 }
 
@@ -50,6 +50,6 @@ function catchFailures({ log, metrics, fail }: Start): void {
     metrics.strayRejections.inc();
     log.error({ event: "process.stray_rejection", err: error }, "Unhandled promise rejection.");
   });
-  // The reader of the output may be gone, which is no reason to stop.
+  // The output may have no reader any longer, which is no reason to stop.
   for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
 }

@@ -73,7 +73,7 @@ export async function startParts(
 export async function startApi(start: Start, given: Given, follow: Follow | undefined): Promise<void> {
   const { config, log, shutdown, readiness } = start;
   const options = await graphqlOptions(start, given);
-  const { signs, buildSchema, makeApi } = await loadApi();
+  const { signersOf, buildSchema, makeApi } = await loadApi();
   const api = await reloadableApi(makeApi(start, given.data, options));
   shutdown.add("GraphQL", api.release);
   readiness.add("database", api.isReachable);
@@ -85,7 +85,7 @@ export async function startApi(start: Start, given: Given, follow: Follow | unde
     authenticatorUrl,
     log,
     reload: api.reload,
-    buildSchema: (url) => buildSchema(url, signs({ jwtKeys: options.jwtKeys, baseUrl: config.baseUrl })),
+    buildSchema: (url) => buildSchema(url, signersOf({ jwtKeys: options.jwtKeys, baseUrl: config.baseUrl })),
   });
   shutdown.add("following the schema", following.stop);
 }
@@ -119,13 +119,13 @@ async function graphqlOptions(
 
 /** PERF: half of all code; workers, migrations and failed starts do not load it. */
 async function loadApi() {
-  const { signs, startGraphql } = await import("./startGraphql.ts");
+  const { signersOf, startGraphql } = await import("./startGraphql.ts");
   const { createApp } = await import("../http/app.ts");
-  const { buildSchema, serving } = await import("./schemaAlone.ts");
+  const { buildSchema, servedSchema } = await import("./schemaOnly.ts");
   const makeApi =
     ({ config, part, log, readiness, metrics }: Start, { demo }: Data, options: GraphqlOptions) =>
     async (schema?: Promise<GraphQLSchema>) => {
-      const graphql = await startGraphql({ ...options, ...(schema && { instance: serving(schema) }) });
+      const graphql = await startGraphql({ ...options, ...(schema && { instance: servedSchema(schema) }) });
       const pages = { "/healthz": healthz, "/readyz": readyz(readiness) };
       // A child process receives what the first process found.
       const hasDemo = demo !== "absent" || (part !== undefined && config.demo);
@@ -135,7 +135,7 @@ async function loadApi() {
         app: createApp({ config, log, pages, metrics, ...portal, ...graphql.transport }),
       };
     };
-  return { signs, buildSchema, makeApi };
+  return { signersOf, buildSchema, makeApi };
 }
 
 /** Accepts connections, and completes running requests when the process stops. */

@@ -38,7 +38,7 @@ import { subscriptions } from "../live/subscriptions.ts";
 import type { StreamLimits } from "../base/providerOptions.ts";
 import { compiledTransport } from "./compiledTransport.ts";
 import { createPreset, viewerSettings, type PresetOptions } from "./graphqlPreset.ts";
-import { documentLookups, keptDocument, keptDocuments } from "../http/plugins/QueryLimitsPlugin.ts";
+import { documentLookups, cachedDocument, documentCache } from "../http/plugins/QueryLimitsPlugin.ts";
 import { createDraftProvider, type DraftProvider } from "../providers/drafts/index.ts";
 import type { FileStore } from "../providers/files/index.ts";
 import { paymentsWebhook } from "../http/paymentsWebhook.ts";
@@ -168,7 +168,7 @@ export interface Graphql {
 }
 
 /** The signing keys of a schema. */
-export const signs = ({ jwtKeys, baseUrl }: Pick<GraphqlOptions, "jwtKeys" | "baseUrl">) => ({
+export const signersOf = ({ jwtKeys, baseUrl }: Pick<GraphqlOptions, "jwtKeys" | "baseUrl">) => ({
   signLoginToken: createLoginTokens(jwtKeys).sign,
   signFileAddress: createFileAddresses(jwtKeys, baseUrl).sign,
 });
@@ -310,7 +310,7 @@ function presetOptionsOf(
     ...(introspectionHoldMs !== undefined && { introspectionHoldMs }),
     compileAtOnce,
     onMismatch,
-    ...signs({ jwtKeys, baseUrl }),
+    ...signersOf({ jwtKeys, baseUrl }),
     files,
     seal,
     webhookTransforms: webhookTransforms(seal, { loopback: loopbackWebhooks }),
@@ -433,7 +433,7 @@ function recordUsage(
 ) {
   const usage = new SchemaUsage({ schema, pool, log, delayMs });
   const note: AppDeps["noteUse"] = (request) => {
-    const known = keptDocument(schema, (request.body as { query: string }).query);
+    const known = cachedDocument(schema, (request.body as { query: string }).query);
     if (known) usage.note(known, (requestState(request).claims ?? anonymous) as Claims);
   };
   return { note, write: () => usage.write() };
@@ -516,7 +516,7 @@ export async function startGraphql(options: GraphqlOptions): Promise<Graphql> {
         numbers: () => ({
           ...ofPools(),
           live: live.numbers,
-          documents: { ...keptDocuments(schema), ...documentLookups },
+          documents: { ...documentCache(schema), ...documentLookups },
           admission: { ...admissionNumbers(), connections: connections.numbers },
         }),
       },

@@ -30,7 +30,7 @@ interface Letter {
  * Mails each signer of an agreement who was asked, once for each `kind` of letter.
  * @throws the first failure, or if the quota does not allow some, after all were tried; the job is retried then.
  */
-export async function writeToSigners(
+export async function mailSigners(
   helpers: JobHelpers,
   agreementId: string,
   kind: string,

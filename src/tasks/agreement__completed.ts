@@ -4,8 +4,8 @@ import { Readable } from "node:stream";
 import { idOf } from "../jobs/payload.ts";
 import { agreementCompleted } from "../providers/mail/signingLetters.ts";
 import type { Proof } from "../providers/signing/index.ts";
-import { atProvider } from "../signing/atProvider.ts";
-import { writeToSigners } from "../signing/signingMails.ts";
+import { callProvider } from "../signing/callProvider.ts";
+import { mailSigners } from "../signing/signingMails.ts";
 
 /**
  * Stores the proof of the agreement {id}, which everybody has signed, and mails a link to it to everybody. Idempotent:
@@ -13,10 +13,10 @@ import { writeToSigners } from "../signing/signingMails.ts";
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
-  await atProvider(helpers, id, async ({ provider, envelope }) => {
+  await callProvider(helpers, id, async ({ provider, envelope }) => {
     for (const proof of await provider.proof(envelope?.envelopeId ?? undefined))
       await keep(helpers, id, proof);
-    if (provider.writesItself) await writeToSigners(helpers, id, "completed", agreementCompleted);
+    if (provider.writesItself) await mailSigners(helpers, id, "completed", agreementCompleted);
   });
 };
 

@@ -1,8 +1,8 @@
 import type { Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
 import { agreementEnded } from "../providers/mail/signingLetters.ts";
-import { atProvider } from "../signing/atProvider.ts";
-import { writeToSigners } from "../signing/signingMails.ts";
+import { callProvider } from "../signing/callProvider.ts";
+import { mailSigners } from "../signing/signingMails.ts";
 
 /**
  * Cancels the agreement {id}, which was voided, declined or has expired, for its signers, here or at its provider.
@@ -10,8 +10,8 @@ import { writeToSigners } from "../signing/signingMails.ts";
  */
 const task: Task = async (payload, helpers) => {
   const id = idOf(payload);
-  await atProvider(helpers, id, async ({ provider, envelope }) => {
-    if (provider.writesItself) await writeToSigners(helpers, id, "ended", agreementEnded);
+  await callProvider(helpers, id, async ({ provider, envelope }) => {
+    if (provider.writesItself) await mailSigners(helpers, id, "ended", agreementEnded);
     if (!envelope?.envelopeId) return;
     const { rows } = await helpers.query<{ reason: string }>(
       "select app_private.end_of_agreement($1) as reason",

@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { idOf } from "../jobs/payload.ts";
 import { SigningFailed, type Envelope } from "../providers/signing/index.ts";
-import { atProvider } from "../signing/atProvider.ts";
+import { callProvider } from "../signing/callProvider.ts";
 
 /** Returned by app_private.envelope_to_send. */
 interface ToSend extends Omit<Envelope, "expiresAt" | "reminderDays" | "document"> {
@@ -30,7 +30,7 @@ const task: Task = async (payload, helpers) => {
     return stored;
   };
   try {
-    await atProvider(helpers, id, async ({ provider }) => {
+    await callProvider(helpers, id, async ({ provider }) => {
       const envelopeId = await provider.send({
         ...found,
         expiresAt: found.expiresAt === null ? null : new Date(found.expiresAt),

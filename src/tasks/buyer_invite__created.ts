@@ -1,10 +1,10 @@
 import type { Task } from "graphile-worker";
-import { invitationOf, mailInvite, type Issued } from "../jobs/invite.ts";
+import { invitationOf, mailInvite, type IssuedInvitation } from "../jobs/invite.ts";
 import { buyerInvite } from "../providers/mail/mailTemplates.ts";
 
 /** Mails a buyer's invitation {id} for the {send_count}th time. */
 const task: Task = (payload, helpers) =>
-  mailInvite<Issued & { project_title: string }>(payload, helpers, {
+  mailInvite<IssuedInvitation & { project_title: string }>(payload, helpers, {
     name: "buyer invite",
     issue: "app_private.issue_buyer_invite_token($1, $2)",
     mark: "app_private.mark_buyer_invite_sent($1)",

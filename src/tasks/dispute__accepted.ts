@@ -19,7 +19,7 @@ const task: Task = async (payload, helpers) => {
     if (!(error instanceof ProcessorRefusal)) throw error;
     refused = error.message;
   }
-  await actionsOf(helpers).look({ id: intent, processorId: payment });
+  await actionsOf(helpers).refreshPayment({ id: intent, processorId: payment });
   await query("select app_private.end_resolution($1, $2)", [ticketId, refused]);
 };
 

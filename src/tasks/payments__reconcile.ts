@@ -13,7 +13,7 @@ const overlapSeconds = 300;
  */
 const task: Task = async (_payload, helpers) => {
   const { query, payments, logger, abortSignal } = helpers;
-  const moves = actionsOf(helpers);
+  const actions = actionsOf(helpers);
   const { rows } = await query<{ facts: DatabaseValue }>(
     "select app_private.payments_to_reconcile($1) as facts",
     [most],
@@ -23,11 +23,11 @@ const task: Task = async (_payload, helpers) => {
     if (abortSignal?.aborted) return;
     const { kind, abandon } = facts;
     try {
-      if (kind === "refund") await moves.refund(facts);
-      else if (kind === "representative") await moves.tell(facts);
-      else if (kind === "account") await moves.lookAtAccount(facts);
-      else if (abandon || !facts.processorId) await moves.abandon(facts);
-      else await moves.look(facts);
+      if (kind === "refund") await actions.refund(facts);
+      else if (kind === "representative") await actions.submitRepresentative(facts);
+      else if (kind === "account") await actions.refreshAccount(facts);
+      else if (abandon || !facts.processorId) await actions.abandon(facts);
+      else await actions.refreshPayment(facts);
     } catch (error) {
       logger.warn(`Asking the payment processor about a ${kind} failed: ${(error as Error).message}`, {
         event: "payments.reconcile_failed",

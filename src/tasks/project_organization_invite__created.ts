@@ -1,10 +1,10 @@
 import type { Task } from "graphile-worker";
 import { deliver, deliverToEach, isSettled } from "../jobs/deliver.ts";
-import { invitationOf, type Issued } from "../jobs/invite.ts";
+import { invitationOf, type IssuedInvitation } from "../jobs/invite.ts";
 import { idOf, numberOf } from "../jobs/payload.ts";
 import { projectInvite } from "../providers/mail/mailTemplates.ts";
 
-type IssuedToProject = Omit<Issued, "token" | "email"> & {
+type IssuedToProject = Omit<IssuedInvitation, "token" | "email"> & {
   id: string;
   /** Null if an existing organization is invited, whose administrators answer by id. */
   token: string | null;

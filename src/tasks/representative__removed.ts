@@ -12,7 +12,7 @@ const task: Task = async (payload, helpers) => {
     "select app_private.account_to_sync($1) as account",
     [accountId],
   );
-  if (rows[0]?.account) await actionsOf(helpers).lookAtAccount(rows[0].account);
+  if (rows[0]?.account) await actionsOf(helpers).refreshAccount(rows[0].account);
 };
 
 export default task;

@@ -1,7 +1,7 @@
 import type { Task } from "graphile-worker";
 import { deliver, languageOfReader } from "../jobs/deliver.ts";
 import { idOf } from "../jobs/payload.ts";
-import { tell } from "../messages/recognize.ts";
+import { localize } from "../messages/recognize.ts";
 import { SmsRefused } from "../providers/sms/index.ts";
 import { signingCode } from "../providers/mail/signingLetters.ts";
 
@@ -30,7 +30,7 @@ const task: Task = async (payload, helpers) => {
     try {
       const language = await languageOfReader(helpers, issued.email, issued.organization_id);
       const english = `${code} is your code to sign "${title.slice(0, 60)}" of ${organization.slice(0, 40)}. Never share it with anybody.`;
-      const body = tell(english, language, "mails").message;
+      const body = localize(english, language, "mails").message;
       await helpers.sms.send({ id: issued.message_id, to: issued.phone, body });
       sent = "SMS";
     } catch (error) {

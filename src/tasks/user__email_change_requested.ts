@@ -6,7 +6,7 @@ import { addressIsTaken, formerAddressCode, newAddressCode } from "../providers/
 interface Issued {
   /** The new address. */
   wanted: string;
-  /** Where its mail goes; null if the address has reached its limit today. */
+  /** Recipient of its mail; null if the address has reached its limit today. */
   email: string | null;
   code: string | null;
   former_email: string | null;

@@ -1,7 +1,7 @@
 /**
- * Traces by OpenTelemetry, sent to a collector over OTLP. Loaded only where OTEL_EXPORTER_OTLP_ENDPOINT is set: without it no request
- * pays for it. A trace is recorded or not by its id, also where the caller has chosen that: what a caller asks for costs at most
- * what everybody's share costs.
+ * Traces by OpenTelemetry, sent to a collector over OTLP. Only loaded if OTEL_EXPORTER_OTLP_ENDPOINT is set, so that
+ * otherwise no request pays for it. The id of a trace decides whether it is recorded, also if the client has chosen
+ * the id: clients cannot cause more than the configured ratio.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
@@ -28,25 +28,25 @@ import { workContext } from "../base/workContext.ts";
 import { makeSpansBy, type SpanMaker, type SpanOptions } from "./spans.ts";
 
 export interface TracingOptions {
-  /** The address of the collector, without `/v1/traces`. */
+  /** URL of the collector, without `/v1/traces`. */
   endpoint: string;
-  /** Sent with each batch, such as a key of the collector's. */
+  /** Headers of each batch, such as an API key of the collector. */
   headers?: Readonly<Record<string, string>>;
-  /** The part of all traces that is recorded, 0 to 1. */
+  /** Ratio of traces that are recorded, 0 to 1. */
   ratio: number;
-  /** What the process does, such as `all` or `worker`. */
+  /** Mode of the process, such as `all` or `worker`. */
   mode: string;
 }
 
 const kinds = { client: SpanKind.CLIENT, consumer: SpanKind.CONSUMER };
 
-/** Milliseconds that sending what is left may take at a stop. */
+/** Milliseconds for sending the remaining spans at a stop. */
 const FLUSH_MS = 3_000;
 
 function createProvider({ endpoint, headers = {}, mode }: TracingOptions): TracerProvider {
   return new TracerProvider({
     resource: resourceFromAttributes({ "service.name": "plat", "plat.mode": mode }),
-    // PERF: what is not recorded makes no span at all, see rootOf.
+    // PERF: unrecorded traces create no spans at all; see rootOf.
     sampler: new AlwaysOnSampler(),
     spanLimits: { attributeValueLengthLimit: 2_000 },
     spanProcessors: [
@@ -60,7 +60,7 @@ function createProvider({ endpoint, headers = {}, mode }: TracingOptions): Trace
   });
 }
 
-/** @returns the context below which a trace begins that was asked for here or by `parent`; undefined where it is not recorded */
+/** @returns the context of a new trace, which was begun here or by `parent`; undefined if it is not recorded */
 function rootsBy(ratio: number): (parent: string | undefined) => Context | undefined {
   const byRatio = new TraceIdRatioBasedSampler(ratio);
   return (parent) => {
@@ -74,13 +74,13 @@ function rootsBy(ratio: number): (parent: string | undefined) => Context | undef
 }
 
 function fail(span: Span, error: unknown): void {
-  // Of messages nobody knows what they quote.
+  // Messages of errors may quote any data.
   const { name, code } = (error ?? {}) as { name?: string; code?: string };
   span.setStatus({ code: SpanStatusCode.ERROR });
   span.setAttribute("error.type", code ?? name ?? "Error");
 }
 
-/** Makes the spans of a process, each below the one that is active where it begins. */
+/** Creates the spans of a process, each as a child of the active one. */
 function createSpanMaker(tracer: Tracer, rootOf: ReturnType<typeof rootsBy>): SpanMaker {
   const active = new AsyncLocalStorage<Context>();
   const begin = (
@@ -150,7 +150,7 @@ function createSpanMaker(tracer: Tracer, rootOf: ReturnType<typeof rootsBy>): Sp
   };
 }
 
-/** Makes spans from now on, until `stop`, which sends those that are left. */
+/** Creates spans from now on. `stop` sends the remaining ones. */
 export function startTracing(options: TracingOptions): { stop(): Promise<void> } {
   const provider = createProvider(options);
   makeSpansBy(createSpanMaker(provider.getTracer("plat"), rootsBy(options.ratio)));

@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Pool } from "pg";
-import { throughOutages } from "../database/outages.ts";
+import { retryDuringOutages } from "../database/outages.ts";
 import type { Logger } from "../base/log.ts";
 import type { PostResult } from "../network/publicPost.ts";
 
@@ -46,7 +46,7 @@ export function makeRecorder(pool: Pick<Pool, "query">, log: Logger): RecordAtte
 
   async function noteGroup(ended: Waiting[]): Promise<void> {
     const answers = ended.map(({ result }) => result.answer!);
-    const { rows } = await throughOutages(() =>
+    const { rows } = await retryDuringOutages(() =>
       pool.query<{ left: string[] }>({
         name: "record_webhook_deliveries",
         text: `select app_private.record_webhook_deliveries($1, $2, $3, $4, $5) as "left"`,
@@ -92,7 +92,7 @@ export function makeRecorder(pool: Pick<Pool, "query">, log: Logger): RecordAtte
     singles += 1;
     for (let one = single.shift(); one; one = single.shift()) {
       const { of, result, noted } = one;
-      await throughOutages(() =>
+      await retryDuringOutages(() =>
         pool.query("select app_private.record_webhook_delivery($1, $2, $3, $4, $5, $6)", [
           of.delivery_id,
           of.attempt,

@@ -7,7 +7,7 @@ import type { Logger } from "../base/log.ts";
 import type { Compute } from "../compute/computePool.ts";
 import type { StepResult } from "../compute/tasks.ts";
 import type { Line } from "../database/listener.ts";
-import { throughOutages } from "../database/outages.ts";
+import { retryDuringOutages } from "../database/outages.ts";
 import { inTransaction } from "../database/transaction.ts";
 import { draftLeadEmail } from "../drafts/draftLeadEmail.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -195,7 +195,7 @@ export class Calls {
   async #bringIn(step: Step, run: Run, holder: Line): Promise<void> {
     try {
       const result = await this.#call(step, run);
-      await throughOutages(() =>
+      await retryDuringOutages(() =>
         this.#engine.pool.query("select app_private.complete_call($1, $2, $3)", [
           step.id,
           JSON.stringify(result),

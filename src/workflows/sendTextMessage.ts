@@ -14,7 +14,7 @@ export interface Message {
   known: string[];
 }
 
-/** For how long after it was recorded a message may be sent; recovery looks for it after one minute. */
+/** Milliseconds after it was recorded within which a message may be sent; recovery checks it after one minute. */
 const sendWithinMs = 20_000;
 
 /**

@@ -8,7 +8,7 @@ export const batch = { SQL: 500, COMPUTED: 200, CALL: 32 };
 
 /** Maximum number of batches per organization that are computed or queued. */
 const batchesAtOnce = 2;
-/** For how long a step is suspended after an internal error. */
+/** Milliseconds for which a step is suspended after an internal error. */
 const faultPauseMs = 10_000;
 
 /** Row of app_private.due_workflow_steps. */
@@ -29,11 +29,13 @@ export interface StepItem {
   step: string | null;
 }
 
+/** The key of a due step: workflow, revision of its steps, and sequence number. */
 export const placeOf = ({ workflow_id, steps_revision, sequence }: DueStep) => [
   workflow_id,
   steps_revision,
   sequence,
 ];
+/** The same key as text, for maps. */
 export const keyOf = (due: DueStep): string => placeOf(due).join(" ");
 
 /** Steps that are suspended after an internal error. */

@@ -1,4 +1,7 @@
-/** Aggregates and groups of portfolio connections: the figures, for whom, and that they tell nothing that a field would not. */
+/**
+ * Aggregates and groups of portfolio connections: their values for each kind of viewer, and that they reveal nothing
+ * that fields do not.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { readFileSync } from "node:fs";
 import { buildSchema } from "graphql";

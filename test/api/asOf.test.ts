@@ -33,8 +33,8 @@ const unitAsOf = async (id: string, at: string, person = world.owen) =>
   (await person.get(UNIT_AS_OF, { id, at })).unitAsOf;
 const reservationAsOf = async (id: string, at: string, person = world.owen) =>
   (await person.get(RESERVATION_AS_OF, { id, at })).reservationAsOf;
-const pricesAsOf = async (at: string, person = world.owen) =>
-  (await person.get(UNITS_AS_OF, { projectId: world.project.id, at })).unitsAsOf;
+const pricesAsOf = async (at: string, person = world.owen, projectId = world.project.id) =>
+  (await person.get(UNITS_AS_OF, { projectId, at })).unitsAsOf;
 
 const home = (input: object = {}) =>
   createIn(world.owen)("createUnit", {
@@ -100,6 +100,7 @@ test("a price list is that of the time, from as many statements for many units a
   const priced = async (at: string) =>
     (await pricesAsOf(at)).filter(({ unitId }: { unitId: string }) => [first, second].includes(unitId));
   expect(await priced(one)).toEqual([{ unitId: first, price: "100000.00", status: "AVAILABLE" }]);
+  expect(await pricesAsOf(one, world.owen, world.project.slug)).toEqual(await pricesAsOf(one));
   expect(await priced(two)).toEqual([
     { unitId: first, price: "100000.00", status: "AVAILABLE" },
     { unitId: second, price: "200000.00", status: "AVAILABLE" },

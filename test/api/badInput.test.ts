@@ -1,10 +1,13 @@
-/** What cannot be: each is refused with its code, the member at fault and a sentence that says what to do, and changes nothing. */
+/**
+ * Invalid inputs: each is refused with its code, the field at fault and a message that says what to do, and changes
+ * nothing.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 import { testWithSeeds } from "../harness/seeds.ts";
 
 let world: Portfolio;
@@ -24,7 +27,7 @@ async function refusedAs(
   input: Record<string, unknown>,
   expected: Record<string, unknown>,
 ): Promise<Record<string, any>> {
-  return untouched(world, async () => {
+  return expectUnchanged(world, async () => {
     const answer = await run(person, field, input);
     const [error] = answer.errors ?? [];
     expect(error?.extensions).toMatchObject(expected);
@@ -729,7 +732,7 @@ describe("requests that are none", () => {
     ],
   ];
   test.each(refusals)("%s", async (_what, query, variables, expected) => {
-    await untouched(world, async () => {
+    await expectUnchanged(world, async () => {
       const { message, ...refusal } = await world.owen.refused(query, variables);
       expect(refusal).toMatchObject(expected);
       expectSentence(message);
@@ -764,7 +767,7 @@ describe("duplicates of a lead's email address", () => {
     });
 
   test("RETURN_EXISTING gives the lead as it is", async () => {
-    const answer = await untouched(world, () =>
+    const answer = await expectUnchanged(world, () =>
       again({ onDuplicate: "RETURN_EXISTING", phone: "+14165550111" }),
     );
     expect(answer.data.createLead.id).toBe(world.leads.open.id);
@@ -782,7 +785,7 @@ describe("duplicates of a lead's email address", () => {
       company: "Kept",
       version: before.version + 1,
     });
-    await untouched(world, () => again({ onDuplicate: "MERGE", phone: "+14165550222" }));
+    await expectUnchanged(world, () => again({ onDuplicate: "MERGE", phone: "+14165550222" }));
   });
 
   test.each(["ERROR", "RETURN_EXISTING", "MERGE"])(

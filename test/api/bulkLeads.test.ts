@@ -1,4 +1,4 @@
-/** Leads in bulk: importLeads, upsertLeads, updateLeads, as everybody who has to do with a project, and who has not. */
+/** Leads in bulk: importLeads, upsertLeads and updateLeads, as every kind of viewer. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";

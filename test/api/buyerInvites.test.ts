@@ -1,10 +1,10 @@
-/** A buyer is invited by mail, accepts with the account of that address, and nobody else does. */
+/** Invitations of buyers: sent by mail, and accepted only with the account of that address. */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
 import { createIn, type Create } from "../harness/records.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 import { programOf, startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 
@@ -71,10 +71,10 @@ test("the mail has the link that makes its reader the buyer, once", async () => 
   );
   expect(kept).toEqual([{ hash: createHash("sha256").update(token).digest("hex") }]);
 
-  expect(await untouched(world, () => world.anonymous.refused(ACCEPT, { token }))).toMatchObject({
+  expect(await expectUnchanged(world, () => world.anonymous.refused(ACCEPT, { token }))).toMatchObject({
     code: "UNAUTHENTICATED",
   });
-  expect(await untouched(world, () => world.olga.refused(ACCEPT, { token }))).toMatchObject({
+  expect(await expectUnchanged(world, () => world.olga.refused(ACCEPT, { token }))).toMatchObject({
     code: "FORBIDDEN",
     field: "token",
   });
@@ -90,7 +90,7 @@ test("the mail has the link that makes its reader the buyer, once", async () => 
   expect(new Set(answers.flatMap((a) => a.errors?.map((e) => e.extensions.code) ?? []))).toEqual(
     new Set(["BAD_USER_INPUT"]),
   );
-  expect(await untouched(world, () => bea.refused(ACCEPT, { token }))).toMatchObject(unusable);
+  expect(await expectUnchanged(world, () => bea.refused(ACCEPT, { token }))).toMatchObject(unusable);
   expect(await world.owen.refused(INVITE, { input: { buyerId: id } })).toMatchObject({
     code: "CONFLICT",
     existingId: bea.id,
@@ -146,12 +146,16 @@ test("inviting again sends another link, and only that works; another address is
 
 test("the address may come with the invitation, and must come from somewhere", async () => {
   const id = await buy();
-  expect(await untouched(world, () => world.owen.refused(INVITE, { input: { buyerId: id } }))).toMatchObject({
+  expect(
+    await expectUnchanged(world, () => world.owen.refused(INVITE, { input: { buyerId: id } })),
+  ).toMatchObject({
     code: "BAD_USER_INPUT",
     field: "email",
   });
   expect(
-    await untouched(world, () => world.owen.refused(INVITE, { input: { buyerId: id, email: "nobody" } })),
+    await expectUnchanged(world, () =>
+      world.owen.refused(INVITE, { input: { buyerId: id, email: "nobody" } }),
+    ),
   ).toMatchObject({ code: "BAD_USER_INPUT", field: "email" });
   expect(
     await world.owen.refused(INVITE, { input: { buyerId: id, email: bea.email, message: "x".repeat(2001) } }),

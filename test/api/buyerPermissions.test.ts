@@ -1,11 +1,11 @@
 /**
- * Who may do what with purchases, and what a buyer sees. The table is the specification:
+ * Permissions for purchases, and what a buyer sees. The table is the specification:
  *
- *   yes            the operation goes through, or the value is shown
- *   3              that many records are listed; a connection counts the same many
+ *   yes            the operation succeeds, or the value is visible
+ *   3              number of listed records; a connection has the same count
  *   null · none    null without an error · an empty list
- *   hidden         not even the record around it is seen
- *   a code         refused with it: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED, NOTFND is NOT_FOUND
+ *   hidden         the record itself is not visible
+ *   a code         refused with that code: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED, NOTFND is NOT_FOUND
  *
  * owner, admin, member and mia are of Harbour Homes, whose project Harbour View is not public and open to its members, and
  * whose Quiet Quay is in the lead mode PRIVATE; seller and builder are members of organizations affiliated with Harbour View;

@@ -1,10 +1,10 @@
-/** Purchases: what is entered, how they move their home along, and what becomes of it when they fall through. */
+/** Purchases: their fields, the status of their home, and what happens when they are cancelled. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
 import { createIn, type Create } from "../harness/records.ts";
 import { createProject } from "../harness/portfolio.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 import { join, startWorld, type World } from "../harness/world.ts";
 
 let world: World;
@@ -81,7 +81,7 @@ const update = async (id: string, input: Record<string, unknown>, person = owen)
 const step = (id: string, status: string) =>
   update(id, { status, ...(status === "CANCELLED" ? { falloutReasonId: reason } : {}) });
 const refused = (field: "createBuyer" | "updateBuyer", input: Record<string, unknown>, person = owen) =>
-  untouched(world, () => person.refused(field === "createBuyer" ? CREATE : UPDATE, { input }));
+  expectUnchanged(world, () => person.refused(field === "createBuyer" ? CREATE : UPDATE, { input }));
 const today = (timeZone = "UTC") => new Intl.DateTimeFormat("en-CA", { timeZone }).format();
 
 describe("a new purchase", () => {
@@ -698,7 +698,7 @@ test("a draft is deleted and gives its home back; anything else is not", async (
     buyer: null,
   });
   const firm = await buy({ status: "FIRM" });
-  expect(await untouched(world, () => owen.refused(DELETE, { id: firm }))).toMatchObject({
+  expect(await expectUnchanged(world, () => owen.refused(DELETE, { id: firm }))).toMatchObject({
     code: "CONFLICT",
   });
 });

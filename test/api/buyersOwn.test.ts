@@ -1,11 +1,11 @@
-/** What a buyer who accepted an invitation does for themselves: correct how they are reached, and send what proves who they are. */
+/** Operations of a buyer who accepted an invitation: correcting contact details, and submitting proof of identity. */
 import { get } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createBuyer, signUpBuyer } from "../harness/deals.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
-import { digest } from "../harness/untouched.ts";
+import { digest } from "../harness/expectUnchanged.ts";
 import { upload } from "../harness/upload.ts";
 import { programOf } from "../harness/world.ts";
 

@@ -1,4 +1,4 @@
-/** A purchase is cancelled with what it takes along: told before, done all or nothing, and money given back once. */
+/** Cancelling a purchase with its related records: shown in advance, atomic, and refunded once. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { invite } from "../harness/deals.ts";
@@ -6,7 +6,7 @@ import { representative, startPayments, type Payments } from "../harness/payment
 import { createLead } from "../harness/portfolio.ts";
 import { createIn, mutationOf, type Create } from "../harness/records.ts";
 import { until } from "../harness/until.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 import { affiliate, createProject, programOf } from "../harness/world.ts";
 
 let world: Payments;
@@ -25,7 +25,7 @@ const CANCEL = mutationOf(
 const cancel = async (input: Record<string, unknown>, person = owen) =>
   (await person.get(CANCEL, { input: { falloutReasonId: reason, ...input } })).cancelBuyer;
 const refused = (input: Record<string, unknown>, person = owen) =>
-  untouched(world, () => person.refused(CANCEL, { input: { falloutReasonId: reason, ...input } }));
+  expectUnchanged(world, () => person.refused(CANCEL, { input: { falloutReasonId: reason, ...input } }));
 const run = (field: string, input: Record<string, unknown>, fields = "{ id }", person = owen) =>
   person.get(mutationOf(field, fields), { input }).then((data) => data[field]);
 /** What is told, by the kind of record: [kind, status before, status after, amount]. */
@@ -144,7 +144,7 @@ test("dryRun tells what cancelling does, and cancelling does that; cards get the
   });
   await world.settle();
   await world.mails();
-  const plan = await untouched(world, () => cancel({ ...input, dryRun: true }));
+  const plan = await expectUnchanged(world, () => cancel({ ...input, dryRun: true }));
   expect(plan).toMatchObject({
     dryRun: true,
     refundTotal: "250.00",

@@ -1,6 +1,7 @@
 /**
- * Queries that are answered without their plan: the same answers to everybody as the plan gives, from the same statements. In all files, each
- * execution of a plan is also held against what a compiled query would write from its rows; see test/harness/host.ts.
+ * Compiled queries, which are answered without their plan: the same answers for every viewer, from the same
+ * statements. In all test files, each execution of a plan is also compared with the answer that a compiled query
+ * would write from its rows; see test/harness/host.ts.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Answer, Person } from "../harness/api.ts";
@@ -49,7 +50,7 @@ const said = ({ status, data, errors, extensions }: Answer) =>
   JSON.stringify([status, data, errors, extensions], (key, value) =>
     ["requestId", "read", "position"].includes(key) ? undefined : value,
   );
-const compiled = async () => (await world.keptDocuments()).compiled;
+const compiled = async () => (await world.documentCache()).compiled;
 
 test("answers everybody like the regular plan, with as many statements, whoever asks first", async () => {
   // What a token may do is looked up with its first query.

@@ -1,4 +1,4 @@
-/** What a stranger can do with somebody else's address on a contact form: nothing to the lead, and nothing to its consent. */
+/** A contact form with the address of somebody else: it changes neither the lead nor its consent. */
 import { createHmac, hkdfSync } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { Email } from "postal-mime";

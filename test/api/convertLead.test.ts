@@ -1,10 +1,10 @@
-/** A lead becomes a buyer, once, with what it reserved or a free home; cancelling the purchase undoes it. */
+/** Converting a lead into a buyer, once, with its reservation or a free home; cancelling the purchase reverts it. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
 import { createProject } from "../harness/portfolio.ts";
 import { createIn, type Create } from "../harness/records.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 let world: World;
@@ -55,7 +55,7 @@ const CONVERT = `mutation ($input: ConvertLeadInput!) { convertLead(input: $inpu
 const convert = async (input: Record<string, unknown>, person = owen) =>
   (await person.get(CONVERT, { input })).convertLead;
 const refused = (input: Record<string, unknown>, person = owen) =>
-  untouched(world, () => person.refused(CONVERT, { input }));
+  expectUnchanged(world, () => person.refused(CONVERT, { input }));
 const update = (type: string, input: Record<string, unknown>) =>
   owen.get(`mutation ($input: Update${type}Input!) { update${type}(input: $input) { id } }`, { input });
 const look = async (id: string) =>

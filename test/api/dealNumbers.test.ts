@@ -1,4 +1,4 @@
-/** Numbers of reservations, offers and agreements: how they are given, and who finds what by them. */
+/** Numbers of reservations, offers and agreements: how they are assigned, and who finds records by them. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createBuyer, invite } from "../harness/deals.ts";

@@ -1,4 +1,7 @@
-/** Each pair of states of what hangs on leads and buyers: listed steps are taken, all others are refused with those that are. */
+/**
+ * State machines of records related to leads and buyers: each listed transition succeeds, and all others are refused
+ * with the allowed ones.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { startWorld, type World } from "../harness/world.ts";
 import { createIn } from "../harness/records.ts";

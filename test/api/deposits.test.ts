@@ -1,11 +1,11 @@
-/** What deposits come to, to the cent, when they are due, and what becomes of them. */
+/** Deposits: amounts to the cent, due dates, and outcomes. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
 import { createBuyer } from "../harness/deals.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { type Create, createIn, mutationOf } from "../harness/records.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 
 let world: Portfolio;
 let owen: Person;
@@ -30,7 +30,7 @@ async function run(field: string, input: Record<string, unknown>, person = owen)
   return data[field];
 }
 function refused(field: string, input: Record<string, unknown>, person = owen) {
-  return untouched(world, () => person.refused(mutationOf(field), { input }));
+  return expectUnchanged(world, () => person.refused(mutationOf(field), { input }));
 }
 const make = (input: Record<string, unknown>, person = owen) =>
   run("createDeposit", { buyerId: buyer, title: "Deposit", ...input }, person);

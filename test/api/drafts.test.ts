@@ -1,6 +1,6 @@
 /**
- * Drafts of mails to leads: what one may state, what the provider is told, and what becomes of a provider that fails, lies or obeys
- * somebody else. Who may do what: outsideMatrix.test.ts.
+ * Drafts of mails to leads: allowed statements, data that the provider receives, and providers that fail, invent
+ * facts or follow injected instructions. Permissions: outsideMatrix.test.ts.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Pool } from "pg";

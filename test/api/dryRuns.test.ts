@@ -1,4 +1,4 @@
-/** What `dryRun` of an input does: docs/dry-runs.md. */
+/** Dry runs, the input field `dryRun`: docs/dry-runs.md. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readdir, readFile } from "node:fs/promises";
 import { join as joinPath } from "node:path";
@@ -7,7 +7,7 @@ import type { Person } from "../harness/api.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { expectNothingStored } from "../harness/expectNothingStored.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
-import { digest } from "../harness/untouched.ts";
+import { digest } from "../harness/expectUnchanged.ts";
 import { programOf } from "../harness/world.ts";
 import { createWorkflow } from "../workflows/world.ts";
 

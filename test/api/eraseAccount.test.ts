@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
-import { mentions } from "../harness/mentions.ts";
+import { tablesContaining } from "../harness/tablesContaining.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
 import { join, programOf } from "../harness/world.ts";
@@ -59,19 +59,19 @@ test("takes the password of the account, the whole of it, and another owner of w
 });
 
 test("a dry run shows the effects and changes nothing", async () => {
-  const before = await mentions(world.owner, traces);
+  const before = await tablesContaining(world.owner, traces);
   const { eraseAccount } = await quinn.get(erasing, { input: { password, dryRun: true } });
   expect(eraseAccount.removed.map(({ record }: { record: string }) => record)).toEqual(
     expect.arrayContaining(["users", "userIdentities", "userPasswords", "events"]),
   );
-  expect(await mentions(world.owner, traces)).toEqual(before);
+  expect(await tablesContaining(world.owner, traces)).toEqual(before);
   expect((await quinn.get("{ viewer { id } }")).viewer).toEqual({ id: quinn.id });
 });
 
 test("leaves no data of the person in any table; tokens end, and their texts remain without a name", async () => {
   const program = await programOf(world, quinn, {});
   await quinn.get(erasing, { input: { password } });
-  expect(await mentions(world.owner, traces)).toEqual({});
+  expect(await tablesContaining(world.owner, traces)).toEqual({});
   for (const token of [quinn, program]) expect((await token.ask("{ viewer { id } }")).status).toBe(401);
   expect(
     await world.anonymous.refused("mutation ($input: LoginInput!) { login(input: $input) { token } }", {

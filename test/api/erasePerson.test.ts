@@ -3,7 +3,7 @@ import { extractText, getDocumentProxy } from "unpdf";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
 import type { Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";
-import { mentions } from "../harness/mentions.ts";
+import { tablesContaining } from "../harness/tablesContaining.ts";
 import { cast, createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
 import { programOf } from "../harness/world.ts";
@@ -131,7 +131,7 @@ describe("a lead", () => {
   });
 
   test("a dry run shows what would be erased and changes nothing", async () => {
-    const before = await mentions(world.owner, traces);
+    const before = await tablesContaining(world.owner, traces);
     const told = await erase(world.ada, { leadId: lead.id, dryRun: true });
     expect(told.leadIds.toSorted()).toEqual([lead.id, again.id].toSorted());
     expect(records(told.removed)).toEqual([
@@ -146,7 +146,7 @@ describe("a lead", () => {
       "tasks",
     ]);
     expect(told.kept).toEqual([]);
-    expect(await mentions(world.owner, traces)).toEqual(before);
+    expect(await tablesContaining(world.owner, traces)).toEqual(before);
     const { rows } = await world.owner.query("select from app_public.erasures");
     expect(rows).toHaveLength(0);
   });
@@ -156,7 +156,7 @@ describe("a lead", () => {
     const sequences =
       "select array_agg(sequence order by sequence) as all from app_public.events where organization_id = $1";
     const { rows: before } = await owner.query(sequences, [harbour.id]);
-    expect(Object.keys(await mentions(owner, traces))).toEqual(
+    expect(Object.keys(await tablesContaining(owner, traces))).toEqual(
       expect.arrayContaining(["app_public.leads", "app_public.events", "app_public.lead_notes"]),
     );
 
@@ -168,7 +168,7 @@ describe("a lead", () => {
       organization: { id: harbour.id },
     });
     await work();
-    expect(await mentions(owner, traces)).toEqual({});
+    expect(await tablesContaining(owner, traces)).toEqual({});
 
     const { rows: after } = await owner.query(sequences, [harbour.id]);
     expect(after[0].all.slice(0, before[0].all.length)).toEqual(before[0].all);
@@ -224,7 +224,7 @@ describe("a lead", () => {
     expect(rows).toHaveLength(1);
     await erase(world.owen, { leadId: anew.id });
     await work();
-    expect(await mentions(world.owner, traces)).toEqual({});
+    expect(await tablesContaining(world.owner, traces)).toEqual({});
   });
 });
 
@@ -278,8 +278,8 @@ describe("a buyer", () => {
       }),
     ]);
     await work();
-    expect(await mentions(owner, [buyer, "+14165550188", "carrier pigeon"])).toEqual({});
-    expect(Object.keys(await mentions(owner, ["Bruno Bought"])).sort()).toEqual([
+    expect(await tablesContaining(owner, [buyer, "+14165550188", "carrier pigeon"])).toEqual({});
+    expect(Object.keys(await tablesContaining(owner, ["Bruno Bought"])).sort()).toEqual([
       "app_private.search_texts",
       "app_public.buyers",
       "app_public.events",
@@ -296,7 +296,7 @@ describe("a buyer", () => {
     );
     await owner.query("select app_private.erase_expired_contracts(10)");
     await work();
-    expect(await mentions(owner, ["Bruno Bought", "pigeon.txt", content])).toEqual({});
+    expect(await tablesContaining(owner, ["Bruno Bought", "pigeon.txt", content])).toEqual({});
     expect(await has(content)).toBe(false);
   });
 });

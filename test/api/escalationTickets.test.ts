@@ -1,4 +1,4 @@
-/** Escalation tickets: who sees and resolves them, that an action is executed once, and where the service opens them. */
+/** Escalation tickets: who sees and resolves them, that an action is executed once, and when the service opens them. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";

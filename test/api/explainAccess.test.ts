@@ -1,4 +1,4 @@
-/** Administrators ask why somebody sees a record or does not. */
+/** explainAccess: administrators ask why a person sees a record or does not. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";
@@ -62,6 +62,14 @@ test("roles, assignments and affiliations decide, and the answer is what the per
     const { lead } = await person.get("query ($id: ID!) { lead(id: $id) { id } }", { id });
     expect((await explain(person, id)).isVisible).toBe(lead !== null);
   }
+});
+
+test("the organization is given by id or slug", async () => {
+  const { max, leads, harbour } = world;
+  expect(await explain(max, leads.maxs.id, { organizationId: harbour.slug })).toEqual(
+    await explain(max, leads.maxs.id),
+  );
+  expect(await refusal(max, leads.maxs.id, { organizationId: "no-such-organization" })).toBe("NOT_FOUND");
 });
 
 test("what a person lacks in other organizations is not told", async () => {

@@ -1,4 +1,7 @@
-/** Integrations: what is refused, and each application against a real counterpart. Who may do what: outsideMatrix.test.ts. */
+/**
+ * Integrations: refusals, and each application against a server that implements its API. Permissions:
+ * outsideMatrix.test.ts.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { request } from "node:https";
 import ICAL from "ical.js";

@@ -1,4 +1,4 @@
-/** Floor plans, lots and units: what a unit has from its plan, states by hand, lists, sums, and what is refused. */
+/** Floor plans, lots and units: values inherited from the plan, manual status changes, lists, sums, and refusals. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Create, createIn, mutationOf } from "../harness/records.ts";
 import { startWorld, type World } from "../harness/world.ts";

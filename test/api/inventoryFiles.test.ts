@@ -1,4 +1,7 @@
-/** Files of floor plans, lots and units: each kind goes in, is listed, changed and deleted, and is seen with its record. */
+/**
+ * Files of floor plans, lots and units: each kind is uploaded, listed, changed and deleted, and is visible with its
+ * record.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { picture } from "../harness/upload.ts";
 import { startWorld, type World } from "../harness/world.ts";

@@ -1,14 +1,14 @@
 /**
- * Who may do what with everything of inventory, catalogue and files: every operation, every record by its id, every
+ * Permissions for everything of inventory, catalogue and files: every operation, every record by its id, every
  * field, every list. The tables are the specification. Each is tried twice, while the project is private and while it is
  * public; a cell with a slash says both.
  *
- *   yes            the operation goes through; the record, the value is seen
- *   3 · none       that many records are listed · an empty list; of events, which there are ever more of, "some"
+ *   yes            the operation succeeds, or the record or value is visible
+ *   3 · none       number of listed records · an empty list; "some" for events, whose number grows
  *   null           null without an error
  *   less           another value than the owner sees, such as a day rounded to its month
- *   hidden         not even the record around it is seen
- *   a code         refused with it: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED
+ *   hidden         the record itself is not visible
+ *   a code         refused with that code: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED
  *
  * owner, admin and member are of Harbour Homes; the seller and the builder are members of organizations affiliated with its
  * project Harbour View; the outsider owns Summit Sales. Leads and what belongs to them: permissions.test.ts.

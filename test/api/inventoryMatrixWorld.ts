@@ -1,6 +1,7 @@
 /**
- * The records that the permission matrix of inventory, catalogue and files is about, and what creates, changes and deletes
- * one of each type. They belong to Harbour View, with which the seller's and the builder's organizations are affiliated.
+ * The records of the permission matrix of inventory, catalogue and files, with operations that create, change and
+ * delete one of each type. They belong to Harbour View, with which the seller's and the builder's organizations are
+ * affiliated.
  */
 import type { Answer, Person } from "../harness/api.ts";
 import { cast, type Portfolio, startPortfolio } from "../harness/portfolio.ts";

@@ -1,4 +1,4 @@
-/** The job console: operators look after the jobs of all, owners after those of their organization, and nobody else does. */
+/** The job console: operators manage all jobs, owners those of their organization, and nobody else any. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { programOf, startWorld, type World } from "../harness/world.ts";
@@ -121,6 +121,7 @@ test("refuses everybody else; an owner only sees jobs of the organization", asyn
   expect(await jobs(owen, { organizationId })).toEqual([
     expect.objectContaining({ task: "export__requested", requestId: "request-1" }),
   ]);
+  expect(await jobs(owen, { organizationId: harbour.slug })).toHaveLength(1);
   const token = await programOf(world, owen, { scopes: ["org.owner", "org.member"] });
   expect(await jobs(token, { organizationId })).toHaveLength(1);
   const lesser = await programOf(world, owen, { scopes: ["org.admin", "org.member"] });

@@ -1,4 +1,4 @@
-/** What calls and appointments do to their lead, and who gets a new one. */
+/** Effects of calls and appointments on their lead, and the assignment of new leads. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createBuyer } from "../harness/deals.ts";

@@ -1,8 +1,8 @@
-/** What leads do: states, events, partial updates, deletion, and what happens when many write at once. */
+/** Leads: states, events, partial updates, deletion, and concurrent changes. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 import { programOf } from "../harness/world.ts";
 
 let world: Portfolio;
@@ -268,7 +268,7 @@ describe("a partial update", () => {
 
   test("of nothing, or of what is so already, is no change", async () => {
     const lead = await create({ company: "Same", tags: ["x"] });
-    await untouched(world, async () => {
+    await expectUnchanged(world, async () => {
       expect(await update({ id: lead.id })).toEqual(lead);
       expect(await update({ id: lead.id, company: "Same", tags: ["x"], expectedVersion: 1 })).toEqual(lead);
     });

@@ -1,4 +1,4 @@
-/** The order that is documented for each list holds without orderBy and sort, whatever the order of creation. */
+/** The documented default order of each list, independent of the order of creation. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** Lists and connections of leads and projects: filters, pages, orders, limits, and how many SQL statements they cost. */
+/** Lists and connections of leads and projects: filters, pages, orders, limits, and their number of SQL statements. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Leads of one person are merged without loss, and separated again. */
+/** mergeLeads and unmergeLead: leads of one person are merged without loss, and separated again. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { negotiate, type Table } from "../harness/negotiations.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";

@@ -1,4 +1,4 @@
-/** All bad fields of an input at once, with keys, in the language of whoever asks. */
+/** Error messages: all invalid fields of an input at once, with keys, in the language of the viewer. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { mutationOf } from "../harness/records.ts";

@@ -1,4 +1,4 @@
-/** Negotiations: who can begin one about what, what the team sets, what follows the offers and is refused by hand. */
+/** Negotiations: who can begin which, the fields that the team sets, and fields that only offers change. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { negotiate, type Table } from "../harness/negotiations.ts";
 import { createProject } from "../harness/portfolio.ts";

@@ -1,4 +1,4 @@
-/** Records by their ids alone, as clients' caches ask for them. */
+/** node and nodes: records by their ids, for the caches of clients. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import type { Person } from "../harness/api.ts";

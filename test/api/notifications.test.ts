@@ -1,4 +1,4 @@
-/** Mails to members about what happened: who gets which, how many, and how somebody stops them. */
+/** Notification mails to members: who gets which, how many, and how to unsubscribe. */
 import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Email } from "postal-mime";

@@ -1,11 +1,11 @@
 /**
- * Who may do what with negotiations and offers. The table is the specification:
+ * Permissions for negotiations and offers. The table is the specification:
  *
- *   yes            the operation goes through, or the record or value is seen
- *   3              that many records are listed
+ *   yes            the operation succeeds, or the record or value is visible
+ *   3              number of listed records
  *   null · none    null without an error · an empty list
- *   hidden         not even the record around it is seen
- *   a code         refused with it: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED
+ *   hidden         the record itself is not visible
+ *   a code         refused with that code: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED
  *
  * owner, admin and member are of Harbour Homes, whose project Harbour View is open and whose Quiet Quay is in the lead mode
  * PRIVATE; the seller and the builder are members of organizations affiliated with Harbour View; the buyer and the other buyer

@@ -1,4 +1,7 @@
-/** Offers: sides take turns, an answer is final, acceptance moves unit, claim and the other offers together, and time ends what is pending. */
+/**
+ * Offers: the sides take turns, answers are final, acceptance updates unit, claim and the other offers together, and
+ * pending offers expire.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { passTime } from "../harness/clock.ts";
 import { negotiate, type Table } from "../harness/negotiations.ts";

@@ -4,7 +4,7 @@ import { noProcessor, ProcessorRefusal, type PaymentProcessor } from "../../src/
 import type { Person } from "../harness/api.ts";
 import { createTestDatabase, poolOf } from "../harness/database.ts";
 import { createBuyer } from "../harness/deals.ts";
-import { mentions } from "../harness/mentions.ts";
+import { tablesContaining } from "../harness/tablesContaining.ts";
 import { cast, createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";
 import { password } from "../harness/signUp.ts";
@@ -345,7 +345,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
   ]);
   expect(await events(summit.id)).toEqual(expect.arrayContaining(eventsOfOthers));
   // What still has its id tells of the deletion, is kept by law, or is an event of others, whose project it had a part in.
-  expect(Object.keys(await mentions(owner, [harbour.id])).sort()).toEqual([
+  expect(Object.keys(await tablesContaining(owner, [harbour.id])).sort()).toEqual([
     "app_private.access_versions",
     "app_private.retained_records",
     "app_private.slugs",
@@ -358,7 +358,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
     [harbour.id],
   );
   expect(streams).toEqual([]);
-  expect(Object.keys(await mentions(owner, traces)).sort()).toEqual([
+  expect(Object.keys(await tablesContaining(owner, traces)).sort()).toEqual([
     "app_private.deletion_readers",
     "app_private.retained_records",
   ]);
@@ -408,7 +408,7 @@ test("leaves nothing in any table but what the law keeps; others keep all of the
   await work();
   await owner.query("select app_private.add_job('files__sweep')");
   await work();
-  expect(Object.keys(await mentions(owner, ["Bruno Bought"]))).toEqual([]);
+  expect(Object.keys(await tablesContaining(owner, ["Bruno Bought"]))).toEqual([]);
   expect(await has(content)).toBe(false);
 });
 

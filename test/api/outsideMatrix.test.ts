@@ -1,17 +1,17 @@
 /**
- * Who may do what with payments, integrations, search, reports, exports and drafts, and which figures each gets of what they
- * see. The tables are the specification:
+ * Permissions for payments, integrations, search, reports, exports and drafts, and the values that each
+ * viewer gets. The tables are the specification:
  *
- *   yes            the operation goes through; the record, the value is seen
- *   3 · none       that many records are listed · an empty list; of events, which there are ever more of, "some"
+ *   yes            the operation succeeds, or the record or value is visible
+ *   3 · none       number of listed records · an empty list; "some" for events, whose number grows
  *   null           null without an error
- *   less           another value than the one it was made by sees, or the owner, such as only one's own rows or card
- *   hidden         not even the record around it is seen
- *   a code         refused with it, without a trace: FORBID is FORBIDDEN, NOTFND is NOT_FOUND, UNAUTH is UNAUTHENTICATED
+ *   less           a value other than that of its author or the owner, such as only own rows or cards
+ *   hidden         the record itself is not visible
+ *   a code         refused with that code, without a trace: FORBID is FORBIDDEN, NOTFND is NOT_FOUND, UNAUTH is UNAUTHENTICATED
  *
  * owner, admin and member are of Harbour Homes, the former was an admin of it; the seller and the builder are members of
  * organizations affiliated with its project Harbour View; the buyer and the other buyer have purchases there; the outsider owns
- * Summit Sales. Programs of the owner's: scoped is for leads and projects, reader only reads, abroad is of the owner's other
+ * Summit Sales. Access tokens of the owner: scoped is for leads and projects, reader is read-only, abroad is of the owner's other
  * organization. Leads of another member are in Quiet Quay, whose lead mode is PRIVATE.
  */
 import { request } from "node:https";
@@ -34,7 +34,7 @@ import { everyField, shown } from "../harness/fields.ts";
 import { ask, look, type Operation, outcome, outcomes, readMatrix, type Row } from "../harness/matrix.ts";
 import { representative } from "../harness/payments.ts";
 import { createIn, mutationOf } from "../harness/records.ts";
-import { digest } from "../harness/untouched.ts";
+import { digest } from "../harness/expectUnchanged.ts";
 import { startOutsideWorld, type OutsideWorld } from "./outsideMatrixWorld.ts";
 
 /** Types of the area: what gives one has to stand in a table. */

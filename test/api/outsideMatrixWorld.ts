@@ -1,6 +1,6 @@
 /**
- * The records that the permission matrix of the outside world is about: money, integrations, reports, exports and drafts of
- * Harbour Homes and of the people around its project Harbour View.
+ * The records of the permission matrix of external services: payments, integrations, reports, exports and drafts of
+ * Harbour Homes and its project Harbour View.
  */
 import type { Person } from "../harness/api.ts";
 import { createBuyer, invite } from "../harness/deals.ts";
@@ -12,7 +12,7 @@ import { createOutbox, runJobs } from "../tasks/worker.ts";
 import { startReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 
-export interface Kept {
+export interface MatrixRecord {
   finder: string;
   type: string;
   id: string;
@@ -24,7 +24,7 @@ export interface OutsideWorld extends Payments {
   people: Record<string, Person>;
   receiver: Receiver;
   /** By what the tables call them. */
-  records: Record<string, Kept>;
+  records: Record<string, MatrixRecord>;
   /** Of whom drafts are asked for. */
   leadOfBuyer: string;
   deposit: string;

@@ -1,4 +1,6 @@
-/** Cards, payments and refunds through the API, at a sandbox processor over real HTTP. Who may do what: outsideMatrix.test.ts. */
+/**
+ * Cards, payments and refunds through the API, at a sandbox processor over HTTP. Permissions: outsideMatrix.test.ts.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Stripe } from "stripe";
 import { hasCardNumber } from "../../src/payments/cardNumbers.ts";
@@ -156,7 +158,7 @@ describe("representatives", () => {
   });
 
   test("a payment is reconciled after a process died between the two calls", async () => {
-    world.failNext("tellPerson", "before");
+    world.failNext("submitPerson", "before");
     const input = {
       organizationId: world.harbour.id,
       ...representative,

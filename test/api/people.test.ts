@@ -1,4 +1,4 @@
-/** What hangs on leads and buyers: contacts, agreements, appointments, calls, notes, tasks, agents. */
+/** Records related to leads and buyers: contacts, agreements, appointments, calls, notes, tasks, agents. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
@@ -6,7 +6,7 @@ import { createBuyer, invite } from "../harness/deals.ts";
 import { join } from "../harness/world.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { type Create, createIn, mutationOf } from "../harness/records.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 
 let world: Portfolio;
 let owen: Person;
@@ -33,7 +33,7 @@ async function run(field: string, input: Record<string, unknown>, members = "id"
 
 /** What an operation is refused with; nothing has changed then. */
 function refused(field: string, input: Record<string, unknown>, person = owen) {
-  return untouched(world, () => person.refused(mutationOf(field, "{ __typename }"), { input }));
+  return expectUnchanged(world, () => person.refused(mutationOf(field, "{ __typename }"), { input }));
 }
 
 const at = (hour: number, day = 10) =>

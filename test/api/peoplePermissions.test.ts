@@ -1,10 +1,10 @@
 /**
- * Who may do what with contacts, agreements, appointments, phone calls, notes, tasks and deposits. The table is the
- * specification of each of these kinds, but for what `exceptions` says:
+ * Permissions for contacts, agreements, appointments, phone calls, notes, tasks and deposits. The table is the
+ * specification of each of these kinds, except for those in `exceptions`:
  *
- *   yes            the operation goes through, or the record is seen
+ *   yes            the operation succeeds, or the record is visible
  *   null           null without an error
- *   a code         refused with it: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED
+ *   a code         refused with that code: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED
  *
  * owner, admin and member are of Harbour Homes, whose project Harbour View is open and whose Quiet Quay is in the lead mode
  * PRIVATE; the seller and the builder are members of organizations affiliated with Harbour View; the buyer and the other

@@ -1,4 +1,4 @@
-/** The operations of the permission matrix: each is tried by somebody, on records of the portfolio. */
+/** The operations of the permission matrix, each executed as a given person on records of the portfolio. */
 import { ask, look, mutation, type Operation } from "../harness/matrix.ts";
 import type { Portfolio } from "../harness/portfolio.ts";
 import { createIn } from "../harness/records.ts";

@@ -1,11 +1,11 @@
 /**
- * Who may do what with organizations, projects, leads and what belongs to them. The table is the specification:
+ * Permissions for organizations, projects, leads and what belongs to them. The table is the specification:
  *
- *   yes            the operation goes through, or the record is seen
- *   3              that many records are listed; a connection counts the same many everywhere
+ *   yes            the operation succeeds, or the record is visible
+ *   3              number of listed records; a connection has the same count everywhere
  *   null · none    null without an error · an empty list
- *   hidden         not even the record around it is seen
- *   a code         refused with it: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED
+ *   hidden         the record itself is not visible
+ *   a code         refused with that code: FORBID is FORBIDDEN, UNAUTH is UNAUTHENTICATED
  *
  * owner, admin and member are of Harbour Homes, whose project Harbour View is open and whose Quiet Quay is in the lead
  * mode PRIVATE; the seller and the builder are members of organizations affiliated with Harbour View; the outsider owns

@@ -1,9 +1,9 @@
-/** The choice of options for a unit: what may be chosen when and by whom, and what it comes to. */
+/** Personalizations of a unit: which options can be chosen when and by whom, and their total price. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { type Create, createIn, mutationOf } from "../harness/records.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 import { programOf } from "../harness/world.ts";
 
 let world: Portfolio;
@@ -199,7 +199,7 @@ describe("choosing", () => {
       title: "O",
       price: "1",
     });
-    await untouched(world, async () => {
+    await expectUnchanged(world, async () => {
       const cases: [unknown[], string][] = [
         [selections("Quartz", "Marble"), "BAD_USER_INPUT"],
         [selections("Quartz", "Quartz"), "BAD_USER_INPUT"],
@@ -419,7 +419,7 @@ describe("credits and discounts", () => {
     ["createPersonalizationDiscount", { percent: "1", appliesTo: "CATEGORY" }, "BAD_USER_INPUT"],
   ])("%s refuses %j", async (field, input, code) => {
     const id = await begin({ unitId: await unit(), selections: selections("Mosaic") });
-    const refused = await untouched(world, () =>
+    const refused = await expectUnchanged(world, () =>
       world.owen.refused(mutationOf(field), {
         input: { personalizationId: id, title: "T", ...input },
       }),
@@ -543,7 +543,7 @@ describe("who may", () => {
     const [unitId, otherUnit] = [await unit(), await unit()];
     const buyerId = await purchase(unitId);
     const lead = await createLead(world.owen, { projectId: world.park.id, name: "Lee" });
-    await untouched(world, async () => {
+    await expectUnchanged(world, async () => {
       expect(await refuseNew({ unitId, leadId: lead.id, buyerId })).toMatchObject({
         code: "BAD_USER_INPUT",
         field: "leadId",

@@ -1,4 +1,4 @@
-/** How far the data of an answer reach: the positions of answers, and what requests ask for by them. */
+/** Positions: how far the data of a response reach, and requests that require a position. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { parseLsn, Positions } from "../../src/database/position.ts";
 import { type Answer, type Api, type Person, startApi } from "../harness/api.ts";

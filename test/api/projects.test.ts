@@ -1,8 +1,8 @@
-/** What projects and organizations do: defaults, slugs, partial updates, states, archiving, deletion, events. */
+/** Projects and organizations: defaults, slugs, partial updates, states, archiving, deletion, events. */
 import { mutationOf } from "../harness/records.ts";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createLead, createProject } from "../harness/portfolio.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
 let world: World;
@@ -227,7 +227,7 @@ describe("a partial update", () => {
 
   test("of nothing, or of what is so already, is no change", async () => {
     const project = await create({ title: "Same", address: { locality: "Toronto", country: "CA" } });
-    await untouched(world, async () => {
+    await expectUnchanged(world, async () => {
       expect(await update({ id: project.id })).toEqual(project);
       expect(await update({ id: project.id, title: "Same", slug: "same", expectedVersion: 1 })).toEqual(
         project,

@@ -1,4 +1,4 @@
-/** What promotions are for, which of them hold for a unit, and whose lease permit is whose. */
+/** Targets of promotions, promotions that apply to a unit, and lease permits. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";

@@ -58,7 +58,7 @@ test("a document that takes long to plan is refused and not planned; plans are k
       part: "publicProjects",
     });
   for (let n = 0; n < 6; n += 1) await world.anonymous.ask(unlikeAnyOther(project));
-  const kept = await world.keptDocuments();
+  const kept = await world.documentCache();
   expect(kept.bytes).toBeLessThanOrEqual(64_000_000);
   expect(kept.plansAreForgotten).toBe(true);
 });
@@ -66,14 +66,14 @@ test("a document that takes long to plan is refused and not planned; plans are k
 test("variables that change the plan make a bounded number of plans, each by turns", async () => {
   const query = `query (${["a", "b", "c", "d", "e"].map((name) => `$${name}: Boolean!`).join(" ")}) {
     publicProjects(first: 1) { id @include(if: $a) title @include(if: $b) slug @include(if: $c) city @include(if: $d) status @include(if: $e) } }`;
-  const before = await world.keptDocuments();
+  const before = await world.documentCache();
   for (let bits = 0; bits < 32; bits += 1) {
     const variables = Object.fromEntries(
       ["a", "b", "c", "d", "e"].map((name, n) => [name, Boolean(bits & (1 << n))]),
     );
     await world.anonymous.get(query, variables);
   }
-  const after = await world.keptDocuments();
+  const after = await world.documentCache();
   expect(after.documents - before.documents).toBeLessThanOrEqual(1);
   expect(after.bytes - before.bytes).toBeLessThan(2_000_000);
 });
@@ -110,10 +110,10 @@ test("rows of more than the limit are not read to their end", async () => {
 test("the whole schema is answered from memory the second time", async () => {
   const first = await world.owen.ask(getIntrospectionQuery());
   expect(first.errors).toBeUndefined();
-  const { bytes } = await world.keptDocuments();
+  const { bytes } = await world.documentCache();
   const again = await world.owen.ask(getIntrospectionQuery());
   expect(again.data).toEqual(first.data);
-  expect((await world.keptDocuments()).bytes).toBe(bytes);
+  expect((await world.documentCache()).bytes).toBe(bytes);
 });
 
 test("a stranger whose statements hang keeps three connections and waits for them; others are answered", async () => {

@@ -1,4 +1,4 @@
-/** What a reservation costs: its fee, and what the schedule asks for with it, from the reservation to the purchase, paid by card. */
+/** Reservation fees, and the payment schedule from the reservation to the purchase, paid by card. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * Who may do what with reservations and their documents. The table is the specification, in the words of
- * inventoryPermissions.test.ts: yes, a number of records, null, none, hidden, or the code of a refusal.
+ * Permissions for reservations and their documents. The table is the specification, in the words of
+ * inventoryMatrix.test.ts: yes, a number of records, null, none, hidden, or the code of a refusal.
  *
  * owner, admin and member are of Harbour Homes, whose project Harbour View is open and whose Quiet Quay is in the lead mode
  * PRIVATE; the seller and the builder are members of organizations affiliated with Harbour View; the buyer and the other

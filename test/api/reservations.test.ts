@@ -1,11 +1,11 @@
-/** Reservations: what creating, confirming, extending, cancelling and refunding one does, and what ends by itself. */
+/** Reservations: effects of creating, confirming, extending, cancelling, refunding and expiring. */
 import { get } from "node:https";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, type Create } from "../harness/records.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 
 let world: Portfolio;
 let owen: Person;
@@ -63,9 +63,9 @@ const reserve = async (input: Record<string, unknown>, person = owen) =>
 const update = async (input: Record<string, unknown>, person = owen) =>
   (await person.get(change, { input })).updateReservation;
 const refuseReserve = (input: Record<string, unknown>, person = owen) =>
-  untouched(world, () => person.refused(creation, { input: { acceptedTerms: true, ...input } }));
+  expectUnchanged(world, () => person.refused(creation, { input: { acceptedTerms: true, ...input } }));
 const refuseUpdate = (input: Record<string, unknown>, person = owen) =>
-  untouched(world, () => person.refused(change, { input }));
+  expectUnchanged(world, () => person.refused(change, { input }));
 const read = async (id: string, person = owen) =>
   (await person.get(`query ($id: ID!) { reservation(id: $id) { ${fields} } }`, { id })).reservation;
 const unitNow = async (id: string) =>

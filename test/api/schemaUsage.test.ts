@@ -1,4 +1,4 @@
-/** The record of what an organization uses of the schema. */
+/** Recorded uses of the schema by an organization. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { until } from "../harness/until.ts";
 import { programOf, startWorld, type World } from "../harness/world.ts";

@@ -1,4 +1,4 @@
-/** search: what it finds, in which order, for whom, and what it refuses. */
+/** search: its results, their order, their visibility, and refusals. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createBuyer, invite } from "../harness/deals.ts";

@@ -1,4 +1,4 @@
-/** Visitors who reserve a home for themselves: where a project allows it, what confirms it, and how many homes they keep. */
+/** Reservations by visitors: projects that allow them, their confirmation, and the maximum number of homes. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
@@ -6,7 +6,7 @@ import { representative, startPayments, type Payments } from "../harness/payment
 import { createLead, createProject } from "../harness/portfolio.ts";
 import { createIn, mutationOf, type Create } from "../harness/records.ts";
 import { setConfirmed } from "../harness/signUp.ts";
-import { digest } from "../harness/untouched.ts";
+import { digest } from "../harness/expectUnchanged.ts";
 import { programOf } from "../harness/world.ts";
 
 let world: Payments;

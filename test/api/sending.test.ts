@@ -1,4 +1,7 @@
-/** What somebody can send to strangers under the name of the service: little, to few, and not before it is known who they are. */
+/**
+ * Limits on mails to people outside of an organization, which are sent under the name of the service: few mails, few
+ * recipients, and none before the sender is verified.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Email } from "postal-mime";
 import type { Workflows } from "../../src/workflows/runner.ts";

@@ -1,8 +1,8 @@
-/** One person, several homes: a lead becomes several purchases, and whoever it is has one identity. */
+/** One person with several homes: a lead becomes several purchases, and the person keeps one identity. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { createIn, type Create } from "../harness/records.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 import { affiliate, createProject, programOf, startWorld, type World } from "../harness/world.ts";
 import { createOutbox, runJobs, type Outbox } from "../tasks/worker.ts";
 
@@ -70,7 +70,7 @@ test("a lead becomes a purchase for each of its reservations, and is converted o
   const purchases = [await convert({ leadId, reservationId: reservations[0] })];
   const { convertedAt } = await look(leadId);
   // A request that is sent again does not take the other reservation.
-  expect(await untouched(world, () => owen.refused(CONVERT, { input: { leadId } }))).toMatchObject({
+  expect(await expectUnchanged(world, () => owen.refused(CONVERT, { input: { leadId } }))).toMatchObject({
     code: "CONFLICT",
     field: "leadId",
     existingId: purchases[0],
@@ -83,7 +83,7 @@ test("a lead becomes a purchase for each of its reservations, and is converted o
     { leadId, reservationId: reservations[1] },
     { leadId, unitId: second },
   ])
-    expect(await untouched(world, () => owen.refused(CONVERT, { input }))).toMatchObject({
+    expect(await expectUnchanged(world, () => owen.refused(CONVERT, { input }))).toMatchObject({
       code: "CONFLICT",
       existingId: purchases[1],
     });
@@ -286,7 +286,7 @@ test("each sees of a person what they see of the deals", async () => {
     expect((await viewer.get(PERSON, { id: person.id })).person).toBeNull();
   expect(await world.anonymous.refused(PERSON, { id: person.id })).toMatchObject({ code: "UNAUTHENTICATED" });
   expect(
-    await untouched(world, () => world.olga.refused(CONVERT, { input: { leadId: hidden } })),
+    await expectUnchanged(world, () => world.olga.refused(CONVERT, { input: { leadId: hidden } })),
   ).toMatchObject({ code: "NOT_FOUND", field: "leadId" });
   // Another organization knows somebody else by the same address.
   const summits = await createProject(world.olga, { organizationId: world.summit.id, title: "Summit" });

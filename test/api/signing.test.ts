@@ -1,4 +1,7 @@
-/** Agreements are signed here: files with versions, signers in order, one-time codes, and what is kept of it. */
+/**
+ * Embedded signing of agreements: versions of the document, order of signers, one-time codes, and the evidence that
+ * is kept.
+ */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { get, request } from "node:https";
@@ -9,11 +12,11 @@ import { passTime } from "../harness/clock.ts";
 import { createBuyer, invite } from "../harness/deals.ts";
 import { cast, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, mutationOf, type Create } from "../harness/records.ts";
-import { untouched } from "../harness/untouched.ts";
+import { expectUnchanged } from "../harness/expectUnchanged.ts";
 import { upload } from "../harness/upload.ts";
 import { programOf } from "../harness/world.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
-import { tell } from "../../src/messages/recognize.ts";
+import { localize } from "../../src/messages/recognize.ts";
 import { certificatePages } from "../../src/pdf/certificatePages.ts";
 import { extractText, getDocumentProxy } from "unpdf";
 import { createSmsProvider } from "../../src/providers/sms/index.ts";
@@ -759,7 +762,7 @@ test("who sees what, and who does what", async () => {
   // Who is no signer can do nothing in their name, whatever they see.
   const signerId = ids["Cora Co"];
   for (const person of [owen, world.max, bea, ben, world.olga])
-    expect(await untouched(world, () => person.refused(CODE, { input: { signerId } }))).toMatchObject({
+    expect(await expectUnchanged(world, () => person.refused(CODE, { input: { signerId } }))).toMatchObject({
       code: "NOT_FOUND",
       field: "signerId",
     });
@@ -782,19 +785,21 @@ test("who sees what, and who does what", async () => {
   for (const person of [bea, world.sam, world.bob, world.olga]) {
     const signer = { agreementId: draft, role: "BUYER", name: "Mallory", email: "mallory@example.com" };
     expect(
-      await untouched(world, () => person.refused(mutationOf("createAgreementSigner"), { input: signer })),
+      await expectUnchanged(world, () =>
+        person.refused(mutationOf("createAgreementSigner"), { input: signer }),
+      ),
     ).toMatchObject({
       code: "NOT_FOUND",
     });
     expect((await uploadFile(draft, "mine", {}, person)).error!.extensions.code).toBe("NOT_FOUND");
     expect(
-      await untouched(world, () =>
+      await expectUnchanged(world, () =>
         person.refused(mutationOf("remindAgreementSigner", "{ id }"), { input: { id: signerId } }),
       ),
     ).toMatchObject({ code: person === bea ? "FORBIDDEN" : "NOT_FOUND" });
   }
   expect(
-    await untouched(world, () =>
+    await expectUnchanged(world, () =>
       bea.refused(mutationOf("updateAgreementSigner"), {
         input: { id: ids["Bea Buyer"], name: "Queen Bea" },
       }),
@@ -819,7 +824,7 @@ test("a certificate says roles, and what happened, in the language of the organi
   expect(rows.length).toBeGreaterThan(15);
   for (const { description } of rows)
     for (const language of ["fr", "de", "es"] as const)
-      expect(tell(description, language, "mails").message).not.toBe(description);
+      expect(localize(description, language, "mails").message).not.toBe(description);
   const facts = {
     title: "Contract",
     agreementId: "1",

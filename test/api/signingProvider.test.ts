@@ -1,4 +1,7 @@
-/** Agreements that are signed at a provider: the integration, the envelope, notices, failures; against a server that speaks its API over HTTPS. */
+/**
+ * Agreements signed at a provider: the integration, envelopes, notifications and failures, against a server that
+ * implements its API over HTTPS.
+ */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";

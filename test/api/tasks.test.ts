@@ -1,4 +1,4 @@
-/** Tasks: whose they are, and the list of them across the portfolio, as everybody who has to do with them. */
+/** Tasks: their assignees, and the portfolio list of tasks as every kind of viewer. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { startPortfolio, type Portfolio } from "../harness/portfolio.ts";

@@ -1,6 +1,6 @@
 /**
- * A token that was looked up a moment ago is checked along with the statements of a query, and what it gives access to is handed on with
- * them: one round trip for each step, and whatever takes or gives access does so for the very next request.
+ * A recently looked-up token is verified along with the statements of a query, and its access is passed with them.
+ * Each step takes one round trip, and any change of access applies to the next request.
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { pgSettings } from "../../src/database/claims.ts";

@@ -1,4 +1,7 @@
-/** What a connection counts and groups is what its list shows, of each table and to everybody: they are read along different ways. */
+/**
+ * Counts and groups of connections equal those of the lists, for every table and viewer, although they are read in
+ * different ways.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { buildClientSchema, getIntrospectionQuery, type GraphQLSchema } from "postgraphile/graphql";
 import { demoUser } from "../../src/demo/people.ts";

@@ -1,4 +1,7 @@
-/** Documents that are asked for by their ids: registered by a command, answered as if they were sent, and alone where the operator says so. */
+/**
+ * Registered documents, requested by their ids: registered by a command, answered like sent documents, and the only
+ * ones allowed if the operator configures that.
+ */
 import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

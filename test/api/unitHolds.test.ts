@@ -1,11 +1,11 @@
-/** Holds of units and lots: what one keeps, for whom, for how long, how many, and what it becomes. */
+/** Holds of units and lots: exclusivity, duration, maximum number, and conversion into reservations. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";
 import { passTime } from "../harness/clock.ts";
 import { signUpBuyer } from "../harness/deals.ts";
 import { createLead, createProject, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, mutationOf, type Create } from "../harness/records.ts";
-import { digest } from "../harness/untouched.ts";
+import { digest } from "../harness/expectUnchanged.ts";
 import { affiliate, programOf } from "../harness/world.ts";
 
 let world: Portfolio;

@@ -1,4 +1,4 @@
-/** updateUnits: many units at once, by ids or by filter, all or none of them. */
+/** updateUnits: many units at once, by ids or by filter, all or none. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createIn, type Create } from "../harness/records.ts";
 import { startWorld, type World } from "../harness/world.ts";

@@ -1,4 +1,4 @@
-/** What is refused before any of a file is stored, and what is stored and then not wanted. */
+/** Uploads that are refused before any content is stored, and contents that are stored but not used. */
 import { randomUUID } from "node:crypto";
 import { mkdirSync, watch } from "node:fs";
 import { readdir } from "node:fs/promises";

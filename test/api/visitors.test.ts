@@ -1,4 +1,4 @@
-/** Every operation, asked for without a token. What is public is said by policies and grants; these lists are what they say. */
+/** Every operation without a token. Policies and grants determine what is public; these lists document the result. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {

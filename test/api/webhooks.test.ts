@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createSeal, secretOfWebhook } from "../../src/secrets/seal.ts";
 import { secretKeys, type Person } from "../harness/api.ts";
-import { ask, type Made, outcomes } from "../harness/matrix.ts";
+import { ask, type Variables, outcomes } from "../harness/matrix.ts";
 import { startWorld, type World } from "../harness/world.ts";
 import { until } from "../harness/until.ts";
 
@@ -31,7 +31,7 @@ const create = async (rest?: Record<string, unknown>) =>
   (await world.owen.get(creation, input(rest))).createWebhook as { id: string; secret: string };
 
 /** What each of them gets: yes, or the code of the refusal. */
-const tried = (document: string, variables: Made) => outcomes(everybody, ask(document, variables));
+const tried = (document: string, variables: Variables) => outcomes(everybody, ask(document, variables));
 
 describe("owners and admins only", () => {
   test("create", async () => {

@@ -1,6 +1,6 @@
 /**
- * Who may do what with executions of workflows, which steps of state are refused, and what a batch takes. No worker runs here:
- * what steps do is in test/workflows.
+ * Permissions for executions of workflows, refused transitions, and permissions for batches. No worker runs here:
+ * test/workflows tests the steps.
  *
  * owner, admin and member are of Harbour Homes, whose project Quiet Quay is in the lead mode PRIVATE; the seller and the builder
  * are members of organizations affiliated with Harbour View; the outsider owns Summit Sales.

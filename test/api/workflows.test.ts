@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { repository } from "../../src/docs/generated.ts";
 import type { Person } from "../harness/api.ts";
 import { signUpBuyer } from "../harness/deals.ts";
-import { ask, type Made, outcomes } from "../harness/matrix.ts";
+import { ask, type Variables, outcomes } from "../harness/matrix.ts";
 import { cast, type Portfolio, startPortfolio } from "../harness/portfolio.ts";
 
 let world: Portfolio;
@@ -35,7 +35,7 @@ const create = async (rest?: Record<string, unknown>): Promise<string> =>
 const act = (operation: string) =>
   `mutation ($id: ID!) { ${operation}(input: { id: $id }) { ${operation === "deleteWorkflow" ? "deleted" : "status enabled enabledAt disabledAt allowedTransitions { to }"} } }`;
 
-const tried = async (document: string, variables: Made) =>
+const tried = async (document: string, variables: Variables) =>
   Object.values(await outcomes(people, ask(document, variables))).join(" ");
 
 describe("who may do what: owner, admin, member, seller, builder, buyer, outsider, anonymous", () => {
@@ -225,7 +225,7 @@ describe("a definition with a fault is refused with its path", () => {
     ["trigger.event", /no event lead\.sneezed/, { trigger: { type: "EVENT", event: "lead.sneezed" } }],
     ["trigger.event", /no event \*/, { trigger: { type: "EVENT", event: "*" } }],
     ["trigger.event", /no event null/, { trigger: { type: "EVENT" } }],
-    ["trigger.event", /says nothing of a lead/, { trigger: { type: "EVENT", event: "unit.price_changed" } }],
+    ["trigger.event", /nothing of the lead/, { trigger: { type: "EVENT", event: "unit.price_changed" } }],
     ["trigger.schedule", /must be a cron expression/, { trigger: { type: "SCHEDULE" } }],
     ["trigger.schedule", /never fires/, schedule({ schedule: "0 0 30 2 *" })],
     ["trigger.schedule", /five fields/, schedule({ schedule: "* * * * * *" })],
@@ -325,12 +325,12 @@ describe("a definition with a fault is refused with its path", () => {
     ],
     [
       "steps[0].type",
-      /a unit does not have/,
+      /the unit does not have/,
       { subjectType: "UNIT", trigger: { type: "MANUAL" }, ...step("SEND_SMS", { body: "Hello" }) },
     ],
     [
       "steps[0].type",
-      /a unit does not have/,
+      /the unit does not have/,
       { subjectType: "UNIT", trigger: { type: "MANUAL" }, ...step("CREATE_NOTE", { text: "Hello" }) },
     ],
     [

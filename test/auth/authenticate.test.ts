@@ -1,4 +1,4 @@
-/** Headers to claims: what is refused without asking the database, what is asked, and what an answer stands for. */
+/** From the Authorization header to claims: refusals without a query, the queries, and the claims. */
 import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { createAuthenticator } from "../../src/auth/authenticate.ts";
 import { loadJwtKeys, loadSeal } from "../../src/auth/authKeys.ts";
 import { createLoginTokens } from "../../src/auth/loginToken.ts";
 import type { Config } from "../../src/base/config.ts";
-import { scripted } from "../http/scripted.ts";
+import { scriptedDatabase } from "../http/scriptedDatabase.ts";
 
 const keys = [{ kid: "k", secret: "a".repeat(40) }];
 const now = Math.floor(Date.now() / 1000);
@@ -29,7 +29,7 @@ const row = {
 };
 
 function authenticator(rows: unknown[] | Error = [row]) {
-  const { pool, asked } = scripted([[/authenticate/, rows]]);
+  const { pool, asked } = scriptedDatabase([[/authenticate/, rows]]);
   const find = createAuthenticator({ pool, keys });
   return { authenticate: async (header?: string, ip?: string) => (await find(header, ip)).claims, asked };
 }
@@ -156,7 +156,7 @@ const accessRow = { access: "a", classes: ["one", "two"], parties: [sub], versio
 /** With a look-up of access too, and what was asked by the names of functions. */
 function carrying(rows: unknown[] = [row], found: unknown[] | Error = [accessRow]) {
   const given = { rows };
-  const { pool, asked } = scripted([[/access_of/, found]]);
+  const { pool, asked } = scriptedDatabase([[/access_of/, found]]);
   const find = createAuthenticator({
     pool: {
       query: async (statement: { text: string; values: unknown[] }) =>

@@ -1,4 +1,4 @@
-/** Tokens that were looked up a moment ago: for how long they are known, what is kept of them, and how many. */
+/** Cache of recently looked-up tokens: its duration, its contents, and its size. */
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import { KnownTokens, minuteOf } from "../../src/auth/knownTokens.ts";
 import type { Access } from "../../src/database/tokenCheck.ts";

@@ -1,4 +1,4 @@
-/** Passwords on their way to the database: what is refused before anything is hashed, what is asked of the database, and when a try counts. */
+/** Verifying passwords: refusals before hashing, queries of the database, and counting of failed attempts. */
 import { hash, verify } from "@node-rs/argon2";
 import { expect, test } from "@jest/globals";
 import {
@@ -8,14 +8,14 @@ import {
   type TransformContext,
 } from "../../src/operations/inputs/passwords.ts";
 import { passwordHashes, visitorHashes } from "../../src/admission/semaphores.ts";
-import { scripted } from "../http/scripted.ts";
+import { scriptedDatabase } from "../http/scriptedDatabase.ts";
 
 const good = "correct horse battery staple";
 const viewer = { userId: "u1", readOnly: false };
 const nobody = { userId: null, readOnly: false };
 
-function context(answers: Parameters<typeof scripted>[0] = [], more: Partial<TransformContext> = {}) {
-  const { pool, asked } = scripted(answers);
+function context(answers: Parameters<typeof scriptedDatabase>[0] = [], more: Partial<TransformContext> = {}) {
+  const { pool, asked } = scriptedDatabase(answers);
   const given: TransformContext = {
     pool,
     claims: nobody,

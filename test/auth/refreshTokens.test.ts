@@ -1,13 +1,13 @@
-/** Refresh tokens on their way to the database: their form, and that one that comes again is told in a transaction of its own. */
+/** Refresh tokens: their format, and the report of a reused one in a separate transaction. */
 import { createHash } from "node:crypto";
 import { expect, test } from "@jest/globals";
 import { proveRefreshToken } from "../../src/operations/inputs/refreshTokens.ts";
-import { scripted } from "../http/scripted.ts";
+import { scriptedDatabase } from "../http/scriptedDatabase.ts";
 
 const token = `plat_refresh_${"aB3".repeat(14)}Z`;
 
 test("a refresh token is known by its hash, which the database is told first", async () => {
-  const { pool, asked } = scripted([]);
+  const { pool, asked } = scriptedDatabase([]);
   const sha256 = createHash("sha256").update(token).digest();
   expect(await proveRefreshToken(` ${token}\n`, { pool })).toBe(sha256.toString("hex"));
   expect(asked).toEqual([["select app_private.begin_refresh($1)", sha256]]);
@@ -16,7 +16,7 @@ test("a refresh token is known by its hash, which the database is told first", a
 test.each(["", token.slice(1), token.slice(0, -1), `${token}a`, `x${token}`, `${token.slice(0, -1)}-`])(
   "%j is none, and nobody is asked",
   async (wrong) => {
-    const { pool, asked } = scripted([]);
+    const { pool, asked } = scriptedDatabase([]);
     await expect(proveRefreshToken(wrong, { pool })).rejects.toMatchObject({
       code: "UNAUTHENTICATED",
       message: "Not a valid refresh token; sign in again.",
@@ -27,6 +27,6 @@ test.each(["", token.slice(1), token.slice(0, -1), `${token}a`, `x${token}`, `${
 
 test("what the database refuses is refused", async () => {
   const failure = new Error("The session has ended.");
-  const { pool } = scripted([[/begin_refresh/, failure]]);
+  const { pool } = scriptedDatabase([[/begin_refresh/, failure]]);
   await expect(proveRefreshToken(token, { pool })).rejects.toBe(failure);
 });

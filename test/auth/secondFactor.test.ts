@@ -1,4 +1,4 @@
-/** Codes of second factors on their way to the database: who is asked about, what proves a code, and when a wrong one counts. */
+/** Verifying codes of second factors: the account that is queried, valid codes, and counting of failed attempts. */
 import { createHash } from "node:crypto";
 import { hash } from "@node-rs/argon2";
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
@@ -10,7 +10,7 @@ import {
 import { freshTotpSecret, proveSecondFactor } from "../../src/operations/inputs/secondFactor.ts";
 import { newTotpSecret, totpCode, totpStep } from "../../src/auth/totp.ts";
 import { createSeal, SealFault, secretOfSecondFactor } from "../../src/secrets/seal.ts";
-import { scripted } from "../http/scripted.ts";
+import { scriptedDatabase } from "../http/scriptedDatabase.ts";
 
 const seal = createSeal([{ kid: "k", secret: "s".repeat(40) }]);
 const secret = newTotpSecret();
@@ -31,7 +31,7 @@ async function prove(
   { factors = [factor] as unknown[], given = password } = {},
 ) {
   const stored = await hash(password, argon2Parameters);
-  const { pool, asked } = scripted([
+  const { pool, asked } = scriptedDatabase([
     [/begin_second_factor/, factors],
     [/begin_login|begin_confirmation/, [{ hash: stored }]],
   ]);

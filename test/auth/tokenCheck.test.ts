@@ -1,4 +1,4 @@
-/** The check that goes along with statements: what it asks, and when the token is looked up after all, once. */
+/** The token check that is sent with statements: its query, and when it causes a single new lookup. */
 import { expect, test } from "@jest/globals";
 import { checkOf, TokenCheck, withCheck } from "../../src/database/tokenCheck.ts";
 

@@ -1,4 +1,4 @@
-/** One-time codes by RFC 6238, against the vectors of its appendix B. */
+/** One-time codes by RFC 6238, with the test vectors of its appendix B. */
 import { expect, test } from "@jest/globals";
 import { newTotpSecret, stepOfCode, totpCode, totpStep } from "../../src/auth/totp.ts";
 

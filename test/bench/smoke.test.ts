@@ -1,4 +1,4 @@
-/** Every benchmark runs, at a size that measures nothing, so that none breaks unnoticed when the schema changes. */
+/** Runs every benchmark at a minimal size, so that schema changes do not break one unnoticed. */
 import { globSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { afterEach, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";

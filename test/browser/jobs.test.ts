@@ -1,4 +1,4 @@
-/** The page for jobs as operators meet it: in a real browser, on the service as it is started. */
+/** The job page in a real browser, on the service as operators start it. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Finds an example for each operation that src/http/portal/examples.ts does not show: a document with a few fields of what it returns, an
- * input that works, and where the ids in it are looked up first. Mutations are dry runs, where they have one.
+ * Finds an example for each operation that src/http/portal/examples.ts does not show: a document with a few fields of
+ * the result, a working input, and a query for the ids in it. Mutations are dry runs if they support them.
  */
 import {
   getNamedType,

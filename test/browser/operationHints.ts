@@ -1,4 +1,4 @@
-/** What the schema does not tell about how an operation is called, for test/browser/operationExamples.ts. */
+/** Facts about calling operations that the schema does not contain, for test/browser/operationExamples.ts. */
 import { until } from "../harness/until.ts";
 import type { Ask, Hint } from "./operationExamples.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The portal as its visitors meet it: in a real browser, on the service as it is started, with the demo. WRITE_EXAMPLES=1 records the
- * answers of the examples in docs/examples.json, and SCREENSHOTS=1 the pictures of docs/portal.
+ * The portal in a real browser, on the service with the demo. WRITE_EXAMPLES=1 records the responses of the examples
+ * in docs/examples.json, and SCREENSHOTS=1 the pictures of docs/portal.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { once } from "node:events";

@@ -1,6 +1,7 @@
 /**
- * The application of examples/sales-floor as its readers start it, in a real browser, on the service with the demo:
- * `npm run test:long -- test/browser/salesFloor`. What is its own is installed by this alone. SCREENSHOTS=1 writes its picture.
+ * The application of examples/sales-floor in a real browser, started as its README describes, on the service with the
+ * demo: `npm run test:long -- test/browser/salesFloor`. Its packages are installed by this test only. SCREENSHOTS=1
+ * writes its picture.
  */
 import { execFile } from "node:child_process";
 import { once } from "node:events";

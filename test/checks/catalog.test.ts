@@ -1,6 +1,6 @@
 /**
- * The rules over the catalog: the schema keeps them all, and each finds the fault that is planted for it, with a sentence
- * that says what to write. All faults are in one transaction, each on objects of its own.
+ * The rules for the catalog: the schema follows all of them, and each rule finds the violation that is inserted for
+ * it. All violations are in one transaction, each with objects of its own.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";

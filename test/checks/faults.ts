@@ -1,4 +1,4 @@
-/** What people forget, one fault each, planted into a table of its own that is without fault otherwise. */
+/** Violations of the rules, one for each typical omission, in tables that otherwise follow all rules. */
 export interface Fault {
   /** The rule that finds it, and no other does. */
   rule: string;

@@ -1,4 +1,4 @@
-/** What is checked in the text of migrations/, and by squawk in the chain. Needs no database. */
+/** Checks of the text of migrations/, and of the chain by squawk. Needs no database. */
 import { expect, test } from "@jest/globals";
 import { mkdtemp, rm, writeFile, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** `.ci/fresh` is told apart from a red run by its status alone, so it has to tell that of its command. */
+/** `.ci/fresh` exits with the status of its command, by which CI distinguishes success from failure. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";

@@ -1,4 +1,4 @@
-/** The rules of graphql-eslint over a schema, and what is waived of them. */
+/** The rules of graphql-eslint for a schema, and their waivers. */
 import { expect, test } from "@jest/globals";
 import { checkGraphqlRules } from "../../src/checks/graphqlRules.ts";
 

@@ -1,4 +1,4 @@
-/** What makes `npm run check` red. */
+/** Conditions under which `npm run check` fails. */
 import { tmpdir } from "node:os";
 import { expect, test } from "@jest/globals";
 import { runPart, type CheckPart } from "../../src/checks/parts.ts";

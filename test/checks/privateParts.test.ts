@@ -1,6 +1,6 @@
 /**
- * What the service uses of packages that their interfaces do not promise. Each package is pinned: before its version is raised, whatever stands here
- * is read again in the new one.
+ * Private parts of packages that the service uses. These packages are pinned: before a version is raised, everything
+ * listed here must be reviewed in the new one.
  */
 import { expect, test } from "@jest/globals";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** What a new version may do to the clients of the last one. */
+/** Breaking changes and deprecations between versions of the schema. */
 import { expect, test } from "@jest/globals";
 import { buildSchema } from "postgraphile/graphql";
 import { breakingChanges, deprecationFaults } from "../../src/checks/versions.ts";

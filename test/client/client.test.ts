@@ -1,4 +1,4 @@
-/** The client against the service itself; what happens on the way is played by the `fetch` that it is given. */
+/** The client against the service. Network failures are simulated by the `fetch` that it is given. */
 import { createHash, randomUUID } from "node:crypto";
 import * as tls from "node:tls";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";

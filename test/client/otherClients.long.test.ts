@@ -1,4 +1,6 @@
-/** Clients that others have written, each against the service: `npm run test:clients`. What is theirs is installed by this alone. */
+/**
+ * Other GraphQL clients against the service: `npm run test:clients`. Their packages are installed by this test only.
+ */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

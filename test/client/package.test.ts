@@ -1,4 +1,4 @@
-/** The package as it is published: its size, the documents of all operations, and that its types hold. */
+/** The published package: its size, the documents of all operations, and its types. */
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

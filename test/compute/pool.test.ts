@@ -1,4 +1,4 @@
-/** What organizations make the service compute: bounded, beside the event loop, and each in its own queue. */
+/** Computations of organizations: within limits, beside the event loop, and in a queue for each organization. */
 import { describe, expect, test } from "@jest/globals";
 import { budgets } from "../../src/compute/budget.ts";
 import { ComputeStopped, createCompute, type Compute } from "../../src/compute/computePool.ts";

@@ -1,6 +1,7 @@
 /**
- * The conformance suite of the Model Context Protocol against /mcp: `npm run test:conformance`, which alone installs it. The scenarios are those
- * of every server that has tools; the others ask for tools, resources and prompts of the suite's own example server.
+ * The conformance suite of the Model Context Protocol against /mcp: `npm run test:conformance`, which installs it. It
+ * runs the scenarios for servers with tools; the others require the tools, resources and prompts of the suite's own
+ * example server.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";

@@ -1,6 +1,7 @@
 /**
- * No anomaly inside an organization: clients append tags to several leads at a time, and read several leads at a time, while others do the same. Each
- * list is of one moment, includes everything that was acknowledged before it was asked for, and nothing is lost, be the query planned or compiled.
+ * Consistency within an organization: clients concurrently append tags to several leads, and read several leads. Each
+ * list is a consistent snapshot that includes everything acknowledged before the request, and nothing is lost, in
+ * planned and compiled queries.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Person } from "../harness/api.ts";

@@ -1,7 +1,8 @@
 /**
- * A checker of histories of lists that are only appended to, after the method of Kingsbury and Alvaro ("Elle: Inferring Isolation Anomalies from
- * Experimental Observations", 2020). As each value is appended once, the lists that were read tell in which order the transactions took effect; a
- * cycle among the transactions, together with the order in which their clients saw them, is an anomaly.
+ * A checker for histories of append-only lists, after the method of Kingsbury and Alvaro ("Elle: Inferring Isolation
+ * Anomalies from Experimental Observations", 2020). As each value is appended once, the lists that were read
+ * determine the order of transactions. A cycle among the transactions, including the order observed by their clients,
+ * is an anomaly.
  */
 
 /** A request that appended to lists or read some, all at one moment if the service is right. */

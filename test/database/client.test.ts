@@ -1,4 +1,4 @@
-/** Every wait for the database has a deadline on our side: to connect, for an answer, for the goodbye. */
+/** Timeouts of the database client: for connecting, for responses, and for closing. */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
@@ -7,7 +7,7 @@ import { ListenConnection, openListener } from "../../src/database/listener.ts";
 import { DatabaseClient, NoAnswerError } from "../../src/database/client.ts";
 import { DatabaseConnectionError } from "../../src/database/databaseErrors.ts";
 import { awaitStartedServer } from "../../src/database/startingServer.ts";
-import { throughOutages } from "../../src/database/outages.ts";
+import { retryDuringOutages } from "../../src/database/outages.ts";
 import { makePool } from "../../src/database/pool.ts";
 import { startGate, type Gate } from "../faults/gate.ts";
 import { until } from "../harness/until.ts";
@@ -208,10 +208,10 @@ test("what must not be lost is tried again while the database is away, and nothi
       ? Promise.reject(new DatabaseConnectionError("08006", new Error("cut")))
       : Promise.resolve("noted");
   };
-  expect(await throughOutages(comesBack)).toBe("noted");
+  expect(await retryDuringOutages(comesBack)).toBe("noted");
   const made = client(10_000);
   await made.connect();
-  await expect(throughOutages(() => made.query("select 1 / 0"))).rejects.toMatchObject({ code: "22012" });
+  await expect(retryDuringOutages(() => made.query("select 1 / 0"))).rejects.toMatchObject({ code: "22012" });
   await made.end();
 });
 

@@ -1,4 +1,4 @@
-/** What ends by itself has ended for whoever reads, although no job has run. */
+/** Expired records are reported as expired to every reader, even if no job has run. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createIn, type Create } from "../harness/records.ts";
 import { passTime } from "../harness/clock.ts";

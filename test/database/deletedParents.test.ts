@@ -1,4 +1,4 @@
-/** Somebody deletes a record while somebody else adds what belongs to it: one of the two is told. */
+/** A record is deleted while somebody else adds a related record: one of the two gets an error. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { PoolClient } from "pg";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";

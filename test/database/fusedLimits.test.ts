@@ -67,7 +67,7 @@ test("a time-out among the settings holds for the statement behind them", async 
 });
 
 test("strangers have a share of the connections, and each party too; others are served at once", async () => {
-  const connections = new FairSemaphore({ capacity: 5, perParty: 2, strangers: 2 });
+  const connections = new FairSemaphore({ capacity: 5, perParty: 2, visitors: 2 });
   const opened = world.open({ max: 6 }, { connections });
   const lock = await world.admin.connect();
   try {

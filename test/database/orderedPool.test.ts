@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { DatabaseError } from "pg";
-import { inShare } from "../../src/database/orderedPool.ts";
+import { withinShare } from "../../src/database/orderedPool.ts";
 import { toCodedError } from "../../src/http/toCodedError.ts";
 import { FairSemaphore } from "../../src/admission/fairSemaphore.ts";
 import { partyOf } from "../../src/admission/party.ts";
@@ -71,10 +71,10 @@ test("who gets no connection in time is told when to come again", async () => {
 test("queries of a party stay within its share of the connections", async () => {
   const { pool } = world.open({ max: 3 });
   const connections = new FairSemaphore({ capacity: 3, perParty: 1 });
-  const ofAnn = inShare(pool, connections, partyOf("ann", undefined));
+  const ofAnn = withinShare(pool, connections, partyOf("ann", undefined));
   const many = Array.from({ length: 10 }, () => ofAnn.query(refusal).catch(() => {}));
   expect(connections.numbers).toEqual({ held: 1, waiting: 9 });
-  await inShare(pool, connections, partyOf("bob", undefined)).query("select 1");
+  await withinShare(pool, connections, partyOf("bob", undefined)).query("select 1");
   await Promise.all(many);
   expect(connections.numbers).toEqual({ held: 0, waiting: 0 });
 });

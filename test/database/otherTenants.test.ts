@@ -1,6 +1,6 @@
 /**
- * A transaction of one organization that has done its work and does not end (a slow disk, a stopped process, a long import) holds
- * nobody of another organization up: what both lock is nothing.
+ * A transaction of one organization that stays open after its work (a slow disk, a stopped process, a long import)
+ * blocks no other organization: their transactions share no locks.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";

@@ -240,7 +240,7 @@ test("structure that hangs on a function is never dropped with it", async () => 
       "create function app_hidden.visible(id int, name text default '')",
     ]),
   ).rejects.toThrow(
-    "The constraint by_hand on app_public.units depends on a function or view that has to be made anew or dropped",
+    "The constraint by_hand on app_public.units depends on a function or view that must be recreated or dropped",
   );
   expect(await sql("select count(*)::int as count from pg_constraint where conname = 'by_hand'")).toEqual([
     { count: 1 },

@@ -1,4 +1,4 @@
-/** What the catalog tells of organizations' rows, compared with what the tables and keys say of themselves. */
+/** Tenancy of tables as derived from the catalog, compared with their actual rows and keys. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { filledTables } from "../../src/database/catalogRows.ts";

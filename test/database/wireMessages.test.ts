@@ -1,4 +1,4 @@
-/** The messages that a batch consists of (src/database/wireMessages.ts), read back as the server reads them. */
+/** The protocol messages of a batch (src/database/wireMessages.ts), parsed as the server parses them. */
 import { expect, test } from "@jest/globals";
 import { WireMessages } from "../../src/database/wireMessages.ts";
 

@@ -1,4 +1,4 @@
-/** Answers that are not sent again: docs/caching.md. What is told to be unchanged is what would be answered anew. */
+/** Conditional requests (docs/caching.md): a response of 304 is only sent if the full response would be the same. */
 import { createHash } from "node:crypto";
 import { Agent, request } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";

@@ -1,10 +1,10 @@
-/** Random deals: several people play operations at once, on few units, so that they meet. */
+/** Random deals: several people execute operations concurrently, on few units, so that they conflict. */
 import * as fc from "fast-check";
 import type { Answer, Person } from "../harness/api.ts";
 import { mutationOf } from "../harness/records.ts";
 import type { Deals } from "./world.ts";
 
-/** One thing that somebody does; numbers choose among what there is at that moment. */
+/** One operation of a player; the numbers select among the records that exist at that time. */
 export interface Move {
   who: number;
   what: number;
@@ -13,7 +13,7 @@ export interface Move {
   amount: number;
 }
 
-/** What one player does, one after the other. */
+/** The moves of one player, in order. */
 export const moves = (length: number): fc.Arbitrary<Move[]> =>
   fc.array(
     fc.record({
@@ -32,7 +32,7 @@ const pick = <T>(list: T[], index: number): T | undefined =>
   list.length ? list[index % list.length] : undefined;
 const choose = <T>(list: readonly T[], index: number): T => list[index % list.length]!;
 
-/** Ids that are there now, the newest first, as the owner of the database sees them. */
+/** Ids of existing records, newest first, read as the owner of the database. */
 async function ids(deals: Deals, table: string, where = "true"): Promise<string[]> {
   const { rows } = await deals.owner.query<{ id: string }>(
     `select id from app_public.${table} where ${where} order by id desc limit 12`,
@@ -50,13 +50,13 @@ const update =
     return id && send(person, field, { id, ...inputs(move, deals) });
   };
 
-/** Reasons and dates that some statuses want. */
+/** Reasons and dates that some statuses require. */
 const withReason = (status: string): Record<string, unknown> => ({
   status,
   ...(status === "CANCELLED" && { cancellationReason: "Changed their mind" }),
 });
 
-/** Everything that can be done, with how often. */
+/** All operations, with their frequencies. */
 const plays: [weight: number, play: Play][] = [
   [
     6,
@@ -244,7 +244,7 @@ const plays: [weight: number, play: Play][] = [
 
 const wheel = plays.flatMap(([weight, one]) => Array.from({ length: weight }, () => one));
 
-/** Does what the move says; gives the code of the refusal, or OK, or nothing where there was nothing to do it to. */
+/** Executes a move. Returns OK, the code of the refusal, or undefined if there was no record for it. */
 export async function play(deals: Deals, move: Move): Promise<string | undefined> {
   const person = choose([choose(deals.players, move.who)].flat(), move.a);
   const answer = await choose(wheel, move.what)(deals, move, person);

@@ -1,8 +1,8 @@
-/** Whatever people do at once, the rules hold: random operations by several of them, then every rule is looked for being broken. */
+/** The invariants of deals hold after random concurrent operations of several people. */
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import * as fc from "fast-check";
 import { passTime } from "../harness/clock.ts";
-import { broken } from "../../src/doctor/invariants.ts";
+import { brokenInvariants } from "../../src/doctor/invariants.ts";
 import { moves, play } from "./model.ts";
 import { startDeals, type Deals } from "./world.ts";
 import { testWithSeeds } from "../harness/seeds.ts";
@@ -30,10 +30,10 @@ testWithSeeds("random deals of several people at once break no rule", async (see
             }
           }),
         );
-        expect(await broken(deals.owner)).toEqual({});
+        expect(await brokenInvariants(deals.owner)).toEqual({});
         await passTime(deals.owner, `${hours} hours`);
         await deals.owen.get("{ viewer { id } }"); // whoever reads next settles what is due
-        expect(await broken(deals.owner)).toEqual({});
+        expect(await brokenInvariants(deals.owner)).toEqual({});
       },
     ),
     { seed, numRuns: 12, endOnFailure: true },

@@ -2,20 +2,20 @@ import type { Person } from "../harness/api.ts";
 import { createLead, startPortfolio, type Portfolio } from "../harness/portfolio.ts";
 import { createIn, type Create } from "../harness/records.ts";
 
-/** A project with few homes and many who want them. */
+/** A project with few homes and many buyers. */
 export interface Deals extends Portfolio {
   create: Create;
-  /** What is for sale, and who may buy it. */
+  /** Homes for sale, and their possible buyers. */
   stock: { units: string[]; lots: string[]; leads: string[] };
   options: string[];
   falloutReason: string;
-  /** Whoever takes part: the team, an agency with own leads, and strangers. */
+  /** The players: the team, an agency with own leads, and users of other organizations. */
   players: (Person | Person[])[];
-  /** Brings in new homes and new leads, in place of those that are sold by now. */
+  /** Adds new homes and leads, which replace those already sold. */
   restock(): Promise<void>;
 }
 
-/** @param amount how many units there are; half of them on a lot of their own, and some lots have no unit. */
+/** @param amount number of units; half of them have their own lot, and some lots have no unit */
 export async function startDeals(amount = 4): Promise<Deals> {
   const world = await startPortfolio();
   const create = createIn(world.owen);
@@ -48,7 +48,7 @@ export async function startDeals(amount = 4): Promise<Deals> {
     );
     const leads = await Promise.all(
       Array.from({ length: amount + 2 }, async (_, i) => {
-        // The agency brings leads of its own; some belong to a member, some to nobody.
+        // The agency adds leads of its own; some are assigned to a member, some to nobody.
         const [by, assigneeId] = [
           [world.sam, undefined],
           [world.owen, world.max.id],

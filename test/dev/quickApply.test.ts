@@ -1,4 +1,7 @@
-/** What `npm run dev` applies at once, on a database alone: afterwards it has what the files say, and nothing of what they said before. */
+/**
+ * The fast path of `npm run dev`, on a database alone: afterwards, the database matches the files, and nothing of
+ * their former content remains.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { migrationsFolder } from "../../src/database/committed.ts";
 import { readCatalog } from "../../src/database/catalog.ts";

@@ -1,12 +1,12 @@
 import { expect, test } from "@jest/globals";
 import {
-  commented,
+  commentTarget,
   grantsOnSame,
-  isShown,
-  madeBy,
-  replacing,
+  isVisibleInApi,
+  createdObject,
+  replacementFor,
   describesObject,
-  undoing,
+  undoStatement,
   withoutBody,
 } from "../../src/dev/statementForms.ts";
 import { editOf, refersToDropped, namesOf } from "../../src/dev/editCurrent.ts";
@@ -14,7 +14,7 @@ import { isCall } from "../../src/dev/undoCalls.ts";
 
 test("recognizes what a statement creates, and how it is dropped", () => {
   expect(
-    madeBy(
+    createdObject(
       "create function app_public.f(a int default 1,\n  b text) returns setof app_public.t\nlanguage sql as $$ select 1 $$",
     ),
   ).toEqual({
@@ -23,15 +23,17 @@ test("recognizes what a statement creates, and how it is dropped", () => {
     drop: "drop function app_public.f;",
     shape: "(a int default 1, b text) returns setof app_public.t",
   });
-  expect(madeBy("create or replace view app_public.v with (security_invoker) as select 1")).toMatchObject({
+  expect(
+    createdObject("create or replace view app_public.v with (security_invoker) as select 1"),
+  ).toMatchObject({
     kind: "view",
     drop: "drop view app_public.v;",
   });
-  expect(madeBy('create policy "own rows" on app_public.t for select using (true)')).toMatchObject({
+  expect(createdObject('create policy "own rows" on app_public.t for select using (true)')).toMatchObject({
     drop: 'drop policy if exists "own rows" on app_public.t;',
   });
   expect(
-    madeBy(
+    createdObject(
       "create constraint trigger _500_x after update of a, b on app_public.t deferrable for each row execute function f()",
     ),
   ).toMatchObject({ kind: "trigger", drop: "drop trigger if exists _500_x on app_public.t;" });
@@ -40,16 +42,16 @@ test("recognizes what a statement creates, and how it is dropped", () => {
     "select app_private.make('f')",
     "insert into t values (1)",
   ])
-    expect(madeBy(none)).toBeUndefined();
+    expect(createdObject(none)).toBeUndefined();
 });
 
 test("functions and views are replaced; policies and triggers dropped before they are made", () => {
-  expect(replacing("create function f() returns int language sql as 'select 1'")).toMatch(
+  expect(replacementFor("create function f() returns int language sql as 'select 1'")).toMatch(
     /^create or replace function f\(\)/,
   );
-  expect(replacing("create or replace view v as select 1")).toBe("create or replace view v as select 1");
-  expect(replacing("create policy p on t")).toBe("drop policy if exists p on t; create policy p on t");
-  expect(replacing("comment on table t is 'T.'")).toBe("comment on table t is 'T.'");
+  expect(replacementFor("create or replace view v as select 1")).toBe("create or replace view v as select 1");
+  expect(replacementFor("create policy p on t")).toBe("drop policy if exists p on t; create policy p on t");
+  expect(replacementFor("comment on table t is 'T.'")).toBe("comment on table t is 'T.'");
 });
 
 test("grants and comments speak of the object of just that name", () => {
@@ -62,21 +64,23 @@ test("grants and comments speak of the object of just that name", () => {
 });
 
 test("a comment tells what it is on", () => {
-  expect(commented("comment on column app_public.t.is_open is 'Whether it is open.'")).toBe(
+  expect(commentTarget("comment on column app_public.t.is_open is 'Whether it is open.'")).toBe(
     "column app_public.t.is_open",
   );
-  expect(commented("COMMENT ON FUNCTION f(int)\n  IS null")).toBe("FUNCTION f(int)");
-  expect(commented("grant select on t to plat_user")).toBeUndefined();
+  expect(commentTarget("COMMENT ON FUNCTION f(int)\n  IS null")).toBe("FUNCTION f(int)");
+  expect(commentTarget("grant select on t to plat_user")).toBeUndefined();
 });
 
 test("a grant or a comment that is gone is taken back; nothing else is for certain", () => {
   expect(
-    undoing("grant insert (a, b), update (b), delete\n  on app_public.t to plat_user, plat_anonymous;"),
+    undoStatement("grant insert (a, b), update (b), delete\n  on app_public.t to plat_user, plat_anonymous;"),
   ).toBe("revoke insert (a, b), update (b), delete on app_public.t from plat_user, plat_anonymous;");
-  expect(undoing("GRANT EXECUTE ON FUNCTION f(int, text) TO plat_user")).toBe(
+  expect(undoStatement("GRANT EXECUTE ON FUNCTION f(int, text) TO plat_user")).toBe(
     "revoke EXECUTE on FUNCTION f(int, text) from plat_user;",
   );
-  expect(undoing("comment on column t.on_to is 'On to it.';")).toBe("comment on column t.on_to is null;");
+  expect(undoStatement("comment on column t.on_to is 'On to it.';")).toBe(
+    "comment on column t.on_to is null;",
+  );
   for (const none of [
     "grant plat_user to plat_authenticator",
     "grant select on t to plat_user with grant option",
@@ -85,7 +89,7 @@ test("a grant or a comment that is gone is taken back; nothing else is for certa
     "insert into t values (1)",
     "create function f() returns int language sql as 'select 1'",
   ])
-    expect(undoing(none)).toBeUndefined();
+    expect(undoStatement(none)).toBeUndefined();
 });
 
 test("grants on one object are told", () => {
@@ -119,7 +123,7 @@ test("a difference is shown by the API unless it is a policy, a trigger, a funct
       `CREATE OR REPLACE FUNCTION f()\n RETURNS ${result}\nAS $function$ ${body} $function$`,
     );
   const differs = (here: ReturnType<typeof object> | undefined, wanted: ReturnType<typeof object>) =>
-    isShown({ kind: wanted.kind, identity: wanted.identity, wanted, ...(here && { here }) });
+    isVisibleInApi({ kind: wanted.kind, identity: wanted.identity, wanted, ...(here && { here }) });
   expect(differs(made("select 1"), made("select 2"))).toBe(false);
   expect(differs(made("select 1"), made("select 1", "bigint"))).toBe(true);
   expect(differs(undefined, made("select 1"))).toBe(true);
@@ -127,7 +131,7 @@ test("a difference is shown by the API unless it is a policy, a trigger, a funct
   expect(differs(undefined, object("trigger", "create trigger"))).toBe(false);
   expect(differs(undefined, object("comment", "comment on function f() is 'F.'"))).toBe(true);
   const isShownAs = (kind: "function" | "comment" | "grant" | "row", identity: string) =>
-    isShown({ kind, identity, here: { ...made("select 1"), kind, identity } });
+    isVisibleInApi({ kind, identity, here: { ...made("select 1"), kind, identity } });
   expect(isShownAs("row", 'row app_hidden.record_types ["leads"]')).toBe(false);
   expect(isShownAs("row", 'row app_private.error_codes ["GONE"]')).toBe(false);
   expect(isShownAs("row", 'row app_public.home_type_values ["HOUSE"]')).toBe(true);

@@ -1,9 +1,8 @@
 /**
- * What an engine that distributes rows by organization does with the schema: a coordinator with the demo and two workers, on which all tables
- * are distributed as docs/sharding.md says. Prints what the engine takes and what it refuses, and what a query of one organization touches.
- *
- *   CITUS_BINARIES=/opt/citus/bin node test/distribution/run.ts
- *
+ * Tests the schema on a database that distributes rows by organization: a coordinator with the demo and two workers,
+ * on which all tables are distributed as docs/sharding.md describes. Prints which statements are accepted and
+ * refused, and which nodes a query of one organization uses.
+ * CITUS_BINARIES=/opt/citus/bin node test/distribution/run.ts
  * The folder has initdb and postgres of PostgreSQL 18 with the extension citus installed.
  */
 import { execFileSync } from "node:child_process";

@@ -1,4 +1,4 @@
-/** The day of business that the tutorial tells, played by `npm run example` against the service as users start it. */
+/** The business day of the tutorial, executed by `npm run example` against the service as users start it. */
 import { expect, test } from "@jest/globals";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The guides say what the code and the migrations do. */
+/** The guides agree with the code and the migrations. */
 import { access, readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";

@@ -1,4 +1,4 @@
-/** What the guide "Operating Plat" tells an operator to run does what it says; the rest of its commands are run where their subject is. */
+/** Commands of the guide "Operating Plat"; its other commands are tested with their subjects. */
 import { expect, test } from "@jest/globals";
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";

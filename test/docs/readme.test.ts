@@ -1,4 +1,7 @@
-/** The README's first queries, the tutorial and the banner's commands, run as they are written, against the service as users start it. */
+/**
+ * The README's first queries, the tutorial and the banner's commands, executed as written against the service as
+ * users start it.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";

@@ -1,4 +1,4 @@
-/** The receiver of docs/webhooks.md, run as it is written, beside the service. */
+/** The receiver of docs/webhooks.md, executed as written beside the service. */
 import { writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";

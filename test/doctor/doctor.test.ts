@@ -1,4 +1,4 @@
-/** Each fault that is planted is found, and nothing else is. */
+/** npm run doctor finds each problem that is introduced, and reports nothing else. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

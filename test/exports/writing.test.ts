@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formats } from "../../src/exports/formats.ts";
 import type { ExportRow, ExportSource } from "../../src/exports/exportSource.ts";
-import { writtenInThread } from "../../src/exports/writing.ts";
+import { writeInThread } from "../../src/exports/writing.ts";
 import { withIncoming } from "../../src/providers/files/incoming.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 
@@ -29,7 +29,7 @@ async function written(kind: "TABLE" | "WORKBOOK", count: number) {
   let wrote = 0;
   let size = 0;
   const options = { title: "Leads", wrote: (more: number) => (wrote += more), heapMb: 40 };
-  for await (const piece of writtenInThread(kind, rows(count), options)) size += piece.length;
+  for await (const piece of writeInThread(kind, rows(count), options)) size += piece.length;
   return { wrote, size };
 }
 
@@ -45,7 +45,7 @@ test.each([
 test("a thread that would keep more than it may is the error of its file", async () => {
   const options = { title: "Leads", wrote: () => {}, heapMb: 8 };
   await expect(async () => {
-    for await (const piece of writtenInThread("TABLE", rows(7_000), options)) expect(piece).toBeDefined();
+    for await (const piece of writeInThread("TABLE", rows(7_000), options)) expect(piece).toBeDefined();
   }).rejects.toMatchObject({ code: "ERR_WORKER_OUT_OF_MEMORY" });
 });
 

@@ -1,4 +1,4 @@
-/** Two API processes behind a balancer that asks /readyz now and then, and that are started again under load. */
+/** Two API processes behind a load balancer that polls /readyz, and that are restarted under load. */
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 // oxlint-disable-next-line no-restricted-imports -- how often a balancer asks
@@ -8,22 +8,22 @@ import { startService, temporaryFolder, type Service } from "../harness/service.
 import { until } from "../harness/until.ts";
 
 export interface Rolling {
-  /** Of the owner of a migrated database. */
+  /** Connection string of the owner of a migrated database. */
   databaseUrl: string;
-  /** How often the balancer asks. */
+  /** Milliseconds between health checks. */
   askEveryMs: number;
   /** STOP_DELAY, in seconds. */
   stopDelay: number;
-  /** At least so many requests, of so many callers. */
+  /** Minimum number of requests, and number of clients. */
   requests: number;
   callers: number;
-  /** Milliseconds that each rests between two requests; none where omitted. */
+  /** Milliseconds that each client pauses between two requests. Default: none. */
   restMs?: number;
-  /** Which of the two are started again, one after the other. */
+  /** The processes to restart, one after the other. */
   restarted: number[];
 }
 
-/** How many requests saw which status, or error of the connection, while the processes were started again. */
+/** Number of requests by status or connection error, during the restarts. */
 export async function rollingRestart(options: Rolling): Promise<Map<string, number>> {
   await using data = await temporaryFolder();
   const ports = [await freePort(), await freePort()];
@@ -43,7 +43,7 @@ export async function rollingRestart(options: Rolling): Promise<Map<string, numb
   const services: Service[] = await Promise.all([api(0), api(1)]);
   const outcomes = new Map<string, number>();
   const ready = [true, true];
-  // A new process answers at the address of its probes before its own port is known here.
+  // A new process serves its health checks before its own port is known here.
   const isKnown = [true, true];
   const state = { on: true };
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });

@@ -1,9 +1,9 @@
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { startProxy, type Proxy } from "../harness/proxy.ts";
 
-/** A way to the database that can be closed or silent, as when the server or the network is down. */
+/** A proxy to the database that can refuse connections or stop responding, like a failed server or network. */
 export interface Gate extends AsyncDisposable, Pick<Proxy, "shut" | "hush" | "open"> {
-  /** The database, whose API connections go through the gate; the owner's do not. */
+  /** The database. Connections of the API go through the proxy, those of the owner do not. */
   database: TestDatabase;
 }
 

@@ -1,6 +1,7 @@
 /**
- * What stands outside of the service, in a process of its own that can be killed: `node outside.ts store|mail|receiver <place> <port>`.
- * What it has taken is in its place, a folder or a file, before it says so. Port 0 takes a free one; it is told on stdout.
+ * External systems in a separate process that can be killed: `node outside.ts store|mail|receiver <place> <port>`.
+ * Everything it receives is written to its place, a folder or a file, before it is acknowledged. Port 0 is any free
+ * port; it is printed on stdout.
  */
 import { appendFileSync } from "node:fs";
 import { createServer } from "node:https";

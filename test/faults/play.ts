@@ -1,6 +1,6 @@
 /**
- * Plays a fault under a load of readers and writers, and tells what they saw, how long they waited, when all was well again, and what of
- * what was acknowledged is lost.
+ * Causes a failure under a load of readers and writers. Reports what they observed, their waiting times, the time of
+ * recovery, and acknowledged changes that were lost.
  */
 import { Agent, request } from "node:https";
 // oxlint-disable-next-line no-restricted-imports -- how often callers and a balancer ask
@@ -9,14 +9,14 @@ import type { Pool } from "pg";
 import { until } from "../harness/until.ts";
 
 export interface Played {
-  /** Where the service answers requests. */
+  /** URL of the service. */
   baseUrl: string;
-  /** Its address of MONITORING. */
+  /** URL of MONITORING. */
   monitoring: string;
-  /** A login token of somebody who may write leads. */
+  /** A login token of a user who may write leads. */
   token: string;
   projectId: string;
-  /** Connections of the owner of the database, past whatever the fault is about. */
+  /** Connections of the owner of the database, which the failure does not affect. */
   owner: () => Pick<Pool, "query">;
 }
 
@@ -24,29 +24,29 @@ export interface Fault {
   name: string;
   begin(): unknown;
   end(): unknown;
-  /** How long it lasts, in milliseconds, once it is seen. */
+  /** Milliseconds that the failure lasts after it was detected. */
   lastsMs: number;
-  /** What has to be so before its time counts; nothing unless given. */
+  /** Condition for the start of its duration. Default: none. */
   seen?: (outcome: Readonly<Outcome>) => boolean;
 }
 
 export interface Outcome {
-  /** Requests from the beginning of the fault to its end. */
+  /** Requests from the beginning to the end of the failure. */
   tries: number;
-  /** How many readers, and writers, saw which answer: `200`, or such as `200 UNAVAILABLE, Retry-After: 5`. */
+  /** Number of readers and writers by response: `200`, or such as `200 UNAVAILABLE, Retry-After: 5`. */
   readers: Record<string, number>;
   writers: Record<string, number>;
   longestMs: number;
-  /** The checks of /readyz that failed meanwhile. */
+  /** Failed checks of /readyz. */
   red: string[];
-  /** From the end of the fault until a read, a write and /readyz are well again; milliseconds. */
+  /** Milliseconds from the end of the failure until a read, a write and /readyz succeed again. */
   backAfterMs: number;
-  /** Acknowledged leads that are not there afterwards. */
+  /** Acknowledged leads that do not exist afterwards. */
   lost: number;
 }
 
 const callers = 2;
-/** Between two requests of one caller. */
+/** Pause between two requests of a client. */
 const pauseMs = 25;
 
 interface Answer {
@@ -78,7 +78,7 @@ function send(agent: Agent, { baseUrl, token }: Played, body: object): Promise<A
   });
 }
 
-/** Plays one fault. What callers see is counted from its beginning to its end. */
+/** Causes one failure. Responses are counted from its beginning to its end. */
 export async function play(played: Played, fault: Fault): Promise<Outcome> {
   const agent = new Agent({ keepAlive: true });
   const outcome: Outcome = {
@@ -92,7 +92,7 @@ export async function play(played: Played, fault: Fault): Promise<Outcome> {
   };
   const acknowledged: string[] = [];
   const state = { on: true, counts: false };
-  /** When the last request that was answered well was sent. */
+  /** The time at which the last successful request was sent. */
   const well = { readers: 0, writers: 0, ready: 0 };
   const red = new Set<string>();
 
@@ -134,7 +134,7 @@ export async function play(played: Played, fault: Fault): Promise<Outcome> {
     look(),
     ...Array.from({ length: callers }, (_, n) => [call("readers", n), call("writers", n)]).flat(),
   ];
-  // Whoever fails is heard of at the end.
+  // Failed clients are reported at the end.
   for (const one of running) one.catch(() => {});
   const isWell = (since: number) => Object.values(well).every((at) => at > since);
   try {

@@ -1,7 +1,7 @@
 /**
- * API, worker, database, its archiver, the store of files, the mail server and the receiver of webhooks are killed at random moments under
- * a mixed load, and started again: no write that was acknowledged is lost, nothing is done twice, no job is stuck, the archive has no gap,
- * and what holds of deals holds.
+ * Kills API, worker, database, its archiver, the file store, the mail server and the receiver of webhooks at random
+ * times under a mixed load, and restarts them. No acknowledged write is lost, nothing is done twice, no job is stuck,
+ * the archive is complete, and the invariants of deals hold.
  */
 import { expect } from "@jest/globals";
 import type { ChildProcess } from "node:child_process";
@@ -14,7 +14,7 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client, Pool } from "pg";
 import { startEmbeddedPostgres } from "../../src/database/embeddedServer.ts";
-import { broken } from "../../src/doctor/invariants.ts";
+import { brokenInvariants } from "../../src/doctor/invariants.ts";
 import { secretKeys } from "../harness/api.ts";
 import { Agent } from "node:https";
 import { demoFolder } from "../harness/demoFolder.ts";
@@ -22,7 +22,7 @@ import { post, signIn, startLoad } from "../harness/load.ts";
 import { startProxy } from "../harness/proxy.ts";
 import { randomFrom } from "../harness/random.ts";
 import {
-  gone,
+  untilEnded,
   postmasterPid,
   runToExit,
   type Service,
@@ -37,27 +37,28 @@ import { picture } from "../harness/upload.ts";
 import { freePort } from "../../src/network/freePort.ts";
 
 const clients = 4;
-/** A job that is due waits no longer than this for somebody who does it. */
+/** Maximum wait of a job that is due. */
 const stuckAfterMs = 60_000;
 
-/** What has been killed, how often, and how long the service took to be ready after the database. */
+/** Number of kills by kind of process, and the time until the service was ready after the database was killed. */
 export interface Kills {
   killed: Record<string, number>;
   requests: number;
   leads: number;
   uploads: number;
   mails: number;
-  /** Jobs that two kills had met, released by hand afterwards. */
+  /** Jobs that were affected by two kills and released afterwards by an operator. */
   released: number;
-  /** Milliseconds from the moment in which the database takes connections. */
+  /** Milliseconds from the time at which the database accepts connections. */
   readyAfterMs: number[];
 }
 
 /**
- * @param seconds for which it is killed, at least each kind once
- * @param restMs milliseconds that each client rests between two requests
- * @param onDisk whether the archive, the files and the mails are on disk: an hour makes some 19 GB of them, more than memory has room for
- * @throws what does not hold.
+ * @param seconds minimum duration; each kind of process is killed at least once
+ * @param restMs milliseconds that each client pauses between two requests
+ * @param onDisk whether the archive, the files and the mails are on disk: an hour produces some 19 GB, more than fits
+ * into memory
+ * @throws Error with the violated expectations
  */
 export async function playRandomKills({
   seconds,
@@ -73,7 +74,7 @@ export async function playRandomKills({
   const random = randomFrom(seed);
   await using folder = await demoFolder();
   await using data = await temporaryFolder(undefined, { onDisk });
-  // As in production: fast, it would lose what was committed a moment ago.
+  // As in production: with faster settings, committed changes could be lost.
   const archiveFolder = join(data.path, "archive");
   await mkdir(archiveFolder, { mode: 0o711 });
   const archive = { folder: archiveFolder, timeoutSeconds: 1 };
@@ -101,7 +102,7 @@ export async function playRandomKills({
     JWT_KEYS: `a:${"k".repeat(32)}`,
     STOP_TIMEOUT: "5",
   };
-  // Most of a machine may be others' while it is played for an hour.
+  // Other processes may use most of the machine for an hour.
   const withinMs = 4 * stuckAfterMs;
   const startApi = () => startService({ env, args: ["--api-only"], withinMs });
   const startWorker = () => startService({ env, args: ["--worker-only"], withinMs });
@@ -173,7 +174,7 @@ export async function playRandomKills({
     database: async () => {
       const pid = await postmasterPid(folder.path);
       process.kill(pid, "SIGKILL");
-      await gone(pid);
+      await untilEnded(pid);
       database.shut();
       postgres = await startEmbeddedPostgres({ dataDir: folder.path, archive });
       database.lead(portOf());
@@ -184,7 +185,7 @@ export async function playRandomKills({
     },
     archiver: async () => {
       const pid = await archiverPid(folder.path);
-      // The server takes it for a crash, and begins anew by itself.
+      // PostgreSQL treats it as a crash and restarts itself.
       if (pid !== undefined) process.kill(pid, "SIGKILL");
     },
     way: async () => {
@@ -196,7 +197,7 @@ export async function playRandomKills({
     mail: () => outside.mail.restart(random(500)),
     receiver: () => outside.receiver.restart(random(500)),
   };
-  /** What API processes that were killed had in their log. */
+  /** The log output of API processes that were killed. */
   const ended: string[] = [];
   const kills: Kills = {
     killed: {},
@@ -223,7 +224,7 @@ export async function playRandomKills({
     expect(load.acknowledged.size).toBeGreaterThan(0);
     await using owner = await ownerOf(postgres.connectionString);
 
-    // Whatever is due is done soon, by those that are there.
+    // Jobs that are due are executed soon, by the remaining processes.
     await until(
       async () =>
         (
@@ -241,7 +242,7 @@ export async function playRandomKills({
     const found = await until(
       () =>
         owner.pool.query<{ id: string; name: string; tasks: number }>(
-          // An hour makes tens of thousands of them.
+          // An hour creates tens of thousands of them.
           `select l.id, l.name, coalesce(t.count, 0) as tasks from app_public.leads l
              left join (select lead_id, count(*)::int from app_public.tasks where title = 'Once' group by 1) t on t.lead_id = l.id
              where l.name like 'Load %' and l.project_id = $1`,
@@ -267,11 +268,12 @@ export async function playRandomKills({
     });
     const kept = found.rows;
     const names = new Map(kept.map(({ id, name }) => [id, name]));
-    // What was acknowledged is there; what was sent again is there once.
+    // Acknowledged writes exist, and repeated ones exist once.
     expect([...load.acknowledged].filter(([id, name]) => names.get(id) !== name)).toEqual([]);
     expect(new Set(names.values()).size).toBe(kept.length);
     expect(kept.filter(({ tasks }) => tasks !== 1)).toEqual([]);
-    // At least once, under one id for each event. Whatever met a dead receiver twice is due minutes later, which pass at once.
+    // At least once, with one id per event. Deliveries that failed twice are due minutes later; time is advanced
+    // instead.
     await until(
       async () => {
         await owner.pool.query("update app_private.webhook_queue set due_at = now() where due_at > now()");
@@ -282,14 +284,15 @@ export async function playRandomKills({
     );
     const messages = await outside.receiver.taken();
     expect(severalIds(messages.map(({ id, subjectId }) => [subjectId!, id]))).toEqual([]);
-    // A mail is tried again after pauses that grow, to minutes, which pass at once. Others, such as notifications, name leads as well.
+    // Mails are retried with increasing pauses, up to minutes; time is advanced instead. Other mails, such as
+    // notifications, name leads as well.
     const nameOf = (text = "") => /(Load \d+-\d+-\d+) has come/.exec(text)?.[1] ?? "";
     await until(
       async () => {
         await owner.pool.query(
           "update graphile_worker._private_jobs set run_at = now() where run_at > now() and attempts > 0 and locked_at is null",
         );
-        // What two kills have met is set aside under a ticket, until an operator releases it.
+        // A job affected by two kills is suspended with a ticket, until an operator releases it.
         const released = await owner.pool.query(
           "select app_private.release_job(d.id) from app_private.job_deaths d where d.set_aside_at is not null",
         );
@@ -304,14 +307,14 @@ export async function playRandomKills({
     const mails = await outside.mail.taken();
     expect(severalIds(mails.map(({ id, text }) => [nameOf(text), id])).filter(Boolean)).toEqual([]);
     kills.mails = mails.length;
-    // The contents of all files that were acknowledged are whole.
+    // The contents of all acknowledged files are complete.
     const store = createFileStore({ dataDir: data.path, s3: storeOptions(outside.store.port) });
     for (const checksum of beside.checksums) {
       const content = await buffer((await store.get(checksum))!);
       expect(createHash("sha256").update(content).digest("hex")).toBe(checksum);
     }
     await store.close();
-    // And the archive has each segment of the log.
+    // The archive has all segments of the WAL.
     const { rows: switched } = await owner.pool.query<{ segment: string }>(
       "select pg_walfile_name(pg_switch_wal()) as segment",
     );
@@ -326,14 +329,14 @@ export async function playRandomKills({
       parseInt(name.slice(8, 16), 16) * 256 + parseInt(name.slice(16, 24), 16);
     const first = numberOf(segments[0]!);
     expect(segments.map(numberOf)).toEqual(segments.map((_, n) => first + n));
-    expect(await broken(owner.pool)).toEqual({});
+    expect(await brokenInvariants(owner.pool)).toEqual({});
   } catch (error) {
     const faults = [...ended, api.log()]
       .join("")
       .split("\n")
       .filter((line) => line.includes('"level":"error"'));
     const internal = faults.filter((line) => !/"code":"(57P0|08|ECONN)/.test(line)).slice(-20);
-    // Where a process has ended by itself, the last lines of its log say why.
+    // If a process has exited by itself, the last lines of its log have the reason.
     const running = Symbol("running");
     for (const [name, process] of Object.entries({ api, worker })) {
       const exit = await Promise.race([process.exit, Promise.resolve(running)]);
@@ -362,7 +365,7 @@ export async function playRandomKills({
   };
 }
 
-/** What there is to say of leads whose mail has not come: jobs that failed, and the step that sends it. */
+/** Details about leads whose mail is missing: failed jobs, and the step that sends it. */
 async function jobsOf(pool: Pool, leads: readonly string[]): Promise<unknown[]> {
   const { rows } = await pool.query(
     `with runs as (
@@ -384,7 +387,7 @@ async function jobsOf(pool: Pool, leads: readonly string[]): Promise<unknown[]> 
   return [...rows, ...noted];
 }
 
-/** Those that came under more than one id. */
+/** Events that were received with more than one id. */
 function severalIds(taken: [what: string, id: string][]): string[] {
   const ids = new Map<string, Set<string>>();
   for (const [what, id] of taken) ids.set(what, (ids.get(what) ?? new Set()).add(id));
@@ -398,7 +401,7 @@ const storeOptions = (port: number) => ({
   credentials: { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" },
 });
 
-/** A process of test/faults/outside.ts, on one port for as long as it is started again. */
+/** A process of test/faults/outside.ts, on the same port after each restart. */
 async function startOutside(kind: "store" | "mail" | "receiver", place: string) {
   let child: ChildProcess;
   const start = async (port: number): Promise<number> => {
@@ -417,7 +420,7 @@ async function startOutside(kind: "store" | "mail" | "receiver", place: string) 
       await delay(afterMs);
       await start(port);
     },
-    /** What it has taken, as it wrote it down. */
+    /** Everything that it has received and written. */
     async taken(): Promise<{ id: string; subjectId?: string; text?: string }[]> {
       const text = await readFile(place, "utf8").catch(() => "");
       return text
@@ -436,14 +439,14 @@ async function archiverPid(dataDir: string): Promise<number | undefined> {
   return undefined;
 }
 
-/** Sends files beside the load: what is not acknowledged is not sent again. */
+/** Uploads files during the load; unacknowledged files are not sent again. */
 function besideLoad(to: { baseUrl: () => string; token: string; projectId: string; seed: number }) {
   const [checksums, wrong]: string[][] = [[], []];
   const state = { stopped: false };
   const agent = new Agent({ keepAlive: false });
   const ask = async (query: string, input: object): Promise<boolean> => {
     const headers = { authorization: `Bearer ${to.token}` };
-    // Nobody is there at the moment.
+    // No process is running at the moment.
     const answer = await post(agent, to.baseUrl(), { query, variables: { input } }, headers).catch(
       () => undefined,
     );

@@ -1,4 +1,4 @@
-/** A disk that can be filled: the cluster of a data folder lies on a small file system of its own. */
+/** A disk that can be filled: the cluster of a data folder is on a small file system. */
 import { execFileSync } from "node:child_process";
 import { closeSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
 import { mkdtemp, rmdir } from "node:fs/promises";
@@ -7,15 +7,15 @@ import { join } from "node:path";
 
 export interface SmallDisk extends AsyncDisposable {
   path: string;
-  /** Writes until there is no room left. */
+  /** Writes until the disk is full. */
   fill(): void;
-  /** Makes that room again. */
+  /** Frees the space again. */
   clear(): void;
 }
 
 /**
  * Mounts a file system in memory. @param megabytes its size
- * @throws Error where this process may not mount, as in most containers
+ * @throws Error if this process may not mount, as in most containers
  */
 export async function mountSmallDisk(megabytes: number): Promise<SmallDisk> {
   const path = await mkdtemp(join(tmpdir(), "plat-disk-"));
@@ -27,7 +27,7 @@ export async function mountSmallDisk(megabytes: number): Promise<SmallDisk> {
     await rmdir(path);
     throw error;
   }
-  // Also where the test ends without its last lines.
+  // Also if the test ends early.
   const unmount = () => execFileSync("umount", ["-l", path], { stdio: "ignore" });
   process.once("exit", unmount);
   const filler = join(path, "filler");
@@ -36,7 +36,7 @@ export async function mountSmallDisk(megabytes: number): Promise<SmallDisk> {
     fill() {
       const file = openSync(filler, "a");
       try {
-        // In pieces that get smaller, until no byte fits.
+        // In decreasing chunks, until not a single byte fits.
         for (let size = 2 ** 24; size >= 1; size = Math.floor(size / 2)) {
           const piece = Buffer.alloc(size);
           try {

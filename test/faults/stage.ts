@@ -1,4 +1,4 @@
-/** A whole service whose database, way to it, store, clock and disk can fail. */
+/** A complete service whose database, network, store, clock and disk can fail. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 // oxlint-disable-next-line no-restricted-imports -- how often the clock is looked at
@@ -21,16 +21,16 @@ import { mountSmallDisk, type SmallDisk } from "./smallDisk.ts";
 export interface Stage extends AsyncDisposable {
   played: Played;
   service: Service;
-  /** The way to the database, and to the store. */
+  /** Proxies to the database and to the store. */
   database: Proxy;
   store: Proxy;
   s3: S3;
   disk: SmallDisk | undefined;
-  /** The files of TLS_CERT and TLS_KEY, and what was in them at the start. */
+  /** The files of TLS_CERT and TLS_KEY, and their original contents. */
   tls: { cert: string; key: string; was: Certificate };
-  /** Sets the clock of the service off, by milliseconds. */
+  /** Shifts the clock of the service, by milliseconds. */
   setClock(offMs: number): Promise<void>;
-  /** Past the way. */
+  /** Not through the proxy. */
   owner: Pool;
   organizationId: string;
   faults: Record<"frozen" | "full" | "away" | "silent" | "slow" | "crowded" | "readOnly", Fault>;
@@ -45,13 +45,13 @@ async function signalServer(dataDir: string, signal: NodeJS.Signals): Promise<vo
     .trim()
     .split(" ")
     .map(Number);
-  // The first one last: it would start what it misses anew.
+  // The postmaster last, because it would restart the others.
   for (const one of [pid, ...children]) process.kill(one, signal);
 }
 
 /**
- * @param env of the service, beside what it needs to meet the faults
- * @param startServer starts the database of a data folder; as the service does where omitted
+ * @param env further settings of the service
+ * @param startServer starts the database of a data folder. Default: as the service does
  */
 export async function startStage(
   env: NodeJS.ProcessEnv = {},
@@ -83,7 +83,7 @@ export async function startStage(
     }
     const data = await temporaryFolder();
     disposals.push(() => data[Symbol.asyncDispose]());
-    // As in production: what is acknowledged is kept.
+    // As in production: acknowledged changes are durable.
     const postgres = await startServer(folder);
     disposals.push(() => postgres.stop());
     const database = await startProxy(Number(new URL(postgres.connectionString).port));
@@ -100,7 +100,7 @@ export async function startStage(
     const clock = join(data.path, "clock");
     const setClock = async (offMs: number) => {
       await writeFile(clock, String(offMs));
-      // The next looks at the file.
+      // The next process reads the file.
       await pause(50);
     };
     const service = await startService({
@@ -134,7 +134,7 @@ export async function startStage(
       await owner.query("select pg_reload_conf()");
     };
     const crowd: Client[] = [];
-    /** The balancer is told, however long the machine takes for it. */
+    /** Waits until the load balancer has noticed, however slow the machine is. */
     const isTold = ({ red }: { red: readonly string[] }) =>
       red.includes("database") && red.includes("writes");
     const refused = (outcome: { writers: Record<string, number> }) =>
@@ -167,7 +167,7 @@ export async function startStage(
         full: {
           name: "The disk is full",
           begin: async () => {
-            // The log has room in a segment of its own; what it is about has none.
+            // Log segments have space, but the data files have none.
             await owner.query("checkpoint");
             await owner.query("select pg_switch_wal()");
             disk?.fill();
@@ -199,7 +199,7 @@ export async function startStage(
         crowded: {
           name: "No connection is free",
           begin: async () => {
-            // A superuser takes the reserved ones as well.
+            // A superuser uses the reserved connections as well.
             for (let tries = 0; tries < 1_000; tries += 1) {
               const client = new Client({
                 connectionString: postgres.connectionString,
@@ -245,7 +245,7 @@ export async function startStage(
   }
 }
 
-/** Waits until the service says that it is ready. */
+/** Waits until the service reports that it is ready. */
 export const ready = ({ played }: Stage) =>
   until(async () => (await fetch(`${played.monitoring}/readyz`)).status === 200, Boolean, {
     withinMs: 30_000,

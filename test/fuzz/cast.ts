@@ -1,13 +1,16 @@
-/** Who plays: every kind of viewer of one organization, two owners elsewhere, somebody without any, and a visitor. */
+/**
+ * The players: every kind of viewer of one organization, two owners of others, a user without an organization, and a
+ * visitor.
+ */
 import { demoUser } from "../../src/demo/index.ts";
 import type { Person } from "../harness/api.ts";
 import type { Payments } from "../harness/payments.ts";
 import { programOf } from "../harness/world.ts";
 import type { Player } from "./fuzzer.ts";
 
-/** What gives an organization a part in a project of another one: outsiders stay outside. */
+/** Operations that affiliate an organization with a project of another one; outsiders must remain outside. */
 const affiliating = ["acceptProjectOrganizationInvite"];
-/** What makes a member, or an owner, of whoever does it. */
+/** Operations that make the player a member or an owner. */
 const joining: ReadonlySet<string> = new Set([
   "createOrganization",
   "acceptOrganizationInvite",
@@ -18,7 +21,7 @@ export async function players(world: Payments): Promise<Player[]> {
   const { owen, ada, max, sam, bob, olga, bea, anonymous, harbour, summit } = world;
   const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
   const signIn = async (id: string) => {
-    // Whoever has got themselves a second factor would need its code.
+    // A player who has added a second factor would need its code.
     await world.owner.query("delete from app_private.second_factors where user_id = $1", [id]);
     const { rows } = await world.owner.query<{ token: string; email: string }>(
       `select (app_public.login(i.email, p.password_hash)).token::text, i.email from app_hidden.user_identities i

@@ -1,4 +1,4 @@
-/** Documents made from the schema, one for each operation and variant. */
+/** Generates documents from the schema, one for each operation and variant. */
 import {
   getNamedType,
   isAbstractType,
@@ -15,7 +15,7 @@ import type { Random } from "./values.ts";
 const deepest = 2;
 const mostRecords = 4;
 
-/** The document that runs one operation with all of its arguments as variables, and asks for what they give, two records deep. */
+/** The document of one operation, with all of its arguments as variables, and a selection two records deep. */
 export function documentOf(
   kind: "query" | "mutation",
   field: GraphQLField<unknown, unknown>,
@@ -40,7 +40,7 @@ function selectionOf(type: GraphQLOutputType, schema: GraphQLSchema, random: Ran
   const fields = Object.values(named.getFields()).filter((field) => !field.args.some(isRequiredArgument));
   const leaves = fields.filter((field) => isLeafType(getNamedType(field.type)));
   const inner = depth < deepest ? fields.filter((field) => isObjectType(getNamedType(field.type))) : [];
-  // Every page of a connection is a record deeper; its nodes are not.
+  // A page of a connection adds a level of records; its nodes do not.
   const isPage = named.name.endsWith("Connection");
   const chosen = isPage
     ? inner.filter(({ name }) => name === "nodes" || name === "pageInfo")

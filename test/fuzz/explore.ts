@@ -1,48 +1,51 @@
-/** Looks for inputs that work, of each mutation in turn, and for what these take. */
+/** Searches for working inputs of each mutation, and for the permissions that they require. */
 import { randomFrom } from "../harness/random.ts";
 import { Fuzzer, type Operation, type Player } from "./fuzzer.ts";
-import { refused, Takes, type TakesOf } from "./takes.ts";
-import { isBoss, schema, type FuzzWorld } from "./world.ts";
+import { refused, RequirementFinder, type Requirements } from "./requirements.ts";
+import { isOwner, schema, type FuzzWorld } from "./world.ts";
 
-/** An input with which somebody succeeds who may do everything. */
-export interface Working {
+/** An input that works for a user with all permissions. */
+export interface WorkingInput {
   player: Player;
   operation: Operation;
   variables: Record<string, unknown>;
 }
 
 export interface Explored {
-  /** By the name of the mutation. */
-  working: Map<string, Working>;
-  /** Mutations of which no such input was found. */
+  /** Working inputs by mutation. */
+  working: Map<string, WorkingInput>;
+  /** Mutations without a working input. */
   missing: string[];
-  /** @returns `refused` where the input no longer works, what the mutation takes where that is not listed, or undefined */
-  differs(one: Working): Promise<string | undefined>;
+  /**
+   * @returns `refused` if the input no longer works; the requirement of the mutation if it is not listed; otherwise
+   * undefined
+   */
+  differs(one: WorkingInput): Promise<string | undefined>;
 }
 
 export interface ExploreOptions {
-  /** What the mutations are listed with. */
-  takesOf: TakesOf;
-  /** How often each is tried. */
+  /** The listed requirements. */
+  requirements: Requirements;
+  /** Number of attempts per mutation. */
   rounds: number;
-  /** Inputs that work, of each, before it is done with; 1 where omitted. */
+  /** Number of working inputs per mutation. Default: 1. */
   inputs?: number;
-  /** Mutations to look for; all where omitted. */
+  /** Mutations to explore. Default: all. */
   only?: ReadonlySet<string>;
   seed?: number;
-  /** Told of what is not listed; the input counts as one that works all the same. */
-  unlisted?: (name: string, takes: string, variables: Record<string, unknown>) => void;
-  /** Told of each input that works, before it is carried out. */
-  works?: (one: Working) => Promise<void>;
-  /** Ends what would take long: once each has an input, or so many rounds have brought nothing. */
+  /** Called for a requirement that is not listed; the input still counts as working. */
+  unlisted?: (name: string, required: string, variables: Record<string, unknown>) => void;
+  /** Called for each working input, before it is executed. */
+  works?: (one: WorkingInput) => Promise<void>;
+  /** Number of rounds without a new input after which exploring ends, if each mutation has one. */
   idleRounds?: number;
 }
 
-/** Plays each mutation until an input works; such of one that was played since may have come to its end. */
+/** Executes mutations until each has a working input. Earlier mutations may have consumed their records. */
 export async function explore(
   fuzz: FuzzWorld,
   {
-    takesOf,
+    requirements,
     rounds,
     inputs = 1,
     only,
@@ -52,14 +55,14 @@ export async function explore(
     idleRounds = Infinity,
   }: ExploreOptions,
 ): Promise<Explored> {
-  const takes = await Takes.of(fuzz.world);
-  const working = new Map<string, Working>();
+  const finder = await RequirementFinder.of(fuzz.world);
+  const working = new Map<string, WorkingInput>();
   const left = new Map<string, number>();
   let found = 0;
   const random = randomFrom(seed);
-  const bosses = fuzz.everybody.filter(isBoss);
+  const bosses = fuzz.everybody.filter(isOwner);
   const differs: Explored["differs"] = ({ player, operation, variables }) =>
-    takes.differs(player, operation, variables, takesOf[operation.field.name] ?? []);
+    finder.differs(player, operation, variables, requirements[operation.field.name] ?? []);
   const fuzzer = new Fuzzer({
     schema,
     players: bosses,
@@ -91,7 +94,7 @@ export async function explore(
     const before = found;
     for (const operation of mutations) {
       const { name } = operation.field;
-      // What others are about has to be there.
+      // Mutations about other records need these to exist.
       const makes = /^(create|upload|import)/.test(name) && random(3) === 0;
       if (left.get(name) !== 0 || makes) await fuzzer.play(bosses[round % bosses.length]!, operation);
     }

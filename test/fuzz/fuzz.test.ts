@@ -1,6 +1,7 @@
 /**
- * Random operations of the whole schema by everybody: nothing fails inside, nothing tells outsiders of what is not theirs, and what must
- * hold of deals holds. The long form (`npm run test:long -- test/fuzz`) goes on until every operation has succeeded.
+ * Random operations of the whole schema by all kinds of viewers: no internal errors, no data of other organizations,
+ * and no violated invariants. The long form (`npm run test:long -- test/fuzz`) continues until every operation has
+ * succeeded.
  */
 import { afterAll, beforeAll, expect } from "@jest/globals";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +10,7 @@ import type { Payments } from "../harness/payments.ts";
 import { randomFrom } from "../harness/random.ts";
 import { long, testWithSeeds } from "../harness/seeds.ts";
 import { Fuzzer, type Player } from "./fuzzer.ts";
-import { broken } from "./invariants.ts";
+import { brokenInvariants } from "./invariants.ts";
 import { foreignIds, privateTables, stringsOf, unmasked } from "./privacy.ts";
 import { schema, startFuzzWorld, type FuzzWorld } from "./world.ts";
 
@@ -63,7 +64,7 @@ testWithSeeds(
       for (const player of long ? everybody : everybody.filter(({ name }) => name === "seller"))
         for (const text of await unmasked(world.owner, schema, player.person))
           faults.add(`${player.name} was told ${text}`);
-      for (const [rule, rows] of Object.entries(await broken(world.owner, world.dataDir)))
+      for (const [rule, rows] of Object.entries(await brokenInvariants(world.owner, world.dataDir)))
         faults.add(`Not true: ${rule}: ${JSON.stringify(rows)}`);
     };
     for (let step = 1; step <= steps && faults.size < mostFaults; step++) {

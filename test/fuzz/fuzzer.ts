@@ -1,7 +1,7 @@
 /**
- * Plays random operations of the whole schema, as people of several organizations, buyers, programs and visitors, with the ids that earlier
- * answers told. What comes of each input is remembered by its operation: members that it was refused for are omitted more often, and what
- * succeeded once is tried again with changes.
+ * Executes random operations of the whole schema, as members of several organizations, buyers, access tokens and
+ * visitors, with ids from earlier responses. The outcome of each input is recorded by operation: fields that caused a
+ * refusal are omitted more often, and successful inputs are repeated with changes.
  */
 import { getNamedType, isObjectType, type GraphQLField, type GraphQLSchema } from "graphql";
 import type { Answer, Person } from "../harness/api.ts";
@@ -10,18 +10,18 @@ import { Records } from "./records.ts";
 import { pick, valueOf, type Random } from "./values.ts";
 
 export interface Player {
-  /** The kind of viewer: two players of one name count as the same. */
+  /** The kind of viewer; players with the same name count as one. */
   name: string;
   person: Person;
-  /** Signs in again, after something that they did has ended the session. */
+  /** Signs in again, after an operation has ended the session. */
   renew?(): Promise<Person>;
-  /** Who acts together: they know each other's ids. It stands in the texts that they write. */
+  /** Players who know each other's ids; also part of the texts that they write. */
   party: string;
-  /** The organization that they work for. */
+  /** The organization of the player. */
   home?: string;
-  /** How often they play, compared with others. */
+  /** Relative frequency. */
   weight: number;
-  /** Operations that would make another kind of viewer of them, so that they leave them to others. */
+  /** Operations that would change the kind of viewer, so the player does not execute them. */
   without?: ReadonlySet<string>;
 }
 
@@ -32,14 +32,14 @@ export interface Step {
   answer: Answer;
 }
 
-/** An input that the values of the schema do not lead to: what it gives replaces members of a random one. */
+/** An input that random values do not produce: its fields replace those of a random input. */
 export type Recipe = (player: Player) => Promise<Record<string, unknown>> | Record<string, unknown>;
 
-/** How often somebody has tried an operation, and what came of it. */
+/** Attempts of a player with an operation, and their outcomes. */
 export interface Tally {
   tries: number;
   successes: number;
-  /** How often it was refused with which code and member. */
+  /** Number of refusals by code and field. */
   refusals: Map<string, number>;
 }
 
@@ -48,7 +48,7 @@ export interface Operation extends Tally {
   field: GraphQLField<unknown, unknown>;
   documents: string[];
   about: string;
-  /** By the name of the player. */
+  /** By player name. */
   by: Map<string, Tally>;
   inputs: Record<string, unknown>[];
   likelihoods: Map<string, number>;
@@ -59,25 +59,25 @@ export interface FuzzerOptions {
   players: Player[];
   random: Random;
   recipes?: Record<string, Recipe>;
-  /** How many documents, with other selections, there are of each operation: each of them is planned once. */
+  /** Number of documents with different selections per operation; each of them is planned once. */
   documents?: number;
-  /** Plays those of such names alone. */
+  /** Restricts the operations by name. */
   only?: RegExp;
-  /** How often at least everybody should try each operation; 0 leaves it to chance. */
+  /** Minimum number of attempts per player and operation. Default 0: at random. */
   triesOfEach?: number;
-  /** What happens before each step. */
+  /** Called before each step. */
   before?: (player: Player, operation: Operation, variables: Record<string, unknown>) => Promise<void>;
 }
 
 const usually = 0.3;
 const tally = (): Tally => ({ tries: 0, successes: 0, refusals: new Map() });
 
-/** Plays steps one after the other. */
+/** Executes steps one after the other. */
 export class Fuzzer {
   readonly operations: Operation[];
   readonly records = new Records();
   readonly #options: Required<FuzzerOptions>;
-  /** Everybody as often as their weight says. */
+  /** Each player as often as their weight. */
   readonly #players: Player[];
 
   constructor(options: FuzzerOptions) {
@@ -107,12 +107,12 @@ export class Fuzzer {
     });
   }
 
-  /** Those that nobody has succeeded with yet. */
+  /** Operations without a successful attempt. */
   get unreached(): string[] {
     return this.operations.filter(({ successes }) => successes === 0).map(({ field }) => field.name);
   }
 
-  /** What somebody has neither succeeded with nor tried often enough yet. */
+  /** Operations with which a player has neither succeeded nor made enough attempts. */
   get untried(): { player: Player; operation: Operation }[] {
     const { players, triesOfEach } = this.#options;
     return this.operations.flatMap((operation) =>
@@ -125,13 +125,13 @@ export class Fuzzer {
     );
   }
 
-  /** One operation as somebody, preferably one that nobody has succeeded with yet. */
+  /** Executes one operation as a player, preferably one without success so far. */
   async step(): Promise<Step> {
     const { player, operation } = this.#choose();
     return await this.play(player, operation);
   }
 
-  /** The operation, with an input that has not been tried. */
+  /** Executes the operation with a new input. */
   async play(player: Player, operation: Operation): Promise<Step> {
     const variables = await this.#variables(operation, player);
     await this.#options.before(player, operation, variables);
@@ -155,7 +155,7 @@ export class Fuzzer {
     const some = Array.from({ length: 3 }, () => pick(from, random)).filter(
       ({ field }) => !player.without?.has(field.name),
     );
-    // What removes records is played less often than what makes them.
+    // Deletions are less frequent than creations.
     const score = ({ successes, field }: Operation) =>
       successes * (/^(delete|remove|revoke|cancel|archive)/.test(field.name) ? 8 : 1);
     const [operation] = some.toSorted((a, b) => score(a) - score(b));
@@ -180,7 +180,7 @@ export class Fuzzer {
     );
     const known = inputs.length > 0 && random(2) === 0 ? mixed(pick(inputs, random), fresh, random) : fresh;
     const recipe = recipes[field.name];
-    // Chance alone has its tries too, once the recipe has worked.
+    // Random inputs are tried as well, once the recipe has worked.
     if (!recipe || (by.get(player.name)!.successes > 0 && random(3) === 0)) return known;
     const given = await recipe(player);
     return "input" in known || operation.kind === "mutation"
@@ -209,7 +209,7 @@ export class Fuzzer {
     operation.likelihoods.set(path, paths.includes(path) ? Math.max(0.05, now(path) * 0.6) : 0.95);
   }
 }
-/** The type of record that it is about: by its name, else the one that it gives. */
+/** The record type of an operation: by its name, otherwise by its result. */
 function aboutOf(field: GraphQLField<unknown, unknown>, schema: GraphQLSchema): string {
   const records = Object.values(schema.getTypeMap()).filter(
     (type) => isObjectType(type) && "id" in type.getFields(),
@@ -222,7 +222,7 @@ function aboutOf(field: GraphQLField<unknown, unknown>, schema: GraphQLSchema): 
   return names.find((name) => words.endsWith(name)) ?? names.find((name) => name.endsWith(given)) ?? given;
 }
 
-/** The known input with a third of its members replaced. */
+/** The known input with a third of its fields replaced. */
 function mixed(known: Record<string, unknown>, fresh: Record<string, unknown>, random: Random) {
   const inner = { ...(known.input as object | undefined) } as Record<string, unknown>;
   for (const [key, value] of Object.entries((fresh.input as object | undefined) ?? {}))

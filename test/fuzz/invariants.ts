@@ -1,8 +1,8 @@
-/** What must hold whatever was played, beside what holds of deals: each check is a query for rows that should not be. */
+/** Invariants besides those of deals: each is a query for rows that violate it. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pool } from "pg";
-import { broken as brokenDeals } from "../../src/doctor/invariants.ts";
+import { brokenInvariants as brokenDeals } from "../../src/doctor/invariants.ts";
 
 const checks: Record<string, string> = {
   "a charge has given back what its refunds say": `
@@ -61,10 +61,10 @@ const generated: Record<string, string> = {
 };
 
 /**
- * @param dataDir where the API keeps files
- * @returns the rows that break each rule that does not hold
+ * @param dataDir the data folder of the API
+ * @returns the rows that violate each rule
  */
-export async function broken(owner: Pool, dataDir: string): Promise<Record<string, unknown[]>> {
+export async function brokenInvariants(owner: Pool, dataDir: string): Promise<Record<string, unknown[]>> {
   const found = await brokenDeals(owner);
   const look = async (name: string, query: string) => {
     const { rows } = await owner.query(query);
@@ -78,7 +78,7 @@ export async function broken(owner: Pool, dataDir: string): Promise<Record<strin
   const { rows } = await owner.query<{ checksum: string }>("select checksum from app_private.stored_files");
   const known = new Set(rows.map(({ checksum }) => checksum));
   const files = await readdir(join(dataDir, "files"), { recursive: true }).catch(() => []);
-  // Spread over folders that are named by the first two digits.
+  // Files are in folders named by the first two digits.
   const checksums = files
     .map((path) => /^([0-9a-f]{2})\W([0-9a-f]{62})/.exec(path))
     .filter((match) => match !== null);

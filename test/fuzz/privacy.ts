@@ -1,10 +1,10 @@
-/** What viewers must not learn: records of organizations that they have no part in, and masked fields by way of the events. */
+/** Data that viewers must not see: records of other organizations, and masked fields in events. */
 import type { GraphQLSchema } from "graphql";
 import type { Pool } from "pg";
 import type { Person } from "../harness/api.ts";
 import { camel } from "../../src/schema/codecNames.ts";
 
-/** Every string of an answer. */
+/** All strings of a response. */
 export function stringsOf(value: unknown, found = new Set<string>()): Set<string> {
   if (typeof value === "string") found.add(value);
   else if (Array.isArray(value)) value.forEach((item) => stringsOf(item, found));
@@ -12,7 +12,7 @@ export function stringsOf(value: unknown, found = new Set<string>()): Set<string
   return found;
 }
 
-/** Tables whose rows belong to an organization and of which no policy lets visitors see any. */
+/** Tables of organizations without a policy for visitors. */
 export async function privateTables(owner: Pool): Promise<string[]> {
   const { rows } = await owner.query<{ name: string }>(
     `select c.oid::regclass::text as name from pg_class c
@@ -27,8 +27,8 @@ export async function privateTables(owner: Pool): Promise<string[]> {
 }
 
 /**
- * Records that were told although they are private and of an organization of which the user is no member, with what told them.
- * @param heard the texts of answers, and the operation that each came from
+ * Private records of organizations of which the user is not a member that occurred in responses, with the operation.
+ * @param heard the strings of responses, and their operations
  * @param user null for a visitor
  */
 export async function foreignIds(
@@ -53,7 +53,7 @@ export async function foreignIds(
   return rows.map(({ table, id }) => `${table} ${id} by ${heard.get(id)}`);
 }
 
-/** Fields that the events tell somebody although the record does not, of the latest events that they see. */
+/** Fields that are readable in the latest events although the record hides them. */
 export async function unmasked(owner: Pool, schema: GraphQLSchema, person: Person): Promise<string[]> {
   const { data } = await person.ask(
     "{ events(first: 100, orderBy: ID_DESC) { id subjectType subjectId data changes } }",
@@ -86,7 +86,7 @@ export async function unmasked(owner: Pool, schema: GraphQLSchema, person: Perso
       { id },
     );
     const record = answer.data?.record;
-    // Of a record that is gone only auditors read, who may read all of it.
+    // Events of deleted records are only visible to auditors, who may read all of them.
     if (!record) continue;
     const { rows: stored } = await owner.query<{ row: Record<string, unknown> }>(
       `select to_jsonb(r) as row from app_public.${tables.get(subject)} r where id = $1`,

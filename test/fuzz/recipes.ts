@@ -1,4 +1,7 @@
-/** Inputs that chance does not find: what the operation is about has to be in a state, or a text has a form of its own. */
+/**
+ * Inputs that random generation does not find: their records must be in a certain state, or their texts have a
+ * special format.
+ */
 import { createHash, randomBytes } from "node:crypto";
 import type { Person } from "../harness/api.ts";
 import { representative, type Payments } from "../harness/payments.ts";
@@ -14,7 +17,7 @@ const csv = (text: string) => `data:text/csv;name=fuzz.csv;base64,${Buffer.from(
 const name = () => `Fuzz ${randomBytes(4).toString("hex")}`;
 const email = () => `${name().replace(" ", ".").toLowerCase()}@example.com`;
 
-/** Takes its time, so that its executions can be paused. */
+/** A slow step, so that its executions can be paused. */
 const waiting = () => ({
   name: name(),
   subjectType: "LEAD",
@@ -30,10 +33,10 @@ const waiting = () => ({
 const webhook = () => ({ url: "https://93.184.215.14/hook", events: ["lead.*"], projectId: undefined });
 
 /**
- * @param bosses the owners of the organizations, by the id of these: they do beforehand what the player may not
- * @param work does what was queued: jobs, and what the payment processor tells
- * @param receiver an address that takes what an integration sends
- * @param engineRuns whether executions of workflows are carried out meanwhile
+ * @param bosses owners by organization id: they execute preparations that the player may not
+ * @param work executes queued jobs, and events of the payment processor
+ * @param receiver a URL that accepts deliveries of integrations
+ * @param engineRuns whether executions of workflows are processed meanwhile
  */
 export function recipes(
   { owner, mia, harbour }: Payments,
@@ -46,14 +49,14 @@ export function recipes(
   const bossOf = (player: Player) => (bosses.get(homeOf(player)) ?? player).person;
   const inHome: Recipe = (player) => ({ organizationId: homeOf(player) });
 
-  /** Members from one row, found at random among those that the query gives for the player's organization; `$2` is the player. */
+  /** Fields from a random row of the query for the player's organization; `$2` is the player. */
   const find = async (player: Player, query: string): Promise<Input> => {
     const { rows } = await owner.query<{ input: Input }>(
       `with home as (select $1::uuid as id, $2::uuid as player)
        select to_json(r)::jsonb as input from (${query}) r order by random() limit 1`,
       [homeOf(player), player.person.id],
     );
-    // A member that is null there is omitted.
+    // Null fields are omitted.
     return Object.fromEntries(
       Object.entries(rows[0]?.input ?? {}).map(([key, value]) => [key, value ?? undefined]),
     );
@@ -70,21 +73,21 @@ export function recipes(
     selection = "{ id }",
   ): Promise<{ id?: string }> =>
     (await person.ask(mutationOf(field, selection), { input })).data?.[field] ?? {};
-  /** Runs something first as the same player, and goes on with the record that it gives. */
+  /** Executes an operation as the same player first, and uses its record. */
   const after =
     (field: string, input: Recipe, more: Input = {}): Recipe =>
     async (player) => {
       const { id } = await run(player.person, field, { ...(await inHome(player)), ...(await input(player)) });
       return { id, expectedVersion: undefined, ...more };
     };
-  /** The same, as the owner of the organization, where the player may go on with what others made. */
+  /** The same as the owner of the organization, if the player may use records of others. */
   const afterBoss =
     (field: string, input: Recipe, more: Input = {}): Recipe =>
     async (player) => {
       const made = await run(bossOf(player), field, await input(player));
       return { id: made.id, expectedVersion: undefined, ...more };
     };
-  /** A secret that only a mail told, with a row of its own: the statement's $1 is its hash, $2 the player. */
+  /** A secret from a mail, with a separate row: the statement's $1 is its hash, $2 the player. */
   const secret =
     (statement: string, more: Input = {}): Recipe =>
     async ({ person }) => {
@@ -111,7 +114,7 @@ export function recipes(
     credentials: undefined,
   });
 
-  /** An execution that waits, paused where that is wanted. */
+  /** A waiting execution, optionally paused. */
   const execution =
     (status: "RUNNING" | "PAUSED"): Recipe =>
     async (player) => {
@@ -126,7 +129,7 @@ export function recipes(
         `select id as "subjectId" from app_public.leads where deleted_at is null and ${ofHome}`,
       );
       const { id } = await run(boss, "createWorkflowExecution", { workflowId: workflow.id, subjectId });
-      // The id is undefined where the start was refused.
+      // The id is undefined if the start was refused.
       if (engineRuns && id)
         await until(
           () => find(player, `select status from app_public.workflow_executions where id = '${id}'`),
@@ -135,7 +138,7 @@ export function recipes(
       if (status === "PAUSED") await run(boss, "pauseWorkflowExecution", { id });
       return { id, expectedVersion: undefined };
     };
-  /** Somebody who plays no part here, made a member. */
+  /** A user who is not a player, as a member. */
   const newMember: Recipe = async (player) => {
     const { rows } = await owner.query<{ id: string }>(
       `insert into app_public.organization_user_connections (organization_id, user_id, role)
@@ -146,7 +149,7 @@ export function recipes(
     );
     return { ...(await inHome(player)), userId: rows[0]?.id ?? mia.id };
   };
-  /** A ticket, as the service opens them. */
+  /** A ticket as the service opens it. */
   const ticket: Recipe = async (player) => {
     const { rows } = await owner.query<{ id: string }>(
       `select app_private.open_ticket('OTHER', $2, $1, 'Something came up', '{APPROVE,DISMISS}') as id`,
@@ -154,7 +157,7 @@ export function recipes(
     );
     return { id: rows[0]!.id, expectedVersion: undefined };
   };
-  /** An address that is confirmed, as sending anything to third parties takes it. */
+  /** A confirmed address, which sending to third parties requires. */
   const confirmed = async ({ person }: Player) => {
     if (person.id) await setConfirmed(owner, person.id, true);
   };
@@ -168,7 +171,7 @@ export function recipes(
     );
     return { leadId, instructions: undefined, language: "en", tone: undefined, purpose: undefined };
   };
-  /** A deposit of the player's own purchase, of an organization that takes payments. */
+  /** A deposit of the player's own purchase, of an organization with payments. */
   const payment: Recipe = async (player) => {
     const boss = bossOf(player);
     const organizationId = homeOf(player);
@@ -189,7 +192,7 @@ export function recipes(
       currency: undefined,
     };
   };
-  /** A document of a purchase, the player's own where they have one. */
+  /** A document of a purchase; the player's own purchase if there is one. */
   const buyerDocument: Recipe = async (player) => ({
     ...(await find(
       player,
@@ -200,7 +203,7 @@ export function recipes(
     category: "IDENTITY",
     file: `data:application/pdf;name=fuzz.pdf;base64,${Buffer.from("%PDF-1.7\n%%EOF\n").toString("base64")}`,
   });
-  /** An agreement that the owner has prepared, with a signer of that address; sent where that is wanted. */
+  /** An agreement prepared by the owner, with a signer of that address; optionally sent. */
   const agreement = async (player: Player, signerEmail: string, status?: "SENT") => {
     const boss = bossOf(player);
     const { projectId } = await find(player, someProject);
@@ -217,11 +220,11 @@ export function recipes(
     if (status) await run(boss, "updateAgreement", { id, status });
     return { agreementId: id, fileId: version.id, signerId, file };
   };
-  /** The player's own turn to sign; outsiders stay outside. */
+  /** The player's own turn to sign; outsiders remain outside. */
   const turn = async (player: Player): Promise<Input> => {
     if (!player.person.email || player.name === "newcomer") return {};
     await confirmed(player);
-    // All of them play from one network.
+    // All players have the same network.
     await owner.query("delete from app_private.limit_uses where key like 'signing.network %'");
     const { signerId } = await agreement(player, player.person.email, "SENT");
     return { signerId, token: undefined, channel: undefined };
@@ -256,7 +259,7 @@ export function recipes(
     locale: undefined,
   });
 
-  /** Whoever has got a second factor by chance would need its code. */
+  /** A player with a random second factor would need its code. */
   const withoutFactor = async ({ person }: Player) => {
     if (person.id)
       await owner.query("delete from app_private.second_factors where user_id = $1", [person.id]);
@@ -269,7 +272,7 @@ export function recipes(
     });
     return data?.enrollSecondFactor?.secret ?? "";
   };
-  /** With the next code of an account that has just got its second factor. */
+  /** With the next code of an account that has just added its second factor. */
   const withFactor: Recipe = async (player) => {
     const ofApp = await enroll(player);
     const { person } = player;
@@ -288,7 +291,7 @@ export function recipes(
       permissions: undefined,
     };
   };
-  /** The token of an invitation to a project of their organization, sent to the player. */
+  /** The token of an invitation to a project of the player's organization, sent to the player. */
   const invitedToProject = async (player: Player): Promise<Input> => {
     await run(bossOf(player), "createProjectOrganization", {
       ...(await toProject(player)),
@@ -304,7 +307,7 @@ export function recipes(
       )(player)),
     };
   };
-  /** The part of an organization that is the boss's too. */
+  /** The affiliation of an organization whose owner is the same user. */
   const affiliated: Recipe = async (player) => {
     const { projectId } = await find(player, someProject);
     const { rows } = await owner.query<{ id: string }>(
@@ -317,9 +320,9 @@ export function recipes(
     return { id: rows[0]?.id, handOver: undefined, assigneeId: undefined };
   };
 
-  /** Jobs that there are none of: that they are asked for is what counts. */
+  /** Jobs that do not exist: only the permission is tested. */
   const failedJobs: Recipe = (player) => ({ organizationId: homeOf(player), state: "FAILED" });
-  /** Only an owner becomes an operator here, who sees jobs of others: a viewer who may hear nothing of theirs stays what they are. */
+  /** Only an owner becomes an operator here, because operators see jobs of others. */
   const operated: Recipe = async (player) => {
     if (player === bosses.get(harbour.id))
       await owner.query("insert into app_private.operators (user_id) values ($1) on conflict do nothing", [
@@ -339,7 +342,7 @@ export function recipes(
     }),
     resumeTask: operated,
     retryJobs: failedJobs,
-    // Who accepts becomes a buyer: others stay what they are.
+    // Accepting makes the player a buyer, so others do not.
     acceptBuyerInvite: async (player) => {
       if (!["buyer", "newcomer"].includes(player.name)) return {};
       const boss = bossOf(player);
@@ -362,7 +365,7 @@ export function recipes(
       `select id from app_public.project_contact_messages where merged_at is null and ${ofHome}`,
     ),
     acceptGeneration: afterBoss("suggestLeadEmail", draft),
-    // Who accepts has the address of the invitation: the newcomer, so that outsiders stay outside.
+    // The invitation is for the newcomer's address, so that outsiders remain outside.
     acceptOrganizationInvite: async (player) => {
       if (player.name !== "newcomer") return {};
       await run(bosses.get(harbour.id)!.person, "createOrganizationInvite", {
@@ -377,7 +380,7 @@ export function recipes(
          on conflict (invite_id) do update set token_hash = excluded.token_hash`,
       )(player);
     },
-    // For an organization of their own that is founded for it: nobody else gets a part in a project.
+    // For a new organization founded for this purpose, so that nobody else becomes affiliated.
     acceptProjectOrganizationInvite: async (player) => {
       const { id: organizationId } = await run(player.person, "createOrganization", { name: name() });
       return { ...(await invitedToProject(player)), organizationId };
@@ -423,7 +426,7 @@ export function recipes(
     cancelWorkflowExecutions: found(
       `select w.id as "workflowId" from app_public.workflows w where w.${ofHome}`,
     ),
-    // One of the two addresses: whoever plays keeps theirs.
+    // One of two addresses, so that players keep their own.
     confirmEmailChange: secret(
       `insert into app_private.email_changes (user_id, email, code_sha256) values ($2, 'fuzz.' || gen_random_uuid() || '@example.com', $1)
        on conflict (user_id) do update set code_sha256 = excluded.code_sha256, former_confirmed_at = null, expires_at = excluded.expires_at`,
@@ -435,7 +438,7 @@ export function recipes(
       email: email(),
       phone: undefined,
     })),
-    // Erased, whoever plays could not go on.
+    // A player whose account is erased could not continue.
     eraseAccount: async (player) => {
       await withoutFactor(player);
       const { userId } = await newMember(player);
@@ -448,7 +451,7 @@ export function recipes(
       );
       return { password, secondFactorCode: undefined, dryRun: true };
     },
-    // An organization of their own, in which nothing is under way.
+    // A new organization without deals.
     requestOrganizationDeletion: async (player) => {
       await withoutFactor(player);
       const { id: organizationId } = await run(player.person, "createOrganization", { name: name() });
@@ -463,7 +466,7 @@ export function recipes(
       );
       return inHome(player);
     },
-    // Somebody new, of whom others do not play.
+    // A new user, who is not a player.
     erasePerson: async (player) => {
       const { projectId } = await find(
         player,
@@ -521,7 +524,7 @@ export function recipes(
     createOrganizationPaymentsRepresentative: async (player) => ({
       ...representative,
       ...(await inHome(player)),
-      // Of the authorized one there is one.
+      // There is only one authorized signer.
       kind: "DIRECTOR",
       email: email(),
     }),
@@ -643,7 +646,7 @@ export function recipes(
       return find(player, query);
     },
     remindAgreementSigner: async (player) => ({ id: (await agreement(player, email(), "SENT")).signerId }),
-    // Not somebody who plays: they would become another kind of viewer.
+    // Not a player, who would become another kind of viewer.
     removeOrganizationMember: newMember,
     removeOrganizationPaymentsRepresentative: found(
       `select id, null as "expectedVersion" from app_public.organization_payments_representatives where ${ofHome}`,
@@ -750,7 +753,7 @@ export function recipes(
       config: undefined,
       credentials: undefined,
     }),
-    // Required, it would shut out whoever plays.
+    // If required, it would lock out players.
     updateOrganizationSecondFactor: async (player) => ({
       ...(await inHome(player)),
       required: false,

@@ -1,10 +1,10 @@
 import type { Random } from "./values.ts";
 
-/** The ids that answers have told, by type, and whom they told it. */
+/** Ids from responses, by type and party. */
 export class Records {
   readonly #ids = new Map<string, Set<string>>();
 
-  /** Notes every record of an answer in which `__typename` and `id` were asked for. */
+  /** Records each record of a response that selects `__typename` and `id`. */
   learn(answer: unknown, party: string): void {
     if (Array.isArray(answer)) answer.forEach((item) => this.learn(item, party));
     else if (answer && typeof answer === "object") {
@@ -14,7 +14,7 @@ export class Records {
     }
   }
 
-  /** Forgets all of them, those that are gone too. */
+  /** Forgets all ids, including those of deleted records. */
   clear(): void {
     this.#ids.clear();
   }
@@ -28,8 +28,8 @@ export class Records {
   }
 
   /**
-   * One of those that the party knows, now and then one of somebody else's; one of the latest more often than another, since what was
-   * just made is what the next operation goes on with.
+   * A random id that the party knows, sometimes one of another party. Recent ids are more likely, because new records
+   * are what the next operation needs.
    */
   pick(type: string, party: string, random: Random): string | undefined {
     const own = random(8) > 0 ? this.#ids.get(`${type} ${party}`) : undefined;

@@ -1,4 +1,4 @@
-/** Inputs made from the schema: for each type and name a value that might do, or nearly. */
+/** Generates inputs from the schema: for each type and field name, values that are valid or nearly valid. */
 import {
   isEnumType,
   isInputObjectType,
@@ -9,22 +9,22 @@ import {
 } from "graphql";
 import type { Records } from "./records.ts";
 
-/** A whole number from 0 on and below the one given. */
+/** A random integer from 0 up to but excluding the given one. */
 export type Random = (below: number) => number;
 
 export interface Wanted {
   random: Random;
   records: Records;
   schema: GraphQLSchema;
-  /** The type of the record that the operation is about. */
+  /** The record type of the operation. */
   about: string;
-  /** How likely an optional member is to be given, from 0 to 1, by its path. */
+  /** Probability of an optional field, from 0 to 1, by its path. */
   likelihood(path: string): number;
-  /** Who acts together, and stands in all free texts. */
+  /** The party of the player, contained in all free texts. */
   party: string;
 }
 
-/** Members that name a record of a type that their own names do not tell. */
+/** Fields that refer to a record type that their names do not tell. */
 const types: Record<string, string> = {
   assignee: "User",
   author: "User",
@@ -54,7 +54,7 @@ const types: Record<string, string> = {
 
 const singular = (name: string) => name.replace(/ies$/, "y").replace(/s$/, "");
 
-/** The type of record whose id the member takes. */
+/** The record type of the field's id. */
 export function typeOfId(name: string, { schema, about }: Pick<Wanted, "schema" | "about">): string {
   const base = name.replace(/Ids?$/, "");
   if (base === "" || name === "id" || name === "ids") return about;
@@ -64,11 +64,11 @@ export function typeOfId(name: string, { schema, about }: Pick<Wanted, "schema" 
   return types[base] ?? types[last] ?? about;
 }
 
-/** Inputs that contain their own type, such as filters and steps, end here: optional fields are omitted, lists are empty. */
+/** Recursive inputs, such as filters and steps, end here: optional fields are omitted, lists are empty. */
 const MOST_LEVELS = 8;
 const isDeep = (path: string) => path.split(".").length > MOST_LEVELS;
 
-/** A value of that type; undefined where an optional one is omitted. */
+/** A value of that type; undefined if it is optional and omitted. */
 export function valueOf(type: GraphQLInputType, path: string, wanted: Wanted): unknown {
   const { random } = wanted;
   const name = path.split(".").pop()!;
@@ -144,7 +144,7 @@ function scalar(type: string, name: string, wanted: Wanted): unknown {
 const onePixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** What members that are texts to the schema hold in truth. */
+/** Formats of fields that are strings in the schema. */
 const forms: [RegExp, (wanted: Wanted) => string][] = [
   [/password/i, () => "correct horse battery staple"],
   [/email|username/i, ({ random, party }) => `fuzz.${random(40)}.${party.toLowerCase()}@example.com`],
@@ -170,7 +170,7 @@ function text(name: string, wanted: Wanted): string {
   return `Fuzz ${name} ${random(1000)} ${wanted.party}`;
 }
 
-/** One of them. */
+/** A random element. */
 export function pick<T>(values: readonly T[], random: Random): T {
   return values[random(values.length)]!;
 }

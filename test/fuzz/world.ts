@@ -1,4 +1,4 @@
-/** Where random operations are played: the demo, an organization that takes payments, and everybody who plays. */
+/** The database of random operations: the demo, an organization with payments, and all players. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { buildSchema } from "graphql";
@@ -12,22 +12,22 @@ import type { Player, Recipe } from "./fuzzer.ts";
 import { recipes } from "./recipes.ts";
 import type { Records } from "./records.ts";
 
-/** The schema that is served. */
+/** The served schema. */
 export const schema = buildSchema(readFileSync(resolve(import.meta.dirname, "../../schema.graphql"), "utf8"));
 
-/** Who may do everything, so that what an access token of theirs is refused, it is refused for its permissions. */
-export const isBoss = ({ name }: Player): boolean => name === "owner" || name === "owner of the demo";
+/** Whether a player has all permissions, so that their access tokens are only refused for lack of scopes. */
+export const isOwner = ({ name }: Player): boolean => name === "owner" || name === "owner of the demo";
 
 export interface FuzzWorld {
   world: Payments;
   everybody: Player[];
   recipes: Record<string, Recipe>;
-  /** Notes what is in the database, so that records of all kinds and states are known, and none that are gone. */
+  /** Reads the ids of the database, so that existing records of all types and states are known. */
   learnRecords(records: Records): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** @param engine whether executions of workflows are carried out meanwhile */
+/** @param engine whether executions of workflows are processed meanwhile */
 export async function startFuzzWorld({ engine }: { engine: boolean }): Promise<FuzzWorld> {
   const database = await createTestDatabase("demo");
   const world = await startPayments(database, { loopbackWebhooks: true });

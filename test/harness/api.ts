@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Pool } from "pg";
 import { onStatement } from "../../src/database/statementEvents.ts";
 import { createTestDatabase, poolOf, type TestDatabase } from "./database.ts";
-import type { HostOptions, KeptDocuments } from "./host.ts";
+import type { HostOptions, DocumentCache } from "./host.ts";
 import { signUp } from "./signUp.ts";
 
 /** A response of the endpoint. */
@@ -58,7 +58,7 @@ export interface Api {
   /** Sends a body unchanged. */
   post(body: string, headers: Record<string, string>): Promise<Answer>;
   /** The cache of documents and plans of the API; test files that run in the same process share it. */
-  keptDocuments(): Promise<KeptDocuments>;
+  documentCache(): Promise<DocumentCache>;
   /** Counts the SQL statements that `work` sends. */
   statements<T>(work: () => Promise<T>): Promise<{ result: T; count: number; texts: string[] }>;
   stop(): Promise<void>;
@@ -180,7 +180,7 @@ export async function startApi(from?: TestDatabase, hostOptions: HostOptions = {
         stop();
       }
     },
-    keptDocuments: serving.keptDocuments,
+    documentCache: serving.documentCache,
     async stop() {
       agent.destroy();
       await serving.stop();

@@ -9,7 +9,7 @@ import { startGraphql, type GraphqlInstance, type GraphqlOptions } from "../../s
 import { createApp } from "../../src/http/app.ts";
 import { listen } from "../../src/http/listen.ts";
 import { Session } from "../../src/database/session.ts";
-import { documentLookups, keptDocuments } from "../../src/http/plugins/QueryLimitsPlugin.ts";
+import { documentLookups, documentCache } from "../../src/http/plugins/QueryLimitsPlugin.ts";
 import { DraftFailed, type DraftProvider } from "../../src/providers/drafts/index.ts";
 import { createFileStore } from "../../src/providers/files/index.ts";
 import type { S3Options } from "../../src/base/providerOptions.ts";
@@ -89,7 +89,7 @@ Session.prototype.send = async function (this: Session, statements, arrayMode, b
 };
 
 /** The cache of documents and plans of the API. */
-export interface KeptDocuments {
+export interface DocumentCache {
   bytes: number;
   documents: number;
   /** Compiled queries of this process, which are executed without a plan. */
@@ -118,7 +118,7 @@ export async function serve(
     s3,
     ...options
   }: HostOptions,
-): Promise<{ port: number; keptDocuments(): Promise<KeptDocuments>; stop(): Promise<void> }> {
+): Promise<{ port: number; documentCache(): Promise<DocumentCache>; stop(): Promise<void> }> {
   const log = pino({ level: process.env.TEST_LOG ?? "silent" });
   const compute = createCompute({ log });
   const graphql = await startGraphql({
@@ -157,12 +157,12 @@ export async function serve(
   const listening = await listen(app, { port: 0, host: "127.0.0.1", cert, key });
   return {
     port: listening.port,
-    keptDocuments: async () => {
+    documentCache: async () => {
       const schema = (await (graphql.transport.pgl as GraphqlInstance).getSchema()) as GraphQLSchema;
       const ofPlanner = schema.extensions.grafast as Record<PropertyKey, unknown>;
       const caches = Object.getOwnPropertySymbols(ofPlanner).map((name) => ofPlanner[name]);
       return {
-        ...keptDocuments(schema),
+        ...documentCache(schema),
         compiled: documentLookups.compiled,
         plansAreForgotten: caches.some((cache) => cache instanceof WeakMap),
       };

@@ -7,8 +7,9 @@ export type Operation = (person: Person) => Promise<Answer>;
 
 type Values = Record<string, unknown>;
 /** Values, or a function that creates them for each attempt. */
-export type Made = Values | ((person: Person) => Values | Promise<Values>);
-const valuesFor = async (person: Person, made: Made) => (typeof made === "function" ? made(person) : made);
+export type Variables = Values | ((person: Person) => Values | Promise<Values>);
+const valuesFor = async (person: Person, variables: Variables) =>
+  typeof variables === "function" ? variables(person) : variables;
 
 export interface Row {
   operation: string;
@@ -75,7 +76,7 @@ export async function outcomes(
 }
 
 /** Sends a document. */
-export function ask(query: string, variables: Made = {}): Operation {
+export function ask(query: string, variables: Variables = {}): Operation {
   return async (person) => person.ask(query, await valuesFor(person, variables));
 }
 
@@ -92,7 +93,7 @@ export function look(field: string, id: string, member?: string): Operation {
 }
 
 /** Executes a mutation with an input. */
-export function mutation(field: string, input: Made, selection = "{ __typename }"): Operation {
+export function mutation(field: string, input: Variables, selection = "{ __typename }"): Operation {
   return async (person) => {
     const answer = await person.ask(mutationOf(field, selection), { input: await valuesFor(person, input) });
     return { ...answer, data: answer.data && { value: "yes" } };

@@ -7,7 +7,7 @@ import { affiliate, createProject, join, startWorld, type World } from "./world.
 export { createProject } from "./world.ts";
 
 /** A record that was created by the set-up. */
-export interface Known {
+export interface Fixture {
   id: string;
 }
 
@@ -29,15 +29,15 @@ export interface Portfolio extends World {
   peak: { id: string; slug: string };
   leads: {
     /** In `project`, assigned to nobody. */
-    open: Known;
+    open: Fixture;
     /** In `project`, assigned to sam. */
-    sams: Known;
+    sams: Fixture;
     /** In `quiet`, assigned to max. */
-    maxs: Known;
+    maxs: Fixture;
     /** In `quiet`, assigned to mia. */
-    mias: Known;
+    mias: Fixture;
     /** In `peak`, of another organization. */
-    foreign: Known;
+    foreign: Fixture;
   };
 }
 
@@ -57,7 +57,7 @@ export function cast(world: Portfolio, buyers: Record<string, Person> = {}): Rec
 }
 
 /** Creates a lead over the API and returns its id. */
-export async function createLead(person: Person, input: Record<string, unknown>): Promise<Known> {
+export async function createLead(person: Person, input: Record<string, unknown>): Promise<Fixture> {
   return { id: await createIn(person)("createLead", input) };
 }
 

@@ -200,7 +200,7 @@ export async function readOpenTables(
  * A readable text: the rows that each viewer reaches, with the tables and commands to which that applies.
  * @param rowsOf all rows of each table
  */
-export function tell(reach: Reach, world: RowWorld, rowsOf = world.tables): string {
+export function describeReach(reach: Reach, world: RowWorld, rowsOf = world.tables): string {
   const alike = new Map<string, Map<string, string[]>>();
   for (const [what, byViewer] of reach) {
     const [table, ...command] = what.split(" ") as [string, ...string[]];

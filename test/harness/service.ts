@@ -241,6 +241,6 @@ export async function isRunning(pid: number): Promise<boolean> {
 }
 
 /** Waits until a process that is not our child has ended. */
-export async function gone(pid: number): Promise<void> {
+export async function untilEnded(pid: number): Promise<void> {
   await until(async () => !(await isRunning(pid)));
 }

@@ -4,8 +4,8 @@
  */
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { makeFusedAdaptor } from "../../src/database/fusedAdaptor.ts";
-import { signs, type GraphqlInstance } from "../../src/service/startGraphql.ts";
-import { buildSchema, serving } from "../../src/service/schemaAlone.ts";
+import { signersOf, type GraphqlInstance } from "../../src/service/startGraphql.ts";
+import { buildSchema, servedSchema } from "../../src/service/schemaOnly.ts";
 import { baseUrl, jwtKeys } from "./api.ts";
 import { readingFile, stateFile } from "./catalogFiles.ts";
 import { catalogState } from "./catalogState.ts";
@@ -24,7 +24,7 @@ export async function sharedSchema(
   isClone: boolean,
 ): Promise<(preset: GraphileConfig.Preset) => GraphqlInstance> {
   const state = (isClone ? await stateOfClones() : undefined) ?? (await catalogState(connectionString));
-  return serving(built.get(state) ?? remember(state, buildOnce(state, connectionString)));
+  return servedSchema(built.get(state) ?? remember(state, buildOnce(state, connectionString)));
 }
 
 /** The state of clones, if it is stored; a database changed by a mutation test is not a clone. */
@@ -67,7 +67,7 @@ function remember(state: string, schema: Schema): Schema {
 
 function build(connectionString: string, reading?: Reading): Schema {
   return buildSchema(connectionString, {
-    ...signs({ jwtKeys, baseUrl }),
+    ...signersOf({ jwtKeys, baseUrl }),
     ...(reading && { adaptor: remembering(reading) }),
   });
 }

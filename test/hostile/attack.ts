@@ -1,14 +1,14 @@
 import type { Pool } from "pg";
 
-/** What the service answered. */
+/** A response of the service. */
 export interface Answer {
   status: number;
   headers: NodeJS.Dict<string | string[]>;
-  /** The body as it came. */
+  /** The raw body. */
   text: string;
 }
 
-/** What a GraphQL document was answered with. */
+/** A GraphQL response. */
 export interface GraphqlAnswer {
   status: number;
   data: any;
@@ -19,24 +19,24 @@ export interface RequestOptions {
   method?: string;
   headers?: Record<string, string>;
   body?: string | Uint8Array;
-  /** Gives the request up. The signal of the turn holds for every request in any case. */
+  /** Cancels the request, in addition to the signal of the turn. */
   signal?: AbortSignal;
 }
 
-/** Somebody with a login token. */
+/** A user with a login token. */
 export interface Caller {
   id: string;
   email: string;
   token: string;
 }
 
-/** The service under attack, as a process of its own, and who attacks it. */
+/** The attacked service, which runs as a separate process, and its attackers. */
 export interface HostileWorld {
   /** `https://127.0.0.1:<port>`, without a trailing slash. */
   address: string;
-  /** The process of the service. */
+  /** Process id of the service. */
   pid: number;
-  /** The connection of the owner of its database, for what an attack has to find prepared; no attacker has it. */
+  /** The connection of the owner of its database, for preparations; attackers do not have it. */
   owner: Pool;
   databaseUrl: string;
   dataDir: string;
@@ -44,43 +44,43 @@ export interface HostileWorld {
   attacker: Caller;
   /** MEMBER of it. */
   member: Caller;
-  /** Somebody with an account and no organization. */
+  /** A user without an organization. */
   stranger: Caller;
-  /** The attackers' organization, and a project of it in status SELLING. */
+  /** The attackers' organization, and its project with the status SELLING. */
   organization: { id: string; slug: string };
   project: { id: string; slug: string };
-  /** The person whom the attack must not slow down: OWNER of another organization, that of the demo. */
+  /** The user whom the attack must not delay: OWNER of another organization, that of the demo. */
   bystander: Caller;
-  /** Sends one HTTPS request, whatever the certificate. @throws Error when the connection breaks. */
+  /** Sends one HTTPS request without verifying the certificate. @throws Error if the connection breaks */
   request(path: string, options?: RequestOptions): Promise<Answer>;
-  /** Sends a document, as somebody or as a visitor without a token (null); refusals are answers. */
+  /** Sends a document as a user, or as a visitor (null). Refusals are responses. */
   ask(
     caller: Pick<Caller, "token"> | null,
     query: string,
     variables?: Record<string, unknown>,
     options?: RequestOptions,
   ): Promise<GraphqlAnswer>;
-  /** Sends a document that has to succeed. @throws Error with its errors otherwise. */
+  /** Sends a document that must succeed. @throws Error with its errors otherwise */
   get(caller: Pick<Caller, "token"> | null, query: string, variables?: Record<string, unknown>): Promise<any>;
-  /** Makes an account and signs in, by SQL: no limit of the API is used up. Everybody's password is `password`. */
+  /** Creates an account and signs in by SQL, so that no limit of the API is used up. All passwords are `password`. */
   signUp(name?: string): Promise<Caller>;
   password: string;
-  /** An email address that nobody has. */
+  /** An unused email address. */
   freshEmail(): string;
 }
 
-/** One way to hurt others; the default export of a file in test/hostile/attacks. */
+/** An attack; the default export of a file in test/hostile/attacks. */
 export interface Attack {
-  /** What is done, in a few words, for the table. */
+  /** Short description for the table. */
   title: string;
-  /** Once, before the clients start. */
+  /** Called once, before the clients start. */
   prepare?(world: HostileWorld): Promise<void>;
   /**
-   * One attacker's turn; each client repeats it. It throws only where the attack itself no longer works (a field that is gone, an
-   * answer that nobody expects), so that refusals, which are wanted, and broken connections are caught where they belong.
-   * @param signal aborted when the time is over; requests of the world are given up with it.
+   * One turn of an attacker, which each client repeats. It only throws if the attack itself no longer works, for
+   * example because a field was removed. Refusals, which are expected, and broken connections are caught.
+   * @param signal aborted when the time is over; requests of the world are cancelled with it
    */
   play(world: HostileWorld, signal: AbortSignal): Promise<void>;
-  /** What the bystander does instead of asking for a few leads; it runs in the process that measures. */
+  /** Replaces the bystander's query of a few leads; runs in the measuring process. */
   bystander?(world: HostileWorld): Promise<void>;
 }

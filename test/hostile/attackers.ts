@@ -1,5 +1,5 @@
 /**
- * The thread of the attackers, so that what they do takes no time of the process that measures; of the lowest priority where
+ * The thread of the attackers, so that their work does not delay the measuring process. It has the lowest priority if
  * threads have one (Linux). Started by play.ts.
  */
 import { parentPort, workerData } from "node:worker_threads";
@@ -12,14 +12,14 @@ export interface AttackersData {
   file: string;
   facts: Facts;
   clients: number;
-  /** Turns of each client; as many as fit into the time when absent. */
+  /** Number of turns per client. Default: until the time is over. */
   turns?: number;
 }
 
-/** From the thread: ready to begin, then what was done. */
+/** Messages of the thread: ready, then the result. */
 export type AttackersMessage = { ready: true } | { requests: number; turns: number; faults: string[] };
 
-// Attackers have machines of their own; here they take what the service and its database leave.
+// Real attackers have machines of their own; here they only use what the service and its database leave.
 lowerPriority(19);
 
 const { file, facts, clients, turns: most = Infinity } = workerData as AttackersData;
@@ -42,7 +42,7 @@ async function client(): Promise<void> {
     } catch (error) {
       if (signal.aborted) return;
       faults.push(String((error as Error).stack ?? error));
-      // One fault of each client is told; a service that is gone answers nobody.
+      // One error per client is reported; a service that has exited does not answer anybody.
       return;
     }
   }

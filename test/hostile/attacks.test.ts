@@ -1,4 +1,7 @@
-/** Every attack of `npm run test:hostile` runs, a turn of two clients each, so that none breaks unnoticed when the API changes. */
+/**
+ * Runs every attack of `npm run test:hostile` once with two clients, so that changes of the API do not break one
+ * unnoticed.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { demoFolder } from "../harness/demoFolder.ts";
 import { startService, type Service } from "../harness/service.ts";

@@ -1,4 +1,4 @@
-/** Documents of an attacker, made of what the served schema has. */
+/** Documents of attackers, generated from the served schema. */
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ const scalarsOf = (type: string): string[] =>
     .filter((field) => isLeafType(getNamedType(field.type)))
     .map(({ name }) => name);
 
-/** Everything that one record has: its own fields, and those of the records around it; `first` cuts each list. */
+/** Selects everything of a record: its own fields, and those of related records; `first` limits each list. */
 export function everythingOf(type: string, first?: number): string[] {
   const around = fieldsOf(type)
     .filter((field) => isObjectType(getNamedType(field.type)))
@@ -42,7 +42,7 @@ export function everythingOf(type: string, first?: number): string[] {
   return [...scalarsOf(type), ...around];
 }
 
-/** As much of what one record has as an operation may have. */
+/** As many fields of a record as an operation may select. */
 export function withinLimits(root: string, type: string): string[] {
   const all = everythingOf(type, 1);
   for (let count = all.length; ; count -= 1) {
@@ -53,5 +53,5 @@ export function withinLimits(root: string, type: string): string[] {
   }
 }
 
-/** A text that no other has, which changes nothing. */
+/** A unique text without an effect. */
 export const unlikeAnyOther = (document: string): string => `#${randomInt(2 ** 47)}\n${document}`;

@@ -1,7 +1,10 @@
-/** The memory of a process and of those that it has started, PostgreSQL apart. */
+/** The memory of a process and its child processes, without PostgreSQL. */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** PERF: these are no files on a disk; to wait for each of them, many times a second, takes a core. */
+/**
+ * PERF: synchronous, because these are not files on a disk; waiting for each of them many times a second takes a
+ * whole core.
+ */
 function tell(file: string): string {
   try {
     return readFileSync(`/proc/${file}`, "utf8");
@@ -10,7 +13,7 @@ function tell(file: string): string {
   }
 }
 
-/** PERF: looking at every process of the machine for its parent takes ten times as long. */
+/** PERF: reading every process of the machine to find its parent takes ten times as long. */
 function childrenOf(pid: number): number[] {
   let threads: string[];
   try {
@@ -22,7 +25,7 @@ function childrenOf(pid: number): number[] {
   return children.map(Number).filter((child) => tell(`${child}/comm`) !== "postgres\n");
 }
 
-/** Resident memory in bytes; undefined where the system does not tell (it takes Linux) or the process is gone. */
+/** Resident memory in bytes; undefined on systems other than Linux, or if the process has exited. */
 export function residentMemory(pid: number): number | undefined {
   if (process.platform !== "linux") return undefined;
   const resident = (one: number) =>

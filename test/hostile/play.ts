@@ -1,4 +1,4 @@
-/** Plays an attack on a running service and measures what a bystander notices of it. */
+/** Runs an attack on a running service, and measures its effect on another user. */
 import { once } from "node:events";
 import { globSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -9,15 +9,15 @@ import { residentMemory } from "./memory.ts";
 import { openWorld, type Facts } from "./world.ts";
 
 export interface PlayOptions {
-  /** Attackers at a time. */
+  /** Number of concurrent attackers. */
   clients: number;
-  /** How long they go on. */
+  /** Duration in milliseconds. */
   seconds: number;
-  /** Turns of each client; as many as fit into the time when absent. */
+  /** Number of turns per client. Default: until the time is over. */
   turns?: number;
   /**
-   * How often the bystander asks, and whoever looks after the service, whether or not they were answered, in milliseconds. Every
-   * 50 where absent, which is what quantiles need.
+   * Milliseconds between requests of the bystander and between health checks, whether or not these were answered.
+   * Default: 50, which quantiles require.
    */
   rhythmMs?: number;
 }
@@ -27,19 +27,22 @@ export interface Figures {
   /** Of the attackers. */
   requests: number;
   turns: number;
-  /** Why attacks did not work. */
+  /** Reasons why attacks did not work. */
   faults: string[];
   /** Milliseconds of the bystander's requests. */
   bystander: { p50: number; p99: number };
   /** Milliseconds. */
   healthz: { p99: number };
-  /** Peak resident memory of the service and its processes without PostgreSQL, in bytes; undefined where nobody tells. */
+  /**
+   * Peak resident memory of the service and its processes without PostgreSQL, in bytes; undefined if the system does
+   * not report it.
+   */
   memory: number | undefined;
-  /** What went wrong for the bystander, and for who looks after the service. */
+  /** Errors of the bystander's requests and of health checks. */
   errors: string[];
 }
 
-/** After this long nobody waits for an answer. */
+/** Timeout of requests, in milliseconds. */
 const patienceMs = 10_000;
 
 const folder = join(import.meta.dirname, "attacks");
@@ -50,10 +53,10 @@ export const attackNames = (): string[] =>
     .map((file) => basename(file, ".ts"))
     .toSorted();
 
-/** Not the network of the attackers: all of 127/8 is this machine. */
+/** An address outside of the attackers' network; all of 127/8 is local. */
 const elsewhere = "127.0.0.9";
 
-/** What a bystander asks for: a page as it stands behind the first view of a program. */
+/** The query of the bystander: a page as in the first view of an application. */
 const smallQuery = "{ leads(first: 5) { id name status project { title } } }";
 
 const quantile = (times: number[], share: number): number => {
@@ -61,7 +64,7 @@ const quantile = (times: number[], share: number): number => {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
 };
 
-/** Does the work on a fixed rhythm until it is told to stop, and notes how long each took and what went wrong. */
+/** Repeats the work at a fixed rate until it is stopped, and records durations and errors. */
 function onRhythm(rhythmMs: number, work: (signal: AbortSignal) => Promise<void>) {
   const times: number[] = [];
   const errors: string[] = [];
@@ -92,8 +95,8 @@ function onRhythm(rhythmMs: number, work: (signal: AbortSignal) => Promise<void>
 }
 
 /**
- * Plays one attack.
- * @param facts of the service that is attacked; see factsOf.
+ * Runs one attack.
+ * @param facts about the attacked service; see factsOf
  */
 export async function play(
   name: string,
@@ -104,7 +107,7 @@ export async function play(
   const attack = ((await import(file)) as { default: Attack }).default;
   await using world = openWorld(facts, undefined, elsewhere);
   const asks = attack.bystander ?? (async () => void (await world.get(world.bystander, smallQuery)));
-  // What is loaded on first use is no attacker's fault.
+  // A warm-up, because lazy loading is not caused by attackers.
   for (let n = 0; n < 3; n += 1) await asks(world);
 
   const data: AttackersData = { file, facts, clients, ...(turns !== undefined && { turns }) };

@@ -1,9 +1,9 @@
 /**
- * Attacks on a service of its own, started as `npm start` does in production with the embedded database and the demo, and what an
- * owner of another organization notices. The attackers run at the lowest priority, as if they had machines of their own.
- * `npm run test:hostile` plays all attacks of test/hostile/attacks, `npm run test:hostile -- NAME …` those named; HOSTILE_SECONDS (20)
- * is how long each goes on. Wanted on a machine that does nothing else: p99 under 100 ms,
- * /healthz under 50 ms, memory under 700 MB, no errors.
+ * Runs attacks on a service that is started like `npm start` in production, with the embedded database and the demo,
+ * and measures their effect on an owner of another organization. The attackers run at the lowest priority, as if they
+ * had machines of their own. `npm run test:hostile` runs all attacks of test/hostile/attacks, `npm run test:hostile
+ * -- NAME …` those named; HOSTILE_SECONDS (20) is the duration of each. Expected on an otherwise idle machine: p99
+ * below 100 ms, /healthz below 50 ms, memory below 700 MB, no errors.
  */
 import { migratedDataDir } from "../../src/cli/migratedDataDir.ts";
 import { copyDataDir, removeDataDir } from "../../src/database/dataDirs.ts";
@@ -27,7 +27,7 @@ function row({ title, requests, bystander, healthz, memory, errors }: Figures): 
   return line(title, [requests, ms(bystander.p50), ms(bystander.p99), ms(healthz.p99), mb, errors.length]);
 }
 
-/** Each attack has a service and a database of its own, so that none suffers from what the one before left. */
+/** Each attack has a service and a database of its own, so that earlier attacks have no effect. */
 async function attackFreshService(name: string): Promise<Figures> {
   const dataDir = await scratchFolder("hostile");
   try {

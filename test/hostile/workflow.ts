@@ -1,7 +1,7 @@
-/** Workflows that attackers make in their own organization. */
+/** Workflows that attackers create in their own organization. */
 import type { HostileWorld } from "./attack.ts";
 
-/** Makes and enables a workflow about leads that a lead may go through any number of times. */
+/** Creates and enables a workflow for leads without a limit on executions per lead. */
 export async function makeWorkflow(
   { get, attacker, organization }: HostileWorld,
   steps: { type: string; config: Record<string, unknown>; onError?: string }[],
@@ -26,7 +26,7 @@ export async function makeWorkflow(
   return createWorkflow.id;
 }
 
-/** Makes a lead of the attackers' project. */
+/** Creates a lead in the attackers' project. */
 export async function makeLead({ get, attacker, project, freshEmail }: HostileWorld): Promise<string> {
   const { createLead } = await get(
     attacker,
@@ -36,7 +36,7 @@ export async function makeLead({ get, attacker, project, freshEmail }: HostileWo
   return createLead.id;
 }
 
-/** Sends a lead through a workflow; a refusal is an answer, as of any limit. */
+/** Starts the workflow for a lead; a refusal, such as by a limit, is a response. */
 export async function startExecution(
   { ask, attacker }: HostileWorld,
   workflowId: string,

@@ -1,4 +1,4 @@
-/** The world of an attack, opened on a running service: in the process that measures and in the thread of the attackers. */
+/** Connections of an attack to a running service, for the measuring process and for the thread of the attackers. */
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { Agent, request } from "node:https";
@@ -10,7 +10,7 @@ import { loadOrCreateSecret } from "../../src/secrets/loadOrCreateSecret.ts";
 import { password, signUp } from "../harness/signUp.ts";
 import type { Answer, Caller, HostileWorld, RequestOptions } from "./attack.ts";
 
-/** What a world is opened from; plain data, so that it can be sent to a thread. */
+/** The connection data of a world; plain data, so that it can be sent to a thread. */
 export type Facts = Pick<
   HostileWorld,
   | "address"
@@ -26,13 +26,13 @@ export type Facts = Pick<
 >;
 
 export interface OpenWorld extends HostileWorld, AsyncDisposable {
-  /** Requests that were sent so far. */
+  /** Number of requests so far. */
   readonly requests: number;
 }
 
 /**
- * @param ending aborted when the time is over: what is on its way then is given up.
- * @param localAddress where requests come from; that of the attackers where omitted.
+ * @param ending aborted when the time is over, which cancels running requests
+ * @param localAddress source address. Default: that of the attackers
  */
 export function openWorld(facts: Facts, ending?: AbortSignal, localAddress?: string): OpenWorld {
   const agent = new Agent({
@@ -100,7 +100,7 @@ export function openWorld(facts: Facts, ending?: AbortSignal, localAddress?: str
 const signUpWith = async (owner: Pool, dataDir: string, name: string): Promise<Caller> =>
   signUp(owner, name, await signer(dataDir), `${randomUUID()}.example.org`);
 
-/** Signs login tokens as the service does that keeps its keys there. */
+/** Signs login tokens with the keys of that service. */
 async function signer(dataDir: string): Promise<(claims: string) => string> {
   const tokens = createLoginTokens([{ kid: "local", secret: await loadOrCreateSecret(dataDir, "jwt.key") }]);
   return (claims) => tokens.sign(JSON.parse(claims));
@@ -112,7 +112,7 @@ async function embeddedUrl(dataDir: string): Promise<string> {
   return `postgres://plat:${await loadOrCreateSecret(dataDir, "postgres.password")}@127.0.0.1:${lines[3]}/plat`;
 }
 
-/** Makes the attackers and their organization in a service that has loaded the demo. */
+/** Creates the attackers and their organization in a service with the demo. */
 export async function factsOf(service: { baseUrl: string; pid: number }, dataDir: string): Promise<Facts> {
   const databaseUrl = await embeddedUrl(dataDir);
   const owner = new Pool({ connectionString: databaseUrl, max: 2 });

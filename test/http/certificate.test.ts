@@ -1,4 +1,7 @@
-/** The certificate of the service: given or its own, kept, renewed in time; and the sentences where an address cannot be had. */
+/**
+ * The TLS certificate: configured or self-signed, kept, and renewed in time; and the messages if a port cannot be
+ * used.
+ */
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { X509Certificate, createPrivateKey, generateKeyPairSync } from "node:crypto";

@@ -1,4 +1,4 @@
-/** Connections of clients that do not do their part, and of honest ones that are slow. */
+/** Connections of clients that stall, and of slow but well-behaved ones. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";

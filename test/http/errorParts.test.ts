@@ -1,4 +1,4 @@
-/** How failures become what a caller is told, part by part: whole requests have errors.test.ts. */
+/** Parts of error handling; errors.test.ts tests whole requests. */
 import { describe, expect, test } from "@jest/globals";
 import { grafast, makeGrafastSchema, SafeError } from "postgraphile/grafast";
 import {

@@ -1,4 +1,7 @@
-/** Answers in server-sent events, of subscriptions and of event streams, without a database; test/api has both with it. */
+/**
+ * Responses in server-sent events, for subscriptions and event streams, without a database; test/api tests both with
+ * one.
+ */
 import { EventEmitter } from "node:events";
 import type { Response } from "express";
 import { afterEach, expect, jest, test } from "@jest/globals";

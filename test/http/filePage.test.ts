@@ -1,4 +1,4 @@
-/** Contents at their signed addresses: who may have them, for how long, which bytes, and under which name. */
+/** File contents at signed URLs: access, expiry, byte ranges, and file names. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createFileAddresses, type AddressClaims } from "../../src/files/addresses.ts";
 import { filePage } from "../../src/http/filePage.ts";
 import { createFileStore, type FileStore } from "../../src/providers/files/index.ts";
-import { scripted, type Scripted } from "./scripted.ts";
+import { scriptedDatabase, type ScriptedDatabase } from "./scriptedDatabase.ts";
 import { startServer, type TestServer } from "./server.ts";
 
 const key = "c0ffee".padEnd(64, "0");
@@ -17,14 +17,14 @@ const addresses = createFileAddresses([{ secret: "s".repeat(40) }], "https://pla
 const shown = { is_public: true };
 let dataDir: string;
 let store: FileStore;
-let database: Scripted;
+let database: ScriptedDatabase;
 let server: TestServer;
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), "plat-page-"));
   store = createFileStore({ dataDir });
   await store.put(key, Readable.from([text]), { size: text.length, type: "text/plain" });
-  database = scripted([[/file_is_public/, [shown]]]);
+  database = scriptedDatabase([[/file_is_public/, [shown]]]);
   server = await startServer({ filePage: filePage({ store, addresses, pool: database.pool }) });
 });
 afterAll(async () => {

@@ -1,4 +1,4 @@
-/** The form of a request over HTTP: what each member has to be, and what a caller is told where it is not. */
+/** The format of GraphQL requests over HTTP: the type of each property, and the error if it has another one. */
 import { expect, test } from "@jest/globals";
 import { graphqlRequest, parseGraphQLRequest } from "../../src/http/graphqlRequest.ts";
 import { beginRequest, claimsOf, findRequestState, requestState } from "../../src/http/requestState.ts";

@@ -1,4 +1,4 @@
-/** Pages beside the API: whoever asks for many at once, or sends much, waits for themselves, and nobody else does. */
+/** Fair queueing of pages beside the API: clients with many or large requests only delay themselves. */
 import type { RequestHandler } from "express";
 import { expect, test } from "@jest/globals";
 import { createFileAddresses } from "../../src/files/addresses.ts";
@@ -6,7 +6,7 @@ import { filePage } from "../../src/http/filePage.ts";
 import { pageRequests, requestBodies } from "../../src/admission/semaphores.ts";
 import { partyOf } from "../../src/admission/party.ts";
 import { until } from "../harness/until.ts";
-import { scripted } from "./scripted.ts";
+import { scriptedDatabase } from "./scriptedDatabase.ts";
 import { startServer } from "./server.ts";
 
 const says: RequestHandler<any> = (_request, response) => void response.send("here");
@@ -25,7 +25,7 @@ const publicFile = new URL(
     record: `floor_plans.${crypto.randomUUID()}`,
   } as never),
 );
-const { pool } = scripted([[/file_is_public/, [{ is_public: true }]]]);
+const { pool } = scriptedDatabase([[/file_is_public/, [{ is_public: true }]]]);
 const pages = {
   trackers: says,
   unsubscribe: says,

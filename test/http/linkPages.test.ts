@@ -1,4 +1,4 @@
-/** Pages behind links of mails, feeds and notices of providers: what each says, asks of the database, and refuses. */
+/** Pages behind links of mails, feeds and provider webhooks: their content, their queries, and refusals. */
 import { createHash, createHmac } from "node:crypto";
 import { expect, test } from "@jest/globals";
 import type { Compute } from "../../src/compute/computePool.ts";
@@ -15,7 +15,7 @@ import { unsubscribePage } from "../../src/http/unsubscribe.ts";
 import { ConnectionFailed } from "../../src/integrations/adapter.ts";
 import type { Integrations } from "../../src/integrations/integrations.ts";
 import { testCompute } from "../harness/compute.ts";
-import { scripted } from "./scripted.ts";
+import { scriptedDatabase } from "./scriptedDatabase.ts";
 import { startServer } from "./server.ts";
 
 const compute = testCompute({ threads: 1 });
@@ -34,7 +34,7 @@ const refusal = ({ status, json }: { status: number; json: any }) => [
 ];
 
 test("a page stands in no other page, loads nothing, and its style is known by its hash", async () => {
-  const { pool } = scripted([
+  const { pool } = scriptedDatabase([
     [/consent_question/, [{ purpose: "NEWS", organization: "A <b>", is_confirmed: false }]],
   ]);
   await using server = await startServer({ confirm: confirmPage(pool) });
@@ -72,7 +72,7 @@ test.each([
   ],
 ])("consent to %s is asked for by GET, and given by POST alone", async (purpose, ask, explain, done) => {
   const row = { purpose, organization: "Harbour", is_confirmed: false };
-  const { pool, asked } = scripted([[/consent_question/, [row]]]);
+  const { pool, asked } = scriptedDatabase([[/consent_question/, [row]]]);
   await using server = await startServer({ confirm: confirmPage(pool) });
   const question = await server.send(get("/confirm/abc"));
   expect(question.text).toContain(`<h1>${ask}</h1>`);
@@ -94,7 +94,7 @@ test.each([
 });
 
 test("a link of consent that is unknown or too old is refused", async () => {
-  const { pool } = scripted([
+  const { pool } = scriptedDatabase([
     [/consent_question/, [{ purpose: null, organization: null, is_confirmed: false }]],
   ]);
   await using server = await startServer({ confirm: confirmPage(pool) });
@@ -106,7 +106,7 @@ test("a link of consent that is unknown or too old is refused", async () => {
 });
 
 test("a link that stops a change of address asks by GET, and stops it by POST", async () => {
-  const { pool, asked } = scripted([
+  const { pool, asked } = scriptedDatabase([
     [/email_change_to_stop/, [{ found: "<b>@example.com" }]],
     [/stop_email_change/, [{ found: true }]],
   ]);
@@ -132,7 +132,7 @@ test.each([
   ["GET", null],
   ["POST", false],
 ] as const)("a link that stops nothing is refused by %s", async (method, found) => {
-  const { pool } = scripted([[/email_change/, [{ found }]]]);
+  const { pool } = scriptedDatabase([[/email_change/, [{ found }]]]);
   await using server = await startServer({ stopEmailChange: stopEmailChangePage(pool) });
   expect(refusal(await server.send({ ...get("/stop-email-change/abc"), method }))).toEqual([
     403,
@@ -143,7 +143,7 @@ test.each([
 
 test("a link that stops notifications asks by GET, and stops them by POST", async () => {
   const choice = { organization: "Harbour", kind_name: "new leads", wanted: true };
-  const { pool, asked } = scripted([
+  const { pool, asked } = scriptedDatabase([
     [/open_link/, [{ kind: "new_leads", readerId: "r1" }]],
     [/notification_choice/, [choice]],
   ]);
@@ -172,7 +172,7 @@ test.each([
   ["nothing is known of them", []],
   ["they have left", [{ organization: null, kind_name: "new leads", wanted: true }]],
 ])("who is no member gets no notifications: %s", async (_, rows) => {
-  const { pool } = scripted([
+  const { pool } = scriptedDatabase([
     [/open_link/, [{ kind: "new_leads", readerId: "r1" }]],
     [/notification_choice/, rows],
   ]);
@@ -185,7 +185,7 @@ test.each([
 
 test("a link that stops marketing says the same to everybody, and stops by POST alone", async () => {
   const senders: { sender: string | null }[] = [{ sender: "Harbour" }];
-  const { pool, asked } = scripted([
+  const { pool, asked } = scriptedDatabase([
     [/open_link/, [{ kind: "marketing", readerId: "r1" }]],
     [/marketing_sender/, senders],
   ]);
@@ -217,7 +217,7 @@ test.each([
   ["unknown", []],
   ["of no kind", [{ kind: null, readerId: null }]],
 ])("a link that stops mails and is %s is refused", async (_, rows) => {
-  const { pool, asked } = scripted([[/open_link/, rows]]);
+  const { pool, asked } = scriptedDatabase([[/open_link/, rows]]);
   await using server = await startServer({ unsubscribe: unsubscribePage(pool) });
   expect(refusal(await server.send(post("/unsubscribe/abc")))).toEqual([
     403,
@@ -304,7 +304,7 @@ const hit = { kind: "LINK", destination: "https://homes.example/a?utm_source=kep
 
 test("a tracker leads on with its parameters; what the address has already stays", async () => {
   const found = { ...hit, utm: { utm_source: "x", n: 1, yes: true, no: null, deep: { a: 1 } } };
-  const { pool, asked } = scripted([[/hit_tracker/, [found]]]);
+  const { pool, asked } = scriptedDatabase([[/hit_tracker/, [found]]]);
   await using server = await startServer({ trackers: trackers(pool) });
   const answer = await server.send(get(`/t/${key}`));
   expect([answer.status, answer.headers.location, answer.text]).toEqual([
@@ -329,7 +329,7 @@ test("a tracker leads on with its parameters; what the address has already stays
 
 test("what is no active tracker, or leads nowhere, is not found; the database is asked about keys alone", async () => {
   const found: (typeof hit)[] = [];
-  const { pool, asked } = scripted([[/hit_tracker/, found]]);
+  const { pool, asked } = scriptedDatabase([[/hit_tracker/, found]]);
   await using server = await startServer({ trackers: trackers(pool) });
   for (const path of [
     "/t/ABCDEFGHJKM2",
@@ -397,7 +397,7 @@ test.each<[string, Partial<Record<keyof typeof agreement, unknown>>]>([
   ["It was not signed in time: you no longer need to sign it.", { status: "EXPIRED" }],
 ])("a link to sign says: %s", async (said, facts) => {
   const asking = { ...agreement, ...facts };
-  const { pool } = scripted([[/signing_request/, [{ result: asking }]]]);
+  const { pool } = scriptedDatabase([[/signing_request/, [{ result: asking }]]]);
   const addresses = { sign: ({ name }: { name: string }) => `https://localhost/files/${name}` };
   await using server = await startServer({ signing: signingPage({ pool, addresses: addresses as never }) });
   const { status, text } = await server.send(get("/sign/abc"));
@@ -415,7 +415,7 @@ test.each<[string, Partial<Record<keyof typeof agreement, unknown>>]>([
 });
 
 test("a notice about text messages is taken where it is signed, and answered with nothing to say", async () => {
-  const { pool, asked } = scripted([]);
+  const { pool, asked } = scriptedDatabase([]);
   let notice: unknown = { id: "m1" };
   const read: unknown[] = [];
   await using server = await startServer({
@@ -449,7 +449,7 @@ test("a notice about text messages is taken where it is signed, and answered wit
 });
 
 test("an event of the payment processor is taken where it is signed and about something of ours", async () => {
-  const { pool, asked } = scripted([]);
+  const { pool, asked } = scriptedDatabase([]);
   let event: unknown = { id: "e1", objectId: "o1", accountId: null };
   const read: unknown[][] = [];
   await using server = await startServer({
@@ -486,7 +486,7 @@ test("an event of the payment processor is taken where it is signed and about so
 });
 
 test("a notice is not unpacked: what is signed are the bytes that came", async () => {
-  const { pool } = scripted([]);
+  const { pool } = scriptedDatabase([]);
   await using server = await startServer({
     paymentsWebhook: paymentsWebhook({ readEvent: () => undefined } as never, pool),
   });
@@ -523,7 +523,7 @@ test("a feed has the appointments of whoever made it, as they see them now", asy
     { ...appointment, id: "a3", status: "CANCELLED" },
     { ...appointment, id: "a4", status: "RESCHEDULED" },
   ];
-  const { pool, asked, released } = scripted([
+  const { pool, asked, released } = scriptedDatabase([
     [/feed_of/, [{ id: "f1", user_id: "u1", name: "Ada's" }]],
     [/calendar_appointments/, appointments],
   ]);
@@ -615,7 +615,7 @@ test("a feed has the appointments of whoever made it, as they see them now", asy
 test("a feed that is unknown or has ended is not found, and a broken transaction ends its connection", async () => {
   const feeds: unknown[] = [];
   const failure = new Error("The server has gone.");
-  const { pool, released } = scripted([
+  const { pool, released } = scriptedDatabase([
     [/feed_of/, feeds],
     [/calendar_appointments/, failure],
   ]);
@@ -635,7 +635,7 @@ test("pages say in the language of the browser what they say in English", async 
     consent: { purpose: "NEWS", organization: "Harbour", is_confirmed: false },
     choice: { organization: "Harbour", kind_name: "new leads", wanted: true },
   };
-  const { pool } = scripted([
+  const { pool } = scriptedDatabase([
     [/consent_question/, [rows.consent]],
     [/confirm_consent/, [{}]],
     [/email_change_to_stop/, [{ found: "new@example.com" }]],
@@ -686,7 +686,7 @@ test("a notice of the provider of signatures counts where it is signed with the 
     },
   } as unknown as Integrations;
   const row: { id: string | null } = { id: "i1" };
-  const { pool, asked } = scripted([[/integration_of_envelope/, [row]]]);
+  const { pool, asked } = scriptedDatabase([[/integration_of_envelope/, [row]]]);
   await using server = await startServer({ signingWebhook: signingWebhook(integrations, pool) });
   const send = (headers: Record<string, string>, path = `/webhooks/signing/${id}`) =>
     server.send({ method: "POST", path, headers: { "content-type": "application/json", ...headers }, body });

@@ -1,4 +1,4 @@
-/** What a connection has for each of its steps, what is answered to bytes that are no request, and how the service stops listening. */
+/** Timeouts of the phases of a connection, responses to invalid requests, and how the service stops listening. */
 import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { connect, Socket } from "node:net";

@@ -1,4 +1,4 @@
-/** Multipart requests: who may send one, the order and number of parts, and what becomes of files that are refused or cut off. */
+/** Multipart requests: who may send them, order and number of parts, and files that are refused or truncated. */
 import { once } from "node:events";
 import { connect } from "node:tls";
 import { PassThrough, type Readable } from "node:stream";

@@ -1,4 +1,7 @@
-/** The SQL statements of an operation, beside its answer: for everyone in development, for operators in production, and what they tell. */
+/**
+ * The SQL statements of an operation beside its response: for everyone in development, for operators in production,
+ * and their contents.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { request } from "node:https";
 import { startApi, type Api } from "../harness/api.ts";

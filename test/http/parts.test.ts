@@ -1,4 +1,4 @@
-/** Small parts of the transport that requests over the test server do not tell apart. */
+/** Small parts of the transport that are not visible in whole requests. */
 import { EventEmitter } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { PassThrough, Writable } from "node:stream";

@@ -1,4 +1,4 @@
-/** How a refusal is written: its status, headers, language and log line, and what becomes of the rest of the request. */
+/** Refusals: status, headers, language and log line, and the handling of the rest of the request. */
 import { once } from "node:events";
 import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";

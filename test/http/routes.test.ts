@@ -1,4 +1,4 @@
-/** Every address of the transport: the methods that it takes, the headers of its answers, and what is counted and logged of it. */
+/** All routes: their methods, response headers, metrics and log lines. */
 import { request as httpRequest } from "node:http";
 import { expect, test } from "@jest/globals";
 import type { RequestHandler } from "express";

@@ -1,4 +1,7 @@
-/** What members are told whom an organization refuses for want of a second factor; test/api/requiredSecondFactor.test.ts has the rules. */
+/**
+ * Messages for members whom an organization refuses for lack of a second factor;
+ * test/api/requiredSecondFactor.test.ts tests the rules.
+ */
 import { expect, test } from "@jest/globals";
 import { parse, type OperationDefinitionNode } from "graphql";
 import { CodedError } from "../../src/base/errors.ts";

@@ -1,6 +1,7 @@
 /**
- * The short path of a request (src/http/shortPath.ts) against the chain of middlewares: the same status, headers, body, log lines and metrics
- * for whatever is sent. Both servers have the same parts; one of them knows no token without looking it up, and so has no short path.
+ * The short path of a request (src/http/shortPath.ts) compared with the chain of middlewares: the same status,
+ * headers, body, log lines and metrics for all requests. Both servers have the same parts, but one of them caches no
+ * token and therefore has no short path.
  */
 import { connect } from "node:tls";
 import { gzipSync } from "node:zlib";

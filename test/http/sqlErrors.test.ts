@@ -21,7 +21,8 @@ const schema = /* SQL */ `
     item_name text not null,
     price int constraint items_price_positive check (price > 0),
     share shop.percent,
-    parent_id int constraint items_parent_fkey references shop.parents
+    parent_id int constraint items_parent_fkey references shop.parents,
+    replaces_id int constraint items_replaces_fkey references shop.items
   );
   comment on constraint items_price_positive on shop.items is '@name ignored
 
@@ -88,6 +89,16 @@ test.each([
     { code: "BAD_USER_INPUT", field: "parentId" },
   ],
   ["a deletion of what others need", "delete from shop.parents", { code: "CONFLICT", field: "parentId" }],
+  [
+    "a reference to nothing in the same table",
+    "insert into shop.items (id, item_name, replaces_id) values (2, 'x', 9)",
+    { code: "BAD_USER_INPUT", field: "replacesId" },
+  ],
+  [
+    "a deletion of what others of the same table need",
+    "insert into shop.items (id, item_name, replaces_id) values (2, 'x', 1); delete from shop.items where id = 1",
+    { code: "CONFLICT", field: "replacesId" },
+  ],
   ["a number out of range", "select 99999999999::int", { code: "BAD_USER_INPUT" }],
   ["a text that is no UUID", "select 'x'::uuid", { code: "BAD_USER_INPUT" }],
   ["a missing grant", "set role plat_anonymous; select * from shop.items", { code: "FORBIDDEN" }],
@@ -107,6 +118,30 @@ test.each([
 ])("%s is told as the caller needs it", async (_name, sql, expected) => {
   expect(await refusalOf(sql)).toMatchObject(expected);
   await pool.query("rollback; reset all; reset role");
+});
+
+test.each([
+  [
+    "de",
+    "Einfügen oder Aktualisieren in Tabelle »items« verletzt Fremdschlüssel-Constraint »items_parent_fkey«",
+    "Aktualisieren oder Löschen in Tabelle »parents« verletzt Fremdschlüssel-Constraint »items_parent_fkey« von Tabelle »items«",
+  ],
+  [
+    "fr",
+    "une instruction insert ou update sur la table « items » viole la contrainte de clé étrangère « items_parent_fkey »",
+    "UPDATE ou DELETE sur la table « parents » viole la contrainte de clé étrangère « items_parent_fkey » de la table « items »",
+  ],
+  [
+    "ja",
+    'テーブル"items"への挿入、更新は外部キー制約"items_parent_fkey"に違反しています',
+    'テーブル"parents"の更新または削除は、テーブル"items"の外部キー制約"items_parent_fkey"に違反します',
+  ],
+])("with lc_messages %s, foreign keys are reported as in English", (_language, missing, referenced) => {
+  const codeOf = (message: string) => {
+    const fields = { code: "23503", schema: "shop", table: "items", constraint: "items_parent_fkey" };
+    return toCodedError(Object.assign(new Error(message), fields), messages, { signedIn: true }).code;
+  };
+  expect([missing, referenced].map(codeOf)).toEqual(["BAD_USER_INPUT", "CONFLICT"]);
 });
 
 test("an anonymous viewer without a grant is asked to sign in", async () => {

@@ -1,4 +1,7 @@
-/** Documents by their ids, around the look-up in the database; test/api/trustedDocuments.test.ts registers and asks for them. */
+/**
+ * Registered documents, around the lookup in the database; test/api/trustedDocuments.test.ts registers and requests
+ * them.
+ */
 import { expect, test } from "@jest/globals";
 import { partyOf } from "../../src/admission/party.ts";
 import { createTrustedDocuments, noTrustedDocuments } from "../../src/http/trustedDocuments.ts";

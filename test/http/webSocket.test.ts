@@ -1,4 +1,4 @@
-/** What a client of /graphql by WebSocket can make the service hold, whoever it is. */
+/** Limits on the resources that a WebSocket client of /graphql can use. */
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo, Socket } from "node:net";

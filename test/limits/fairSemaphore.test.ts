@@ -59,7 +59,7 @@ test("addresses of one IPv6 network are one party, and so is an address written 
 });
 
 test("a party, and all strangers, hold so much; the rest of the capacity is for everybody else", async () => {
-  const { semaphore, acquire, drain } = semaphoreOf({ capacity: 5, perParty: 2, strangers: 2 });
+  const { semaphore, acquire, drain } = semaphoreOf({ capacity: 5, perParty: 2, visitors: 2 });
   for (let n = 0; n < 4; n += 1) {
     void acquire("ann", viewer("ann"));
     void acquire("stranger", stranger(`192.0.2.${n}`));
@@ -83,7 +83,7 @@ test("the reserved units are for parties that hold none", async () => {
 });
 
 test("units are weighed: a large request waits until there is room, and small ones do not starve it", async () => {
-  const { semaphore, acquire, order, drain } = semaphoreOf({ capacity: 100, perParty: 40, strangers: 50 });
+  const { semaphore, acquire, order, drain } = semaphoreOf({ capacity: 100, perParty: 40, visitors: 50 });
   void acquire("ann 40", viewer("ann"), 40);
   void acquire("network 1, 30", stranger("192.0.2.1"), 30);
   // Over the share of its own party: nobody waits for it.

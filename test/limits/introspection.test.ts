@@ -1,4 +1,4 @@
-/** Questions about the schema: the answer of graphql-js, made in pieces of the event loop's share. */
+/** Introspection: the same response as graphql-js, computed in pieces within the event loop's share. */
 import { performance } from "node:perf_hooks";
 import { afterEach, expect, jest, test } from "@jest/globals";
 import { buildSchema, executeSync, getIntrospectionQuery, parse } from "postgraphile/graphql";

@@ -1,4 +1,7 @@
-/** What a document is measured by before it is planned, as tables: its size, the steps of its plan, and the cost of its answer. */
+/**
+ * Measures of a document before it is planned, as tables: its size, the steps of its plan, and the cost of its
+ * response.
+ */
 import { describe, expect, test } from "@jest/globals";
 import { buildSchema, getOperationAST, parse, print } from "postgraphile/graphql";
 import { Weighing } from "../../src/limits/heaviestPart.ts";
@@ -264,8 +267,8 @@ describe("tokens", () => {
 test("who asks is a viewer, or the network of a stranger; all strangers are one group", () => {
   expect(partyOf("u1", "203.0.113.7")).toEqual({ key: "viewer u1", group: "viewer u1" });
   const stranger = partyOf(null, "2001:db8::1");
-  expect(stranger).toEqual({ key: "network 2001:db8::/64", group: "strangers" });
-  expect(partyOf(null, undefined)).toEqual({ key: "network unknown", group: "strangers" });
+  expect(stranger).toEqual({ key: "network 2001:db8::/64", group: "visitors" });
+  expect(partyOf(null, undefined)).toEqual({ key: "network unknown", group: "visitors" });
   expect([isVisitor(stranger), isVisitor(partyOf("u1", undefined))]).toEqual([true, false]);
 });
 

@@ -1,4 +1,4 @@
-/** Places of event streams: how many there are for whom, what is told who gets none, and that each is given back once. */
+/** Limits on event streams: their numbers, refusals, and that each place is released once. */
 import { expect, test } from "@jest/globals";
 import { StreamCounts } from "../../src/live/streamLimits.ts";
 

@@ -1,7 +1,7 @@
-/** Mails in the language of whoever reads them: every text of the service in each mail has a translation. */
+/** Mails in the language of the recipient: every text of the service in each mail has a translation. */
 import { describe, expect, test } from "@jest/globals";
-import { tell } from "../../src/messages/recognize.ts";
-import { money, when, writtenOut } from "../../src/messages/values.ts";
+import { localize } from "../../src/messages/recognize.ts";
+import { money, dateTime, formatValues } from "../../src/messages/values.ts";
 import * as templates from "../../src/providers/mail/mailTemplates.ts";
 
 const expiresAt = new Date("2026-11-23T13:33:00Z");
@@ -144,20 +144,20 @@ describe("every mail", () => {
 describe("dates and amounts", () => {
   test("are written as the language has them", () => {
     const line = `Offer of ${money("735000.00", "CAD")} for 1005 in Tower, accepted`;
-    const due = `It can be used once, until ${when(expiresAt)}. Earlier codes are no longer valid.`;
+    const due = `It can be used once, until ${dateTime(expiresAt)}. Earlier codes are no longer valid.`;
     const said = (text: string, language: "en" | "fr" | "de" | "es") =>
-      writtenOut(tell(text, language, "mails").message, language).replace(/[\u00a0\u202f]/g, " ");
+      formatValues(localize(text, language, "mails").message, language).replace(/[\u00a0\u202f]/g, " ");
     expect(said(line, "en")).toBe("Offer of CAD 735,000.00 for 1005 in Tower, accepted");
     expect(said(line, "de")).toBe("Angebot über 735.000,00 CAD für 1005 in Tower, angenommen");
     expect(said(line, "fr")).toBe("Offre de 735 000,00 CAD pour 1005 à Tower, accepté");
     expect(said(due, "de")).toContain("bis 23. November 2026 um 13:33 UTC");
     expect(said(due, "es")).toContain("hasta el 23 de noviembre de 2026 a las 13:33 UTC");
-    expect(writtenOut(when(expiresAt, "America/Toronto"), "fr")).toBe(
+    expect(formatValues(dateTime(expiresAt, "America/Toronto"), "fr")).toBe(
       "23 novembre 2026 à 08:33 (America/Toronto)",
     );
   });
 
   test("that people write as marks stay what they are: text", () => {
-    expect(writtenOut("\ue000when|no date|Mars\ue001", "en")).not.toMatch(/[\ue000\ue001]/);
+    expect(formatValues("\ue000when|no date|Mars\ue001", "en")).not.toMatch(/[\ue000\ue001]/);
   });
 });

@@ -1,16 +1,19 @@
-/** What is said in which language, and the keys that clients translate by. The catalogues are compared with all sentences by `npm run check`. */
+/**
+ * Messages in each language, and the keys by which clients translate. `npm run check` compares the catalogues with
+ * all messages in the sources.
+ */
 import { describe, expect, test } from "@jest/globals";
 import { differences, withoutKey } from "../../src/checks/checkMessages.ts";
 import { catalogues } from "../../src/messages/catalogue.ts";
 import { acceptedLanguage, languageOf } from "../../src/messages/language.ts";
-import { tell } from "../../src/messages/recognize.ts";
+import { localize } from "../../src/messages/recognize.ts";
 import { codeMessages, pageMessages } from "../../src/messages/sourceMessages.ts";
 import { localizeErrors } from "../../src/messages/localizeErrors.ts";
 
 describe("a sentence", () => {
   test("has a key and a text in each language", () => {
     const english = "There is no such project.";
-    const said = (["en", "fr", "de", "es"] as const).map((language) => tell(english, language));
+    const said = (["en", "fr", "de", "es"] as const).map((language) => localize(english, language));
     expect(said.map(({ message }) => message)).toEqual([
       english,
       "Ce projet n'existe pas.",
@@ -21,12 +24,12 @@ describe("a sentence", () => {
   });
 
   test("keeps its parameters; terms are translated, names of the API are not", () => {
-    expect(tell("There is no such floor plan.", "de")).toEqual({
+    expect(localize("There is no such floor plan.", "de")).toEqual({
       key: "thereIsNoSuch",
       parameters: ["floor plan"],
       message: "Nicht gefunden: Grundriss.",
     });
-    expect(tell("A buyer that is CLOSED cannot become DRAFT.", "fr")).toEqual({
+    expect(localize("The buyer is CLOSED and cannot become DRAFT.", "fr")).toEqual({
       key: "aThatIsCannotBecome",
       parameters: ["buyer", "CLOSED", "DRAFT"],
       message: "acheteur : le passage de CLOSED à DRAFT n'est pas possible.",
@@ -35,7 +38,7 @@ describe("a sentence", () => {
 
   test("inside another message is translated as well", () => {
     expect(
-      tell(
+      localize(
         'Variable "$input.email" has an invalid value: Not a valid email address; use one such as ada@example.com.',
         "es",
       ).message,
@@ -45,12 +48,23 @@ describe("a sentence", () => {
   });
 
   test("that is not in the catalogue remains English, without a key", () => {
-    expect(tell("Out of paper.", "fr")).toEqual({ key: undefined, parameters: [], message: "Out of paper." });
+    expect(localize("Out of paper.", "fr")).toEqual({
+      key: undefined,
+      parameters: [],
+      message: "Out of paper.",
+    });
   });
 
   test("of many characters is recognized in linear time", () => {
-    const value = "A {0} that is cannot become ".repeat(20_000);
-    expect(tell(`A ${value} that is ${value} cannot become ${value}.`, "fr").key).toBe("aThatIsCannotBecome");
+    const value = "The {0} is and cannot become ".repeat(20_000);
+    expect(localize(`The ${value} is ${value} and cannot become ${value}.`, "fr").key).toBe(
+      "aThatIsCannotBecome",
+    );
+  });
+
+  test("has no indefinite article before a parameter: a or an depends on its value", () => {
+    const texts = Object.values(catalogues.en).flatMap((section) => Object.values(section));
+    expect(texts.filter((text) => /\ban? \{\d/i.test(text))).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Our histograms (src/monitoring/histogram.ts) are scraped and added up like those of prom-client. */
+/** Our histograms (src/monitoring/histogram.ts) are exported and aggregated like those of prom-client. */
 import { expect, test } from "@jest/globals";
 import { AggregatorRegistry, Histogram, Registry } from "prom-client";
 import { LabelledHistogram } from "../../src/monitoring/histogram.ts";

@@ -1,4 +1,4 @@
-/** What monitoring asks the database, and which names become labels. */
+/** Queries of monitoring, and names that become metric labels. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { DatabaseClient } from "../../src/database/client.ts";

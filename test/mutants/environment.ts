@@ -1,4 +1,4 @@
-/** The realm of a test file in which nothing more is tried once a test has failed. */
+/** The realm of a test file whose remaining tests are skipped once one has failed. */
 import type { Circus } from "@jest/types";
 import Environment from "../harness/environment.ts";
 

@@ -1,4 +1,4 @@
-/** Mutants that change nothing that anybody could see, each with the reason why. */
+/** Equivalent mutants: those without any observable change, each with its reason. */
 export const equivalents: { pattern: RegExp; reason: string }[] = [
   {
     pattern:

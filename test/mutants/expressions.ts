@@ -1,4 +1,4 @@
-/** Variants of SQL expressions and queries, each with one condition taken away, made from the parsed tree. */
+/** Variants of SQL expressions and queries without one of their conditions, generated from the parse tree. */
 import { deparseSync, parseSync } from "pgsql-parser";
 
 /** A node of the parser's tree: an object with one key, its type. */
@@ -6,7 +6,7 @@ type Node = Record<string, unknown>;
 
 /** An SQL text with one change. */
 export interface Variant {
-  /** What was changed, for the report. */
+  /** Description of the change, for the report. */
   change: string;
   sql: string;
 }
@@ -23,7 +23,7 @@ const isConstant = (node: Node): boolean => "A_Const" in node;
 export function variantsOfQuery(query: string, predicates: ReadonlySet<string>): Variant[] {
   const count = places(parseSync(query), predicates).length;
   return Array.from({ length: count }, (_, index) => {
-    // Each variant changes a tree of its own.
+    // Each variant changes its own tree.
     const tree = parseSync(query);
     const { change, apply } = places(tree, predicates)[index]!;
     apply();
@@ -71,7 +71,7 @@ function places(tree: unknown, predicates: ReadonlySet<string>): Place[] {
     }
     const neutral = boolop === "AND_EXPR";
     args.forEach((arg, index) => {
-      // Calls of predicates are places of their own.
+      // Calls of predicates are separate conditions.
       if (isConstant(arg) || (neutral && isCallOf(arg))) return;
       found.push({
         change: `${neutral ? "and" : "or"} ${text(arg)} → ${neutral}`,

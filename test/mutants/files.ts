@@ -1,8 +1,11 @@
-/** Test files whose databases can be given a mutant. */
+/** Test files that can run on a mutated database. */
 import { globSync } from "node:fs";
 import { resolve } from "node:path";
 
-/** Processes of their own make their databases themselves; the rest takes long or is not about rules of the database. */
+/**
+ * Excluded: files whose processes create their own databases, slow files, and files that are not about rules of the
+ * database.
+ */
 const without =
   /^test\/(bench|browser|dev|docs|faults|fuzz|harness|hostile|process|rehearsal|releases)\/|\.long\.test\.ts$/;
 

@@ -1,6 +1,7 @@
 /**
- * Grants on functions, and to read tables and views, taken away, tried by the rules over the catalog: those of a role in a schema at once, since each finding names its
- * function, and what a role may call in one schema decides nothing about another function of the same.
+ * Removes grants on functions, tables and views, and tests them by the rules for the catalog: those of a role in a
+ * schema at once, because each finding names its function, and grants in one schema do not affect findings about
+ * another function of the same schema.
  */
 import { Client } from "pg";
 import { prepareChecks } from "../../src/checks/checkCatalog.ts";
@@ -13,7 +14,7 @@ export interface GrantResult {
   mutant: Mutant;
   /** The rule that finds it. */
   rule?: string | undefined;
-  /** Why nobody could see the difference. */
+  /** Reason why the change has no effect. */
   equivalent?: string | undefined;
 }
 
@@ -23,16 +24,16 @@ const partsOf = ({ sql }: Mutant) =>
   revoked.exec(sql)?.groups as { signature: string; schema: string; role: string };
 
 /**
- * @param databaseUrl a migrated database of its own, as superuser
+ * @param databaseUrl a separate migrated database, as superuser
  * @param mutants grants; those to write are omitted
- * @throws Error where a rule finds something without a mutant
+ * @throws Error if a rule finds something without a mutant
  */
 export async function tryGrants(databaseUrl: string, mutants: readonly Mutant[]): Promise<GrantResult[]> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   try {
     await prepareChecks(client);
-    // Who calls whom is the same with every grant.
+    // Calls between functions do not depend on grants.
     await gatherFacts(client, await sourceWords());
     const findings = async () => {
       const found = new Map<string, string>();

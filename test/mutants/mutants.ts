@@ -1,24 +1,27 @@
 /**
- * Databases with one rule taken away: a policy, a grant, a permission that a policy or function asks for, a check that a function makes.
- * Each has to make some test fail.
+ * Mutants of the database: each lacks one policy, grant, permission that a policy or function requires, or check of a
+ * function. Each must make some test fail.
  */
 import type { Client } from "pg";
 import { type Variant, variantsOfExpression, variantsOfQuery } from "./expressions.ts";
 
-/** A change of the schema that takes one rule away. */
+/** A change of the schema that removes one rule. */
 export interface Mutant {
-  /** The same in every run. */
+  /** Stable between runs. */
   id: string;
   kind: "policy" | "grant" | "function";
-  /** The table or function it is about, with its schema. */
+  /** The table or function, with its schema. */
   about: string;
   change: string;
   sql: string;
   /** Restores a function. */
   undo?: string;
-  /** The line that refuses, where the check is all that is changed, as PostgreSQL tells it: `app_public.cancel_purchase(uuid) line 12`. */
+  /**
+   * The line that refuses, if only a check is changed, in the format of PostgreSQL: `app_public.cancel_purchase(uuid)
+   * line 12`.
+   */
   refusesAt?: string;
-  /** Equal for rules that a generator made for several tables, but for the names of tables and permissions. */
+  /** Equal for rules that a generator created for several tables, except for names of tables and permissions. */
   likeness: string;
 }
 
@@ -39,7 +42,7 @@ export async function findMutants(client: Client): Promise<Mutant[]> {
 
 const numbered = (id: string, before: number) => (before === 0 ? id : `${id} (${before + 1})`);
 
-/** Functions that answer yes or no to a policy. */
+/** Boolean functions in policies. */
 async function permissionPredicates(client: Client): Promise<Set<string>> {
   const { rows } = await client.query<{ name: string }>(
     `select distinct n.nspname || '.' || p.proname as name
@@ -137,8 +140,8 @@ interface Routine {
 }
 
 /**
- * Of functions that policies ask, be it through others, all conditions. Of other SQL functions the permissions that they ask for, of
- * procedural ones also the checks that refuse.
+ * For functions called by policies, also indirectly, all conditions. For other SQL functions the permissions that
+ * they check; for procedural ones also the checks that refuse.
  */
 async function ofFunctions(client: Client, predicates: ReadonlySet<string>): Promise<Mutant[]> {
   const asked = await askedByPolicies(client);
@@ -169,20 +172,20 @@ async function ofFunctions(client: Client, predicates: ReadonlySet<string>): Pro
       sql: inUse(routine, sql),
       undo: inUse(routine, routine.definition),
       ...(refusesAt && { refusesAt: `${routine.signature} line ${refusesAt}` }),
-      // Triggers that a generator made for each table.
+      // Triggers that a generator created for each table.
       likeness: `${routine.name.replace(/\.tg_\w+?__/, ".tg_…__")}: ${change}`,
     }));
   });
 }
 
-/** The view of a table with masked columns has what their functions say in itself: it is made anew. */
+/** The view of a table with masked columns contains the inlined functions, so it is recreated. */
 const inUse = ({ masks }: Routine, sql: string): string =>
   masks === null
     ? sql
     : `${sql}; drop view app_hidden.masked_${masks}; drop function app_hidden.masked(app_public.${masks});
        select app_private.make_masked_view('${masks}')`;
 
-/** Functions that policies call, and that those call. */
+/** Functions that policies call, directly or indirectly. */
 export async function askedByPolicies(client: Client): Promise<Set<string>> {
   const { rows: routines } = await client.query<{ name: string; source: string }>(
     `select n.nspname || '.' || p.proname as name, string_agg(p.prosrc, ' ') as source
@@ -209,7 +212,7 @@ function ofSqlBody({ source, definition }: Routine, predicates: ReadonlySet<stri
     .map(({ change, sql }) => ({ change, sql: withSource(definition, source, sql) }));
 }
 
-/** A condition, up to what is done first where it holds. */
+/** A condition, up to its first statement. */
 const refusal =
   /\b(?:els)?if\s+((?:(?!\b(?:then|case|loop|begin)\b)[^;])*?)\s+then\s+(?:perform\s+[\w.]*\b(?:fail|refuse\w*)\s*\(|raise\s+(?:exception|sqlstate|using|'))/gi;
 const requirement = /\bperform\s+([\w.]*\brequire_\w+)\s*\(/gi;
@@ -228,7 +231,7 @@ function ofBlocks({ source, definition }: Routine, predicates: ReadonlySet<strin
       const then = from + code.slice(from).search(/\b(?:perform|raise)\b/i);
       return {
         ...changed(from, to, "false", `if ${line(source.slice(from, to))} → never`),
-        // What the function itself catches, such as the end of a dry run, is in no log.
+        // Errors that the function itself catches, such as the end of a dry run, are not logged.
         ...(!/^raise\b/i.test(code.slice(then)) || !/\bexception\s+when\b/i.test(code.slice(then))
           ? { refusesAt: lineOf(then) }
           : {}),
@@ -250,7 +253,7 @@ function ofBlocks({ source, definition }: Routine, predicates: ReadonlySet<strin
   ];
 }
 
-/** What a procedural function answers, as a query or an expression; and where it answers before. */
+/** The results of a procedural function, as queries or expressions, including early returns. */
 const answers =
   /\breturn\s+query\s+(?<query>[^;]+);|\breturn\s+(?!query\b|next\b)(?<value>[^;]+);|\bif\s+(?<condition>(?:(?!\b(?:then|loop|begin)\b)[^;])*?)\s+then\s+return\b/dgi;
 
@@ -278,7 +281,7 @@ function ofAnswers({ source, definition }: Routine, predicates: ReadonlySet<stri
   );
 }
 
-/** The same code, without what strings and comments say, such as the policies that a generator makes. */
+/** The same code without strings and comments, such as policies that a generator creates. */
 function withoutTexts(source: string): string {
   return source.replace(/--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|(\$\w*\$)[\s\S]*?\1/g, (text) =>
     /^['$]/.test(text) ? `'${"x".repeat(text.length - 2)}'` : " ".repeat(text.length),

@@ -1,27 +1,28 @@
 /**
- * Functions with one check taken away, tried on mutations: whether each still takes the permissions that docs/mutations.md lists, which
- * test/fuzz/takes.test.ts notices. Dry runs of inputs that work: a tenth of a second for most.
+ * Tests functions without one of their checks by mutations: whether each still requires the permissions that
+ * docs/mutations.md lists, as test/fuzz/requirements.test.ts does. Uses dry runs of working inputs; most take a tenth of a
+ * second.
  */
 import { explore } from "../fuzz/explore.ts";
-import { readTakes } from "../fuzz/takes.ts";
+import { readRequirements } from "../fuzz/requirements.ts";
 import { startFuzzWorld } from "../fuzz/world.ts";
 import { calledIn, type Mutant } from "./mutants.ts";
 
 export interface OperationTrial {
-  /** @returns the operation that takes other permissions, or nothing where all take the same */
+  /** @returns the operation with other requirements; undefined if all are unchanged */
   notices(mutant: Mutant): Promise<string | undefined>;
-  /** Mutations without an input that works. */
+  /** Mutations without a working input. */
   readonly untried: string[];
   end(): Promise<void>;
 }
 
-/** The global set-up of the tests has been done. */
+/** Requires that the global set-up of the tests has run. */
 export async function startOperationTrial(): Promise<OperationTrial> {
   const fuzz = await startFuzzWorld({ engine: false });
   const { owner } = fuzz.world;
-  const options = { takesOf: readTakes(), rounds: 12, idleRounds: 4 };
+  const options = { requirements: readRequirements(), rounds: 12, idleRounds: 4 };
   const { working, missing, differs } = await explore(fuzz, options);
-  // What was played since may have made an end of what an input is about: such are looked for again.
+  // Earlier mutations may have consumed the records of an input; such inputs are searched for again.
   let over = new Set<string>();
   for (let seed = 2; seed < 6; seed++) {
     over = new Set();
@@ -34,7 +35,7 @@ export async function startOperationTrial(): Promise<OperationTrial> {
   const untried = [...missing, ...[...over].filter((name) => !working.has(name))];
   const reached = await reachedBy([...working.keys()]);
 
-  /** The functions and triggers that each operation may come to, by the names in their sources. */
+  /** The functions and triggers that each operation may call, by the names in their sources. */
   async function reachedBy(names: string[]): Promise<Map<string, Set<string>>> {
     const { rows } = await owner.query<{ name: string; source: string }>(
       `select n.nspname || '.' || p.proname as name, string_agg(p.prosrc, ' ') as source

@@ -1,4 +1,7 @@
-/** Mutants tried on the rows of test/harness/rowWorld.ts, each in a transaction that is rolled back: a tenth of a second for most. */
+/**
+ * Tests mutants with the rows of test/harness/rowWorld.ts, each in a transaction that is rolled back. Most take a
+ * tenth of a second.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { Client, DatabaseError } from "pg";
 import { answersOf, differentSets, maskedOf, startAnswers } from "../harness/rowAnswers.ts";
@@ -7,17 +10,17 @@ import { calledIn, type Mutant } from "./mutants.ts";
 
 export interface RowTrial {
   /**
-   * Whether somebody reaches other rows than before, which test/schema/access.test.ts notices.
-   * @returns the table and command, or nothing where all reach the same, or where the mutant is about no table
+   * Whether a viewer reaches other rows than before, which test/schema/access.test.ts detects.
+   * @returns the table and command; undefined if nothing changes, or if the mutant is not about a table
    */
   notices(mutant: Mutant): Promise<string | undefined>;
   end(): Promise<void>;
 }
 
-/** @param databaseUrl a migrated database of its own, as superuser */
+/** @param databaseUrl a separate migrated database, as superuser */
 export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
   const client = new Client({ connectionString: databaseUrl });
-  // What went wrong before the cluster ends is the error to tell.
+  // An error before the end of the cluster is the one to report.
   client.on("error", () => {});
   await client.connect();
   const world = await startRows(client);
@@ -37,7 +40,7 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
     return undefined;
   }
 
-  /** Questions about a function: what is reached in tables whose policies ask it, and what functions that call it tell. */
+  /** Queries about a function: rows of tables whose policies call it, and results of functions that call it. */
   function* questions(about: string): Iterable<() => Promise<string | undefined>> {
     for (const tables of portions(some(asking.get(about) ?? [])))
       yield async () => difference(await reachOf(client, world, tables));
@@ -49,7 +52,7 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
     }
   }
 
-  /** Of a table that is the same for everybody. */
+  /** Parts of a table that are the same for every viewer. */
   async function readsLess(table: string, sql: string): Promise<string | undefined> {
     const counts = async () => {
       const found = [];
@@ -97,23 +100,23 @@ export async function startRowTrial(databaseUrl: string): Promise<RowTrial> {
   };
 }
 
-/** A function that gives what those that call it cannot do with is noticed too. @throws what is no refusal of the database */
+/** A function with unusable results is detected as well. @throws errors that are not refusals of the database */
 function failure(error: unknown): string {
   if (error instanceof DatabaseError) return error.message;
   throw error;
 }
 
-/** Functions whose answers test/schema/access.test.ts compares with each other. */
+/** Functions whose results test/schema/access.test.ts compares. */
 const sets =
   /^app_hidden\.(project_can|(find_)?(\w+_where|viewer_organizations|viewer_(own_)?projects)|handed_access)$|^app_private\.access_of$/;
 
-/** PERF: what every policy asks shows in a few tables of each area. */
+/** PERF: rules of all policies are tested with a few tables of each area. */
 const most = 16;
 const some = <T>(all: T[]): T[] => all.filter((_one, index) => index % Math.ceil(all.length / most) === 0);
 const portions = <T>(all: T[]): T[][] =>
   Array.from({ length: Math.ceil(all.length / 8) }, (_, index) => all.slice(index * 8, index * 8 + 8));
 
-/** By function the tables whose policies ask it, be it through other functions. */
+/** Tables by function whose policies call it, directly or indirectly. */
 async function tablesAsking(client: Client, tables: string[]): Promise<Map<string, string[]>> {
   const { rows: routines } = await client.query<{ name: string; source: string }>(
     `select n.nspname || '.' || p.proname as name, string_agg(p.prosrc, ' ') as source

@@ -49,13 +49,13 @@ const resultsFile = join(cache, "results.jsonl");
 
 interface Result {
   id: string;
-  /** Stands for what the mutant is: another text is another mutant. */
+  /** Identifies the content of the mutant; a changed text is another mutant. */
   sql: string;
-  /** The test that failed, or nothing where none did. */
+  /** The test that failed; undefined if none did. */
   killedBy?: string;
-  /** Why nobody could see it. */
+  /** Reason why the change has no effect. */
   equivalent?: string;
-  /** What has been asked: "rules", "rows", "operations", and test files. */
+  /** Completed stages: "rules", "rows", "operations", and test files. */
   tried: string[];
 }
 
@@ -83,7 +83,7 @@ try {
 }
 tell();
 
-/** Whether there is something to try: a stage that it has not been through yet, or all again where nothing noticed it. */
+/** Whether there is something to do: a stage that it has not passed, or everything again if nothing detected it. */
 function isOpen({ id, sql }: Mutant, stage: string): boolean {
   const result = known.get(id);
   if (!result || result.sql !== sql) return true;
@@ -133,7 +133,7 @@ async function tryOperations(trial: OperationTrial, open: Mutant[]): Promise<voi
   for (const [index, mutant] of open.entries()) {
     const noticed = await trial.notices(mutant);
     if (noticed) died++;
-    await note(mutant, noticed && `test/fuzz/takes.test.ts: ${noticed}`, ["operations"]);
+    await note(mutant, noticed && `test/fuzz/requirements.test.ts: ${noticed}`, ["operations"]);
     if ((index + 1) % 20 === 0) console.log(`operations: ${index + 1}/${open.length}, ${died} killed`);
   }
   await trial.end();
@@ -150,7 +150,7 @@ async function tryTests(open: Mutant[]): Promise<void> {
       processes.map(async (testing) => {
         for (const mutant of queue) {
           const about = filesAbout(mutant, usage);
-          // Calls every function that runs as its owner, each seldom.
+          // Calls every security definer function, each rarely.
           const files = [
             ...about.slice(0, Number(options.files)),
             ...about.slice(Number(options.files)).filter((file) => file === "test/schema/definers.test.ts"),
@@ -257,7 +257,7 @@ function choose(all: Mutant[]): Mutant[] {
     .toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** What a survivor would be worst of comes first: who may see and do what, then other checks, then what may be superfluous. */
+/** Order of severity of survivors: permissions first, then other checks, then possibly superfluous rules. */
 function rank({ kind, change }: Mutant): number {
   if (kind === "policy") return 0;
   if (kind === "grant") return 3;

@@ -1,6 +1,7 @@
 /**
- * A process that runs test files one after the other, each on databases with one mutant: the cluster with the migrated template, the
- * modules of the API and its GraphQL schema stay from file to file, so that a file costs little more than what it does itself.
+ * A process that runs test files one after the other, each on databases with one mutant. The cluster with the
+ * migrated template, the modules of the API and its GraphQL schema are reused, so that a file takes little more than
+ * its own tests.
  */
 import { open } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -12,7 +13,7 @@ import type { Answer, Run } from "./testProcesses.ts";
 import { noteRefusals } from "./usage.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
-/** What a test says that waited for something. */
+/** The error of a test that waited in vain. */
 const waited =
   /Exceeded timeout|Waited|tim(e|ed)[ -]?out|Connection terminated|statement timeout|ECONNRESET/i;
 const jest = {

@@ -5,34 +5,34 @@ import { join, resolve } from "node:path";
 import { startChild } from "../harness/child.ts";
 
 const repository = resolve(import.meta.dirname, "../..");
-/** A mutant may keep a test waiting for ever. */
+/** Time limit, because a mutant may make a test wait forever. */
 const runWithinMs = 240_000;
-/** Realms of test files leave some 40 MB behind: a process ends after so many. */
+/** Realms of test files leak some 40 MB each, so a process is replaced after this number of files. */
 const mostRuns = 25;
 
 export interface Run {
   /** Relative to the repository. */
   file: string;
-  /** What is done to each database of the file, by its owner. */
+  /** Statements for each database of the file, executed as its owner. */
   sql?: string;
-  /** Where to note which tables and functions the file uses. */
+  /** File for the used tables and functions. */
   usage?: string;
 }
 
 export interface Answer {
-  /** The name of the test that failed, or null where all passed. */
+  /** The name of the test that failed; null if all passed. */
   failed: string | null;
-  /** Whether it failed for having waited too long, which a busy machine may be the reason of. */
+  /** Whether it failed by a timeout, which may be due to a busy machine. */
   late?: boolean;
-  /** Why the file could not be run. */
+  /** Reason why the file could not be run. */
   error?: string;
 }
 
 export interface TestProcess {
   /**
-   * A test that failed for having waited is tried twice.
-   * @returns the name of the test that failed, or null where all passed
-   * @throws Error where the file could not be run
+   * A test that failed by a timeout is repeated once.
+   * @returns the name of the test that failed; null if all passed
+   * @throws Error if the file could not be run
    */
   run(run: Run): Promise<string | null>;
   end(): Promise<void>;
@@ -46,7 +46,7 @@ export function createTestProcess(): TestProcess {
     const options = "--experimental-vm-modules --disable-warning=ExperimentalWarning";
     const started = startChild([join(import.meta.dirname, "testProcess.ts")], {
       cwd: repository,
-      // What a test prints is not asked for.
+      // The output of tests is discarded.
       stdio: ["ignore", "ignore", "inherit", "ipc"],
       env: {
         ...process.env,
@@ -85,14 +85,14 @@ export function createTestProcess(): TestProcess {
         once(running, "message", { signal }).then(([answer]) => answer as Answer),
         once(running, "exit", { signal }).then((): Answer => ({ failed: null, error: "The process ended." })),
       ];
-      // The other one is given up at the end.
+      // The other one is aborted at the end.
       for (const answer of answers) answer.catch(() => {});
       const answer = await Promise.race(answers);
       if (answer.error) throw new Error(`${asked.file}: ${answer.error}`);
       return answer;
     } catch (error) {
       child = undefined;
-      // Its tests wait: it ends by itself when they give up.
+      // Its tests wait, and it exits when they time out.
       if (running.connected) running.disconnect();
       if (tooLong.aborted) return { failed: "took too long", late: true };
       throw error;

@@ -1,4 +1,4 @@
-/** Which test files are about which tables and functions, as the statistics of their databases say. */
+/** Determines which tables and functions each test file uses, from the statistics of its databases. */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { Client } from "pg";
@@ -8,17 +8,20 @@ const repository = resolve(import.meta.dirname, "../..");
 export interface Usage {
   /** Relative to the repository. */
   file: string;
-  /** How often it called each function and touched each table, with their schemas. */
+  /** Number of calls of each function and of uses of each table, with their schemas. */
   used: Record<string, number>;
-  /** How often it was refused at a line of a function: `app_public.cancel_purchase(uuid) line 12`. */
+  /** Number of refusals by line of a function: `app_public.cancel_purchase(uuid) line 12`. */
   refused: Record<string, number>;
 }
 
-/** Lets PostgreSQL count the calls of a database's functions, and log with each error the lines that led to it. */
+/** Makes PostgreSQL count the calls of a database's functions, and log the lines that led to each error. */
 export const observe = (database: string): string =>
   `alter database ${database} set track_functions = 'all'; alter database ${database} set log_min_messages = 'error'`;
 
-/** Notes what was used in the database of the running test file. Its connections have ended: they count when they do. */
+/**
+ * Records the usage in the database of the running test file. Statistics are complete once its connections have
+ * ended.
+ */
 export async function noteUsage(ownerUrl: string, folder: string): Promise<void> {
   const path = (globalThis as { expect?: typeof import("@jest/globals").expect }).expect?.getState().testPath;
   if (!path) return;
@@ -27,7 +30,7 @@ export async function noteUsage(ownerUrl: string, folder: string): Promise<void>
   try {
     await client.connect();
   } catch {
-    // It is gone already.
+    // It was already dropped.
     return;
   }
   try {
@@ -46,8 +49,8 @@ export async function noteUsage(ownerUrl: string, folder: string): Promise<void>
 }
 
 /**
- * Notes which lines of functions led to the errors in a part of the cluster's log.
- * @param log what PostgreSQL wrote while the file ran, with observed databases
+ * Records which lines of functions led to the errors in a part of the cluster's log.
+ * @param log the log of PostgreSQL while the file ran, with observed databases
  */
 export async function noteRefusals(file: string, log: string, folder: string): Promise<void> {
   const refused: Record<string, number> = {};
@@ -62,8 +65,8 @@ async function note(folder: string, usage: Usage): Promise<void> {
 }
 
 /**
- * All notes of a folder, those of one file together.
- * @param forgotten files whose notes are removed
+ * All records of a folder, combined by file.
+ * @param forgotten files whose records are removed
  */
 export async function readUsage(
   folder: string,

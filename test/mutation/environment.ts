@@ -1,4 +1,4 @@
-/** The realm of a test file whose tests are skipped once one has failed: a mutant is killed then. */
+/** The realm of a test file whose remaining tests are skipped once one has failed: the mutant is killed then. */
 import type { Circus } from "@jest/types";
 import Realm from "../harness/realm.ts";
 

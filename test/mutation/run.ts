@@ -1,4 +1,4 @@
-/** `npm run test:mutation`: installs Stryker, which a plain install leaves out, and runs it with the given arguments. */
+/** `npm run test:mutation`: installs Stryker, which a plain install omits, and runs it with the given arguments. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { installPackagesOf } from "../harness/optionalPackages.ts";

@@ -1,4 +1,4 @@
-/** The API in several processes on one port: what they share, and what happens when one of them ends. */
+/** The API in several processes on one port: shared state, and the end of one process. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
 import { freePort } from "../../src/network/freePort.ts";
 import {
-  gone,
+  untilEnded,
   isRunning,
   migratedFolder,
   runToExit,
@@ -116,7 +116,7 @@ test("what is under way is answered before they stop, and none outlives the firs
   const ended = service.stop();
   for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1\.1 200 /);
   expect(await ended).toMatchObject({ code: 0, signal: null });
-  for (const pid of pids) await gone(pid);
+  for (const pid of pids) await untilEnded(pid);
 });
 
 test("where they cannot start, the service does not start", async () => {

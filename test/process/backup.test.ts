@@ -1,4 +1,4 @@
-/** Everything is lost under load, and comes back as it was at a moment: database, files and keys. */
+/** Restoring database, files and keys to a point in time, after all of them were lost under load. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { execFile } from "node:child_process";
 import { copyFile, cp, mkdir, open, readdir, realpath, rm, writeFile } from "node:fs/promises";
@@ -16,9 +16,9 @@ import { postmasterPort, startPostmaster } from "../../src/database/postmaster.t
 import { databaseUser, type RunAs } from "../../src/database/systemUser.ts";
 import { demoUser } from "../../src/demo/index.ts";
 import { createLocalFolder } from "../../src/providers/files/localFolder.ts";
-import { broken } from "../../src/doctor/invariants.ts";
+import { brokenInvariants } from "../../src/doctor/invariants.ts";
 import {
-  gone,
+  untilEnded,
   postmasterPid,
   runToExit,
   startService,
@@ -152,7 +152,7 @@ beforeAll(async () => {
   const database = await postmasterPid(before.path);
   await service.stop("SIGKILL");
   process.kill(database, "SIGKILL");
-  await gone(database);
+  await untilEnded(database);
   await removeDataDir(before.path);
 }, 180_000);
 afterAll(async () => {
@@ -180,7 +180,7 @@ test("restores the state at a moment, from which the service continues", async (
   expect(after.filter((id) => found.includes(id))).toEqual([]);
   const port = postmasterPort(join(await realpath(join(back.path, "postgres")), "data"))!;
   const pool = new Pool({ connectionString: await embeddedUrl(back.path, port), max: 1 });
-  expect(await broken(pool)).toEqual({});
+  expect(await brokenInvariants(pool)).toEqual({});
   await pool.end();
   // The picture came after the backup; the token was signed by a key of the lost folder.
   expect(await createLocalFolder(join(back.path, "files")).size(checksum)).toBeGreaterThan(0);

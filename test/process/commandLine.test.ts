@@ -1,4 +1,4 @@
-/** The command line of the client package, as it is installed, against the service as it is started: its guide, what it follows, and how it ends. */
+/** The command line of the client package, as installed, against the service: its guide, streams, and exit codes. */
 import { execFile, type ExecFileException } from "node:child_process";
 import { mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";

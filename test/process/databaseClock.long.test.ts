@@ -1,6 +1,7 @@
 /**
- * The clock of PostgreSQL itself jumps, by libfaketime (Debian's package `libfaketime`, without which this fails): what clients see, and what becomes of
- * jobs, webhooks, workflows, deadlines and tokens of that time. `npm run test:long -- test/process/databaseClock` prints its rows of the guide's table.
+ * The clock of PostgreSQL jumps, by libfaketime (Debian's package `libfaketime`, without which this fails): errors of
+ * clients, and effects on jobs, webhooks, workflows, deadlines and tokens. `npm run test:long --
+ * test/process/databaseClock` prints its rows of the guide's table.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { chmod, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";

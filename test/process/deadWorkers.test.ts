@@ -1,4 +1,4 @@
-/** Workers that are killed: what they held runs again at once, in a named queue or not; and those that live keep what they hold. */
+/** Killed workers: their jobs run again immediately, also those of named queues, and living workers keep theirs. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

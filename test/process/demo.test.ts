@@ -1,4 +1,4 @@
-/** The demo organization: loaded into an empty database only, whole, by its own rules, without mail. */
+/** The demo organization: only loaded into an empty database, completely, by the rules of the API, without mail. */
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { demoPayments } from "../../src/demo/demoPayments.ts";
 import { startSandbox } from "../../src/providers/payments/sandbox/index.ts";
 import { createStripeProcessor } from "../../src/providers/payments/stripe.ts";
 import { migrate } from "../../src/database/migrate.ts";
-import { broken } from "../../src/doctor/invariants.ts";
+import { brokenInvariants } from "../../src/doctor/invariants.ts";
 import { startApi } from "../harness/api.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 
@@ -118,7 +118,7 @@ test("has deals in every state, and no rule is broken", async () => {
   expect(missing.flat()).toEqual([]);
   const owner = new Pool({ connectionString: demo.ownerUrl, max: 1 });
   try {
-    expect(await broken(owner)).toEqual({});
+    expect(await brokenInvariants(owner)).toEqual({});
   } finally {
     await owner.end();
   }

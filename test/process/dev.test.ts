@@ -1,4 +1,4 @@
-/** The loop of who works on the schema: `npm run dev`, saving files, committing a migration. */
+/** Developing the schema: `npm run dev`, saving files, committing a migration. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { spawnSync } from "node:child_process";
 import { cp, readFile, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
- * The faults of faults.test.ts for as long as it takes until every deadline has struck, and what the guide tells of them:
- * `npm run test:long -- test/process/faults` prints its table.
+ * The failures of faults.test.ts until all timeouts have expired: `npm run test:long -- test/process/faults` prints
+ * the table of the guide.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Agent, get } from "node:https";

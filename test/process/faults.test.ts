@@ -1,6 +1,6 @@
 /**
- * Faults around a whole service, under load: what clients see, what /readyz says, and that nothing that was acknowledged is lost.
- * Those that take longer than seconds are in faults.long.test.ts, which also measures.
+ * Failures around a whole service under load: errors of clients, /readyz, and no loss of acknowledged changes.
+ * Failures that take longer than seconds are in faults.long.test.ts, which also measures.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { rename } from "node:fs/promises";

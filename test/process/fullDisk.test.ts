@@ -1,6 +1,7 @@
 /**
- * A service with the embedded database whose disk is full: the data folder, then the log of changes as well, without which PostgreSQL does not run. Its
- * clients are told to try again, the process goes on, and nothing that was acknowledged is lost.
+ * A service with the embedded database whose disk is full: first the data folder, then also the write-ahead log,
+ * without which PostgreSQL does not run. Clients are told to retry, the process continues, and no acknowledged change
+ * is lost.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { cp, readFile } from "node:fs/promises";

@@ -1,8 +1,11 @@
-/** The service dies in the middle of conversions, refunds and acceptances: each is whole or absent, and asking again gives the first answer. */
+/**
+ * The service is killed during conversions, refunds and acceptances: each is complete or absent, and a repeated
+ * request gets the first response.
+ */
 import { randomUUID } from "node:crypto";
 import { Agent } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { broken } from "../../src/doctor/invariants.ts";
+import { brokenInvariants } from "../../src/doctor/invariants.ts";
 import { createIn } from "../harness/records.ts";
 import { long } from "../harness/seeds.ts";
 import { startService, temporaryFolder } from "../harness/service.ts";
@@ -118,7 +121,7 @@ test("each is whole or absent, and is there once after asking again", async () =
   const parts = await effects();
   expect(parts.filter((part) => part !== 0 && part !== 1)).toEqual([]);
   expect(first.filter((answer, i) => answer !== "LOST" && parts[i] !== 1)).toEqual([]);
-  expect(await broken(world.owner)).toEqual({});
+  expect(await brokenInvariants(world.owner)).toEqual({});
 
   await using service = await startService({ env, args: ["--api-only"] });
   const second = await Promise.all(
@@ -127,6 +130,6 @@ test("each is whole or absent, and is there once after asking again", async () =
   for (const answer of second) expect(answer).toMatch(/^[0-9a-f-]{36}$/);
   expect(first.filter((answer, i) => answer !== "LOST" && answer !== second[i])).toEqual([]);
   expect(new Set(await effects())).toEqual(new Set([1]));
-  expect(await broken(world.owner)).toEqual({});
+  expect(await brokenInvariants(world.owner)).toEqual({});
   agent.destroy();
 });

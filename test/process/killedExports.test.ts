@@ -1,4 +1,4 @@
-/** A worker that is killed while it writes an export: another one takes over, and there is one file, whole and exact. */
+/** A worker is killed while it writes an export: another one continues, and there is one complete file. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

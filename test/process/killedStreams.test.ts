@@ -1,4 +1,4 @@
-/** A process with event streams that is killed while events are written: who comes back is told each event once. */
+/** A process with event streams is killed while events are written: reconnecting clients receive each event once. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { jwtKeys, secretKeys } from "../harness/api.ts";
 import { openStream, type OpenStream } from "../harness/eventStream.ts";

@@ -1,7 +1,7 @@
 /**
- * Workers that are killed while events are written and sent: the receiver has every committed event, none that was rolled back.
- *
- * The long form writes a thousand, and kills five times.
+ * Workers are killed while events are written and sent: the receiver gets every committed event, and none that was
+ * rolled back.
+ * The long form writes a thousand events, and kills five times.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { secretKeys } from "../harness/api.ts";

@@ -1,8 +1,7 @@
 /**
- * The whole service dies in the middle of it all, again and again, API and worker at once: webhooks have every committed event
- * and none that was rolled back, and each step of a workflow has had its effect exactly once.
- *
- * The long form takes a thousand changes, and kills five times.
+ * API and worker are killed repeatedly under load: webhooks get every committed event and none that was rolled back,
+ * and each step of a workflow has its effect exactly once.
+ * The long form makes a thousand changes, and kills five times.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";

@@ -4,7 +4,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import {
-  gone,
+  untilEnded,
   isRunning,
   migratedFolder,
   ownerOf,
@@ -92,7 +92,7 @@ describe("a service that runs", () => {
     await logged("Stopping.");
     expect(await exit).toMatchObject({ code: 130 });
     socket.destroy();
-    await gone(postmaster);
+    await untilEnded(postmaster);
   });
 
   test("a second service on the same folder is refused and does not disturb the first", async () => {

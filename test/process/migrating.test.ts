@@ -167,7 +167,7 @@ test("a database that ends before the baseline is refused with a sentence; one a
     `--! Replaces: 000009-last.sql sha1:09\n--! Through: ${first!.file} ${first!.hash}\n\nalter table app_public.units add floor int;\n`,
   );
   await expect(bring()).rejects.toThrow(
-    /it ends at 000008\.sql of them: start the last of those versions on it once \(its last migration is 000009-last\.sql\), then this one\. If that one refuses it as well, a new database is needed: another DATA_DIR, or an empty database for DATABASE_URL\.$/,
+    /its last migration is 000008\.sql: first start the last version from before the baseline on it \(its last migration is 000009-last\.sql\), then this one\. If that one refuses it as well, a new database is needed: another DATA_DIR, or an empty database for DATABASE_URL\.$/,
   );
   await sql("insert into graphile_migrate.migrations (hash, filename) values ('sha1:09', '000009.sql')");
   await folder.commit("later", "alter table app_public.units add price int;");

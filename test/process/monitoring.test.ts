@@ -1,4 +1,4 @@
-/** What a process tells about itself, and what the dashboard and the alerts make of it. */
+/** Metrics of a process, and their use by the dashboard and the alerts. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { execFile } from "node:child_process";
 import { mkdir, readFile, realpath } from "node:fs/promises";

@@ -1,4 +1,7 @@
-/** One id, and one trace, from a request to its statements, jobs, events, webhooks and mails; and the connections that all of it takes. */
+/**
+ * One request id and one trace, from a request to its statements, jobs, events, webhooks and mails; and the number of
+ * connections.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readdir, readFile, realpath } from "node:fs/promises";
 import { request } from "node:https";

@@ -1,4 +1,4 @@
-/** An organization moves between two installations, each with a database cluster of its own, while its members write. */
+/** Moving an organization between two installations with separate database clusters, while its members write. */
 import { randomUUID } from "node:crypto";
 import { Agent } from "node:https";
 import { writeFile } from "node:fs/promises";

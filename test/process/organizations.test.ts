@@ -1,4 +1,4 @@
-/** What whoever runs the service does with organizations from the command line. */
+/** `npm run organizations`: operations on organizations from the command line. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** Outages of the database: PostgreSQL starts again, connections are killed, the network cuts or swallows them. Nothing is lost or done twice. */
+/**
+ * Outages of the database: PostgreSQL restarts, connections are killed, the network drops or delays them. Nothing is
+ * lost or done twice.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";

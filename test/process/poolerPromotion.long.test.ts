@@ -1,4 +1,4 @@
-/** A primary that is killed behind PgBouncer: the standby takes its place once the pooler is pointed at it. */
+/** A primary behind PgBouncer is killed: the standby replaces it once the pooler points to it. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { authenticatorUrl } from "../../src/database/roles.ts";
 import { signIn, startLoad } from "../harness/load.ts";

@@ -1,4 +1,4 @@
-/** A primary that is killed, and a standby that takes its place, under a load whose answers are compared with what was written. */
+/** A primary is killed and a standby promoted, under a load whose responses are compared with the stored changes. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Client } from "pg";
 import { withHosts } from "../../src/base/databaseHosts.ts";

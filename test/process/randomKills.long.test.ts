@@ -1,6 +1,6 @@
 /**
- * What test/faults/randomKills.ts plays, for an hour, or for KILL_SECONDS; SEED repeats a run:
- * `npm run test:long -- test/process/randomKills`.
+ * Runs test/faults/randomKills.ts for an hour, or for KILL_SECONDS; SEED repeats a run: `npm run test:long --
+ * test/process/randomKills`.
  */
 import { test } from "@jest/globals";
 import { playRandomKills } from "../faults/randomKills.ts";

@@ -1,4 +1,4 @@
-/** The short form of randomKills.long.test.ts: each kind is killed once, in an order and at moments that are the same in each run. */
+/** The short form of randomKills.long.test.ts: each kind of process is killed once, at the same times in each run. */
 import { expect, test } from "@jest/globals";
 import { playRandomKills } from "../faults/randomKills.ts";
 

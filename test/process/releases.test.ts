@@ -1,4 +1,4 @@
-/** Data lives on: the present code starts on data folders that earlier versions left, kept in test/releases. */
+/** This version starts on data folders of earlier versions, which are kept in test/releases. */
 import { expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { readCatalog } from "../../src/database/catalog.ts";

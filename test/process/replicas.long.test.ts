@@ -1,4 +1,4 @@
-/** Many checked reads on standbys that are paused again and again, by two processes of the API. */
+/** Many verified reads on standbys that are paused repeatedly, by two processes of the API. */
 import { Agent } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { anomalies, type Transaction } from "../consistency/listAppend.ts";

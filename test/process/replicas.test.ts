@@ -1,4 +1,4 @@
-/** Queries on standbys: never stale, whatever happens to them. */
+/** Queries on standbys are never stale, whatever fails. */
 import { Agent } from "node:https";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { checkReads } from "../harness/checkedReads.ts";

@@ -1,4 +1,4 @@
-/** The whole schema through an upgrade, and an upgrade from the major version before, by the programs that npm fetches. */
+/** Upgrading the whole schema, and upgrading from the previous major version with the programs that npm fetches. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { lstat, mkdtemp, readdir, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

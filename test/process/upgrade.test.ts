@@ -1,4 +1,7 @@
-/** A major upgrade of PostgreSQL: an older data folder is refused with what to do, and what that does copies each row. */
+/**
+ * A major upgrade of PostgreSQL: an older data folder is refused with instructions, and following them copies each
+ * row.
+ */
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { lstat, readdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";

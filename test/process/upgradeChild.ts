@@ -1,6 +1,6 @@
 /**
- * An upgrade of a data folder with the reduced schema, in a process of its own that can be killed: `node upgradeChild.ts <data folder> <server>`.
- * What is being done is told on stdout.
+ * An upgrade of a data folder with the reduced schema, in a separate process that can be killed: `node
+ * upgradeChild.ts <data folder> <server>`. Prints the current step on stdout.
  */
 import { onConnection } from "../../src/database/onConnection.ts";
 import { upgradeDataDir } from "../../src/database/upgradeDataDir.ts";

@@ -1,6 +1,6 @@
 /**
- * A server that speaks the eSignature REST API of DocuSign over HTTPS: lets apps in by JSON Web Token, keeps envelopes, moves them by
- * what their signers do, and tells it, signed, where it was asked to.
+ * A server that implements the eSignature REST API of DocuSign over HTTPS: authenticates applications by JSON Web
+ * Token, stores envelopes, updates them when signers act, and sends signed notifications.
  */
 import { createHmac, generateKeyPairSync, randomUUID } from "node:crypto";
 import { createServer, request as send } from "node:https";

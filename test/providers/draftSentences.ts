@@ -1,6 +1,7 @@
 /**
- * Sentences of sales mails, as people and models write them, to measure the check of drafts by: `honest` ones state facts, or nothing
- * that could be wrong; `wrong` ones state what no fact supports, promise, press, advise on law or money, or tell of other people.
+ * Sentences of sales mails as written by people and models, to measure the check of drafts: `honest` ones state
+ * facts, or nothing that could be wrong; `wrong` ones state unsupported facts, promise, put pressure, advise on law
+ * or money, or mention other people.
  */
 import type { Fact } from "../../src/providers/drafts/index.ts";
 

@@ -1,14 +1,14 @@
-/** A server that speaks the protocols of both providers of drafts, and answers as it is told. */
+/** A server that implements the APIs of both draft providers, with configurable responses. */
 import type { AddressInfo } from "node:net";
 import express, { type Response } from "express";
 
 /** What a model says, before the protocol wraps it. */
-export interface Said {
+export interface ModelAnswer {
   text?: string | null;
   stop?: "end" | "length" | "refusal";
 }
 
-export interface Asked {
+export interface ReceivedRequest {
   protocol: "openai" | "anthropic";
   headers: Record<string, unknown>;
   body: any;
@@ -22,21 +22,21 @@ export interface Asked {
 
 export interface DraftServer {
   url: string;
-  asked: Asked[];
+  asked: ReceivedRequest[];
   /** What it says from now on. */
-  says(answer: (asked: Asked) => Said | Promise<Said>): void;
+  says(answer: (asked: ReceivedRequest) => ModelAnswer | Promise<ModelAnswer>): void;
   /** How it answers from now on, past all protocols. */
-  answers(answer: (response: Response, asked: Asked) => unknown): void;
+  answers(answer: (response: Response, asked: ReceivedRequest) => unknown): void;
   close(): Promise<void>;
 }
 
 /** A draft as a model writes it. */
-export const draft = (body: string, facts: string[] = [], subject = "Your home"): Said => ({
+export const draft = (body: string, facts: string[] = [], subject = "Your home"): ModelAnswer => ({
   text: JSON.stringify({ subject, body, facts }),
 });
 
 const wrap = {
-  openai: ({ text = "", stop = "end" }: Said) => ({
+  openai: ({ text = "", stop = "end" }: ModelAnswer) => ({
     id: "c1",
     object: "chat.completion",
     created: 1,
@@ -54,7 +54,7 @@ const wrap = {
     ],
     usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
   }),
-  anthropic: ({ text = "", stop = "end" }: Said) => ({
+  anthropic: ({ text = "", stop = "end" }: ModelAnswer) => ({
     id: "m1",
     type: "message",
     role: "assistant",
@@ -67,10 +67,12 @@ const wrap = {
 };
 
 export async function startDraftServer(): Promise<DraftServer> {
-  const asked: Asked[] = [];
-  const speak = (say: (asked: Asked) => Said | Promise<Said>) => async (response: Response, one: Asked) =>
-    void response.json(wrap[one.protocol](await say(one)));
-  let answer: (response: Response, asked: Asked) => unknown = speak(() => draft("Hello."));
+  const asked: ReceivedRequest[] = [];
+  const speak =
+    (say: (asked: ReceivedRequest) => ModelAnswer | Promise<ModelAnswer>) =>
+    async (response: Response, one: ReceivedRequest) =>
+      void response.json(wrap[one.protocol](await say(one)));
+  let answer: (response: Response, asked: ReceivedRequest) => unknown = speak(() => draft("Hello."));
   const app = express();
   app.use(express.json());
   for (const [protocol, path] of [

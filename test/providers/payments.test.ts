@@ -1,6 +1,6 @@
 /**
- * The payment processor: the client as it is configured for the real one, over HTTP against the sandbox; what the sandbox answers
- * where the real API has rules of its own; and what becomes of a processor that fails.
+ * The payment processor: the production client over HTTP against the sandbox, the sandbox's implementation of the
+ * rules of the real API, and failures of the processor.
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createServer, type RequestListener, type Server } from "node:http";
@@ -312,16 +312,16 @@ test("an account takes payments when its people are known", async () => {
     status: "ONBOARDING",
     requirements: expect.arrayContaining(["representative.first_name"]),
   });
-  const told = await processor.tellPerson(account.id, person);
+  const told = await processor.submitPerson(account.id, person);
   expect(told).toMatchObject({ status: "REQUIREMENTS_DUE", requirements: ["verification.document"] });
-  await expect(processor.tellPerson(account.id, { ...person, id: "r2" })).rejects.toThrow(ProcessorRefusal);
+  await expect(processor.submitPerson(account.id, { ...person, id: "r2" })).rejects.toThrow(ProcessorRefusal);
   const moved = {
     ...person,
     personId: told.id,
     version: 2,
     address: { ...person.address, thoroughfare: "1 Quay Street" },
   };
-  expect(await processor.tellPerson(account.id, moved)).toMatchObject({ id: told.id, status: "VERIFIED" });
+  expect(await processor.submitPerson(account.id, moved)).toMatchObject({ id: told.id, status: "VERIFIED" });
   expect(await processor.readAccount(account.id)).toMatchObject({
     status: "ENABLED",
     requirements: [],

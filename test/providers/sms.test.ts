@@ -1,4 +1,6 @@
-/** Text messages: the outbox, and the client of the real provider over HTTP against a server that speaks its protocol. */
+/**
+ * Text messages: the outbox, and the client of the real provider over HTTP against a server that implements its API.
+ */
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

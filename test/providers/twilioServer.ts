@@ -1,4 +1,4 @@
-/** A server that speaks the API of Twilio: takes messages, lists them, and answers as it is told. */
+/** A server that implements the API of Twilio: accepts and lists messages, with configurable responses. */
 import { randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import express, { type Response } from "express";

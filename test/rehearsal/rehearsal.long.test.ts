@@ -1,4 +1,7 @@
-/** `npm run rehearse`: the version before the last migration serves a load while this one migrates, and nobody waits for long. */
+/**
+ * `npm run rehearse`: the version before the last migration serves a load while this one migrates, without long lock
+ * waits.
+ */
 import { expect, test } from "@jest/globals";
 // oxlint-disable-next-line no-restricted-imports -- git, and the command as it is run by hand
 import { execFile } from "node:child_process";

@@ -1,8 +1,8 @@
 /**
- * A rehearsal of an upgrade: the previous code serves a loaded database to a mixed load, which this version migrates meanwhile.
- * `npm run rehearse -- v1.4` takes the previous version from that commit, `HEAD^` where omitted; REHEARSAL_SECONDS (5) is how long the
- * load goes on before and after, REHEARSAL_LEADS (20000) how many leads there are. Fails where a lock of a table was waited for over
- * 100 ms, or the previous version answered anything but what was asked for.
+ * Rehearses an upgrade: the previous version serves a mixed load while this version migrates its database. `npm run
+ * rehearse -- v1.4` takes the previous version from that commit; default: `HEAD^`. REHEARSAL_SECONDS (5) is the
+ * duration of the load before and after, REHEARSAL_LEADS (20000) the number of leads. Fails if a table lock was
+ * waited for longer than 100 ms, or the previous version returned an error.
  */
 // oxlint-disable-next-line no-restricted-imports -- git, not a part of the service
 import { execFile } from "node:child_process";

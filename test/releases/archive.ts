@@ -1,4 +1,4 @@
-/** Folders as compressed archives (ustar, zstd) that need no program to be unpacked. */
+/** Packs folders into compressed archives (ustar, zstd), and unpacks them without external programs. */
 import { chmod, lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";

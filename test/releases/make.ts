@@ -1,7 +1,7 @@
 /**
- * Keeps a data folder of this version for the tests: `npm run release:data -- <name>` starts the service once with the
- * demo, stops it, makes the folder small and writes test/releases/<name>.tar.zst. With a second argument it takes that
- * data folder, of a service that was stopped cleanly, and leaves it as it is.
+ * Stores a data folder of this version for the tests: `npm run release:data -- <name>` starts the service once with
+ * the demo, stops it, reduces the folder and writes test/releases/<name>.tar.zst. With a second argument, it uses
+ * that data folder, of a service that was stopped cleanly, and does not change it.
  */
 // oxlint-disable-next-line no-restricted-imports -- a command, not a test
 import { execFile, spawn } from "node:child_process";

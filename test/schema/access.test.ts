@@ -26,7 +26,7 @@ import {
   startAnswers,
   type ViewerFunction,
 } from "../harness/rowAnswers.ts";
-import { reachOf, readOpenTables, startRows, tell, type Reach } from "../harness/rowReach.ts";
+import { reachOf, readOpenTables, startRows, describeReach, type Reach } from "../harness/rowReach.ts";
 import type { RowWorld } from "../harness/rowWorld.ts";
 
 const file = join(import.meta.dirname, "access.txt");
@@ -70,13 +70,17 @@ function cells(is: (who: string, labels: string[], what: string) => boolean): st
 }
 
 test("everybody reaches the rows that access.txt says, and no others", () => {
-  const found = tell(reach, world);
+  const found = describeReach(reach, world);
   if (process.env.WRITE_ACCESS) writeFileSync(file, found);
   expect(found.split("\n")).toEqual(readFileSync(file, "utf8").split("\n"));
 });
 
 test("everybody sees the rows listed in answers.txt only", () => {
-  const found = tell(answers, world, new Map(answering.map((one) => [one.name, testedRows(world, one, {})])));
+  const found = describeReach(
+    answers,
+    world,
+    new Map(answering.map((one) => [one.name, testedRows(world, one, {})])),
+  );
   if (process.env.WRITE_ACCESS) writeFileSync(answersFile, found);
   expect(found.split("\n")).toEqual(readFileSync(answersFile, "utf8").split("\n"));
 });

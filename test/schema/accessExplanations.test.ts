@@ -1,4 +1,4 @@
-/** That explanations of access never differ from what the policies show: every kind of person, over rows of every table. */
+/** Explanations of access agree with the policies, for every kind of person and rows of every table. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";

@@ -1,4 +1,7 @@
-/** A DBA who adds a kind of file in a migration gets uploads and all: the SQL of docs/adding-files.md as it stands there. */
+/**
+ * Adding a kind of file in a migration provides uploads and all related operations: executes the SQL of
+ * docs/adding-files.md.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { ownerUrl } from "../../src/database/roles.ts";

@@ -1,6 +1,6 @@
 /**
- * A DBA who adds a table with grants and comments in a migration gets its whole API, filters, events and permissions
- * included: the SQL of docs/adding-a-table.md as it stands there, on a scratch database, and what the guide promises.
+ * Adding a table with grants and comments in a migration provides its whole API, with filters, events and
+ * permissions: executes the SQL of docs/adding-a-table.md on a scratch database, and checks the claims of the guide.
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Client } from "pg";

@@ -1,4 +1,4 @@
-/** Claims on units and lots: one at a time, whoever asks at the same moment, also when the last one is merely over. */
+/** Claims on units and lots are exclusive under concurrent requests, also if an expired claim was not removed yet. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createTestDatabase, poolOf, type TestDatabase } from "../harness/database.ts";

@@ -1,7 +1,4 @@
-/**
- * Whoever makes a record says at once what they could change afterwards: what updateX takes, createX (or uploadX) takes too. A member that
- * only a later change can have stands below, with its reason.
- */
+/** createX (or uploadX) has all input fields of updateX, except for the listed ones, each with its reason. */
 import { expect, test } from "@jest/globals";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

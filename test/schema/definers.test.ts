@@ -1,8 +1,8 @@
 /**
- * Functions that run with more rights than their caller, called by a stranger, by a visitor and by tokens that are restricted,
- * with ids and rows of another organization, and with rows that never were. Generated from the catalog: of whatever function there
- * is, nothing of the other organization comes back, is changed, or is locked. Those that only the login of the API may call are
- * steps of the service, which has looked at who asks; each that goes by an id alone says, by `@step`, what was looked at before.
+ * Security definer functions, called by a user without a role, by a visitor and by restricted tokens, with ids and
+ * rows of another organization, and with rows that do not exist. Generated from the catalog: no function returns,
+ * changes or locks anything of the other organization. Functions that only the API's login may execute are called
+ * after a check of the viewer; each that relies on an id alone documents that check by `@step`.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";

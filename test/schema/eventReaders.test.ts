@@ -1,4 +1,4 @@
-/** Who reads which events, by the kind of viewer, and what becomes of it when rights change after an event was written. */
+/** Visibility of events by kind of viewer, also after permissions have changed since the event. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { createPeople, type People } from "../harness/people.ts";

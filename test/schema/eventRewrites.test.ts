@@ -1,4 +1,4 @@
-/** Quarters of events whose rows were emptied are rewritten: with each step killed once, while others write and read. */
+/** Rewriting quarters of emptied events: each step is killed once, while others write and read. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { loadEventYears, partitionYears } from "../../bench/data/eventYears.ts";

@@ -1,4 +1,4 @@
-/** Limits of how often: exact however many come at once, and nobody waits for anybody. */
+/** Rate limits are exact under concurrent requests, and no request waits for another one. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Client, Pool } from "pg";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";

@@ -1,4 +1,4 @@
-/** What makes many rows cheap obeys the same rules as a single row. */
+/** Optimizations for many rows follow the same rules as changes of a single row. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";

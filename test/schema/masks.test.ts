@@ -1,8 +1,8 @@
 /**
- * What is masked is told by no path. Generated from the catalog: each masked column of some rows gets a value that stands
- * nowhere else; then many kinds of viewers read whatever SQL lets them read, and what the field does not give them must
- * not be in it: other fields, events, webhooks, views, reports, exports, filters, search. As the same viewers: relations that are never
- * null.
+ * Masked values are not readable on any path. Generated from the catalog: each masked column of some rows gets a
+ * unique value. Then many kinds of viewers read everything that SQL allows, and values that the field hides from them
+ * must not occur: in other fields, events, webhooks, views, reports, exports, filters, search. Also tests relations
+ * that are never null, as the same viewers.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createHash } from "node:crypto";

@@ -1,4 +1,4 @@
-/** Which aggregates the API offers: those that mean something for what a field measures, and no others. */
+/** Aggregates in the API are exactly the meaningful ones for what a field measures. */
 import { expect, test } from "@jest/globals";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * The plans of lists at a size where it matters: an organization with 60,000 leads beside others. What counts is how the
- * rows are reached and how many are touched, not how long it takes on this machine.
+ * Plans of lists with realistic numbers of rows: an organization with 60,000 leads beside others. Checks how rows are
+ * found and how many are read, not the duration.
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Api, Person } from "../harness/api.ts";

@@ -1,4 +1,4 @@
-/** The list of appointments of a portfolio goes along its indexes: it touches as many rows as it answers, not all there are. */
+/** The portfolio list of appointments uses its indexes: it reads as many rows as it returns. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { loadAppointments } from "../../bench/data/appointments.ts";
 import type { Api, Person } from "../harness/api.ts";

@@ -1,4 +1,4 @@
-/** The plans of purchases at a size where it matters, for the sales team and for a buyer: how many rows are touched. */
+/** Plans of purchases with realistic numbers of rows, for the sales team and for a buyer: how many rows are read. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { loadPurchases } from "../../bench/data/purchases.ts";
 import type { Api, Person } from "../harness/api.ts";

@@ -1,6 +1,7 @@
 /**
- * Reservations, offers and agreements are found by their numbers along the index of each project that the viewer sees deals
- * of, however many there are; and so are the agreements of leads. DEALS sets another number of each, such as 1000000.
+ * Reservations, offers and agreements are found by their numbers with the index of each project in which the viewer
+ * sees deals, for any number of rows; and so are the agreements of leads. DEALS sets another number of each, such as
+ * 1000000.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { loadDealNumbers } from "../../bench/data/dealNumbers.ts";

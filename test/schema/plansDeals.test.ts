@@ -1,4 +1,4 @@
-/** Lists of deals at a size where it matters, 60,000 offers beside others: they go along an index and touch few rows. */
+/** Lists of deals with realistic numbers of rows, 60,000 offers beside others: they use an index and read few rows. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { loadOffers } from "../../bench/data/offers.ts";
 import type { Api, Person } from "../harness/api.ts";

@@ -1,4 +1,7 @@
-/** How the events of an organization are read at a size where it matters: rows that are looked at, and calls for single events. */
+/**
+ * Plans of the events of an organization with realistic numbers of rows: rows that are read, and function calls per
+ * event.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { loadEventYears } from "../../bench/data/eventYears.ts";

@@ -1,5 +1,5 @@
 /**
- * Exports that wait are found among those that are over, however many these are. EXPORTS sets another number of them, such as
+ * Waiting exports are found by an index among any number of completed ones. EXPORTS sets their number, such as
  * 1000000.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";

@@ -1,4 +1,4 @@
-/** With 100,000 units, what lists and looks them up reads along an index, under row security, and touches few rows. */
+/** With 100,000 units, lists and lookups use an index under row security, and read few rows. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { withoutIndexes } from "../../bench/data/portfolios.ts";

@@ -1,4 +1,4 @@
-/** The plans of the list of tasks at a size where it matters: how many rows are touched. */
+/** Plans of the list of tasks with realistic numbers of rows: how many rows are read. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { loadTasks } from "../../bench/data/tasks.ts";
 import type { Api, Person } from "../harness/api.ts";

@@ -1,6 +1,6 @@
 /**
- * In whose name things act, generated from the catalog: what reading all records of a kind takes is held against row
- * security, and every table of principals against what ends its rows.
+ * Principals of delayed actions, generated from the catalog: the permission to read all records of a type agrees with
+ * row security, and every table of principals has the rules that end its rows.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { startTwoOrganizations, type TwoOrganizations } from "../harness/twoOrganizations.ts";

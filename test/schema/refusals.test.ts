@@ -1,7 +1,8 @@
 /**
- * Checks of functions that no operation of the other tests fails: what is named is gone, is about something else, is over, or is one too
- * many. Each case brings a row of the demo into the position in which it has to be refused, and calls as whoever has to be refused; what a
- * definer calls for somebody is called with their claims. All are undone.
+ * Checks of functions that no test of operations triggers: the record is deleted, belongs to something else, has
+ * expired, or exceeds a limit. Each case brings a row of the demo into such a state, and calls the function as a
+ * viewer who must be refused; internal functions are called with the claims of their viewer. All changes are rolled
+ * back.
  */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Client, type DatabaseError } from "pg";
@@ -753,7 +754,7 @@ describe("accounts and organizations", () => {
     },
     "jobs before what is no job": {
       as: "demo",
-      call: "app_public.jobs(organization_id => home, before_id => 'nothing', most => 10)",
+      call: "app_public.jobs(organization_id => home::text, before_id => 'nothing', most => 10)",
       says: "Specify the id of a job.",
     },
     "an organization that is to be deleted, again": {

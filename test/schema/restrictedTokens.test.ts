@@ -1,6 +1,6 @@
 /**
- * A restricted access token reaches what its scopes and its organization are, whoever its user is. Generated from the catalog: tables,
- * views and what functions know of the viewer, read as every user of two organizations.
+ * A restricted access token only reaches data of its scopes and its organization, for any user. Generated from the
+ * catalog: tables, views and functions that depend on the viewer, read as every user of two organizations.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { startTwoOrganizations, type TwoOrganizations } from "../harness/twoOrganizations.ts";

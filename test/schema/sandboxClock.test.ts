@@ -1,4 +1,7 @@
-/** The clock of a sandbox, over every table that has rows of an organization: all its times move, and nobody else's. */
+/**
+ * The clock of a sandbox organization: it moves all times in every table with rows of the organization, and no
+ * others.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { startTwoOrganizations, type TwoOrganizations } from "../harness/twoOrganizations.ts";
 

@@ -1,4 +1,4 @@
-/** Sealed texts: what opens them, and what does not. */
+/** Sealed texts: which keys and places open them. */
 import { expect, test } from "@jest/globals";
 import { createSeal, secretOfWebhook, type SealFault } from "../../src/secrets/seal.ts";
 import { sealUnbound } from "../harness/formerSeal.ts";

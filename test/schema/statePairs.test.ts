@@ -1,4 +1,7 @@
-/** Each pair of states of units, lots and tasks: the listed steps pass, by hand or by the service only; all others are refused. */
+/**
+ * State machines of units, lots and tasks: listed transitions succeed, by viewers or only by the service; all others
+ * are refused.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { createPeople, type People } from "../harness/people.ts";

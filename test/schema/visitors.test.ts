@@ -1,7 +1,7 @@
-/** Operations that are not for visitors, tried by one. */
+/** Operations that refuse visitors, called by one. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
-import { readTakes } from "../fuzz/takes.ts";
+import { readRequirements } from "../fuzz/requirements.ts";
 import { createTestDatabase, type TestDatabase } from "../harness/database.ts";
 import { visitorResults } from "../harness/visitorCalls.ts";
 
@@ -24,7 +24,7 @@ test("whatever is not for visitors tells them to sign in before it looks at what
   await client.query("rollback");
   expect(told.size).toBeGreaterThan(80);
   const forVisitors = new Set(
-    Object.entries(readTakes()).flatMap(([name, takes]) => (takes.includes("nothing") ? [name] : [])),
+    Object.entries(readRequirements()).flatMap(([name, takes]) => (takes.includes("nothing") ? [name] : [])),
   );
   const others = [...told].filter(
     ([name, sentence]) =>

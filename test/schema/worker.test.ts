@@ -1,6 +1,6 @@
 /**
- * What background work may do in the database: run jobs, and execute the functions that its own code names. Whoever slips a statement
- * into a task gets no further. Generated from the catalog, and tried as its role.
+ * Database permissions of background work: running jobs, and executing the functions that its own code calls, so that
+ * an injected statement can do no more. Generated from the catalog, and executed with its role.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client, type DatabaseError, Pool } from "pg";

@@ -1,4 +1,4 @@
-/** The jobs of inventory: claims that are over, and the service index; and what the demo shows of it. */
+/** Jobs of the inventory: expired claims and the service index; and the inventory of the demo. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { parseCrontab } from "graphile-worker";

@@ -1,4 +1,6 @@
-/** The crontab: each sweep gets through many rows in small transactions, run twice it finds nothing, and nobody waits for it. */
+/**
+ * The crontab: each sweep processes many rows in small transactions, finds nothing when repeated, and blocks nobody.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readdir, readFile } from "node:fs/promises";
 import { parseCrontab } from "graphile-worker";

@@ -1,4 +1,4 @@
-/** What hurts a service that computes what organizations write. */
+/** Templates and conditions that use excessive resources. */
 
 /** `all` over a literal list of 100 elements, nested: 100 to that power times a leaf that nobody can compute beforehand. */
 export const nestedAll = (levels: number): object =>

@@ -1,4 +1,6 @@
-/** What a step may cost: who spends more fails with a code, and nobody else waits. And steps that end their process. */
+/**
+ * Budgets of steps: exceeding one fails with a code and delays nobody else. Also steps that terminate their process.
+ */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import pino from "pino";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** Workflows whose calls lead to this machine, in a process of its own, to be killed: `node callWorker.ts <database> <data folder>`. */
+/**
+ * Workflows that call this machine, in a separate process that can be killed: `node callWorker.ts <database> <data
+ * folder>`.
+ */
 import pino from "pino";
 import { createCompute } from "../../src/compute/computePool.ts";
 import { createSmsProvider } from "../../src/providers/sms/index.ts";

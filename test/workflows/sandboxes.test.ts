@@ -1,4 +1,4 @@
-/** Sandbox organizations: what their owner's clock brings about, and what never leaves them. */
+/** Sandbox organizations: effects of turning their clock, and messages that are never sent. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Workflows } from "../../src/workflows/runner.ts";
 import { createIn, mutationOf, type Create } from "../harness/records.ts";

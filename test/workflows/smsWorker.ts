@@ -1,4 +1,7 @@
-/** Workflows with the real provider, in a process of its own, to be killed: `node smsWorker.ts <database> <address of the API>`. */
+/**
+ * Workflows with the real text message provider, in a separate process that can be killed: `node smsWorker.ts
+ * <database> <address of the API>`.
+ */
 import pino from "pino";
 import { createCompute } from "../../src/compute/computePool.ts";
 import { createTwilio } from "../../src/providers/sms/twilio.ts";

@@ -1,4 +1,4 @@
-/** Conditions and templates of workflows, on their own: what they come to, and what they cannot do. */
+/** Conditions and templates of workflows: their results, and what they cannot do. */
 import { describe, expect, test } from "@jest/globals";
 import { holds } from "../../src/compute/conditions.ts";
 import { scheduleFault } from "../../src/compute/schedule.ts";

@@ -1,4 +1,4 @@
-/** What starts workflows by itself: events and the clock, exactly once, within bounds. The steps are left alone here. */
+/** Triggers of workflows: events and schedules, exactly once, within limits. No steps are executed here. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import pino from "pino";
 import { nextRun } from "../../src/compute/schedule.ts";

@@ -1,4 +1,7 @@
-/** Records by Prisma: each operation in a transaction with the claims in front, which is how its documentation has row-level security. */
+/**
+ * Records by Prisma. Each operation is a transaction that begins with setting the claims, as its documentation
+ * describes for row-level security.
+ */
 import { PrismaPg } from "@prisma/adapter-pg";
 import { PrismaClient } from "../generated/client.ts";
 import { claimSettings, readToken, settings, type Claims } from "../serve.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:https";
 import { ApolloServer, HeaderMap, type BaseContext } from "@apollo/server";
 import { listen, settings } from "../serve.ts";
 
-/** Serves a schema; `context` gives what a request has of its own. */
+/** Serves a schema; `context` creates the context of a request. */
 export async function serveApollo<Context extends BaseContext>(
   schema: { typeDefs: string; resolvers: any },
   context: (authorization: string | undefined) => Context,

@@ -1,8 +1,8 @@
-/** Statements under the claims of a viewer: a pool, prepared statements, and one round trip for a transaction. */
+/** Statements with the claims of a viewer: a pool, prepared statements, and one round trip per transaction. */
 import { Pool, types } from "pg";
 import { claimSettings, settings, type Claims } from "../serve.ts";
 
-// As text, as the API has them.
+// As text, like the API.
 types.setTypeParser(types.builtins.DATE, (text) => text);
 
 const pool = new Pool({
@@ -21,7 +21,7 @@ export interface Statement {
   values?: unknown[];
 }
 
-/** Runs one statement in a transaction of its own, under the claims. */
+/** Executes one statement in its own transaction, with the claims. */
 export async function asViewer<Row extends object>(
   claims: Claims | undefined,
   statement: Statement,

@@ -8,7 +8,7 @@ import { claimSettings, listen, readToken, settings } from "../serve.ts";
 
 const instance = postgraphile({
   extends: [PostGraphileAmberPreset, PgAggregatesPreset],
-  // Those of other schemas, which it may not read, would fill the log.
+  // Other schemas, which it may not read, would fill the log with errors.
   disablePlugins: ["PgEnumTablesPlugin"],
   pgServices: [
     makePgService({

@@ -1,4 +1,4 @@
-/** A schema written by hand with its resolvers: a statement for each list, DataLoader for what belongs to records. */
+/** A handwritten schema with its resolvers: one statement per list, DataLoader for related records. */
 import DataLoader from "dataloader";
 import type { Claims } from "../serve.ts";
 import { asViewer } from "./database.ts";
@@ -58,12 +58,12 @@ const columns = {
 } as const;
 type Table = keyof typeof columns;
 
-/** What a request has of its own. */
+/** The context of a request. */
 export interface Context {
   claims: Claims | undefined;
-  /** One record by its id. */
+  /** A record by its id. */
   one(table: Table): DataLoader<string, any>;
-  /** Records that belong to another. */
+  /** Records that refer to another one. */
   many(table: Table, column: string, key: string, rest: string): DataLoader<string, any[]>;
 }
 

@@ -106,7 +106,7 @@ create trigger _600_access after insert or update or delete on app_private.role_
 -- Permissions that the viewer has alike are one class, whose sets are found once.
 create function app_private.access_of(user_id uuid, organization_id uuid, scopes text[], out access text,
   out classes text[], out parties uuid[], out version bigint)
--- Its connections are those that tokens are looked up on: where a table is locked, each statement finds its own access.
+-- Tokens are looked up on its connections. If a table is locked, each statement determines its own access.
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '250ms' as $$
 #variable_conflict use_column
 declare
@@ -116,7 +116,7 @@ declare
 begin
   perform app_private.set_claims(jsonb_build_object('user_id', access_of.user_id,
     'organization_id', access_of.organization_id, 'scopes', array_to_string(access_of.scopes, ',')));
-  -- Before anything is found: what changes meanwhile is found too, and found again by the next request.
+  -- Read before the access is determined, so that a concurrent change is detected by the next request.
   select array_agg(p.id), coalesce(sum(v.version), 0) into parties, version
     from (select access_of.user_id as id union all select '00000000-0000-0000-0000-000000000000'
       union all select m.organization_id from app_public.organization_user_connections m
@@ -166,7 +166,7 @@ create function app_private.token_holds(user_id uuid, session_id uuid, token_sha
 language plpgsql stable as $$
 #variable_conflict use_column
 begin
-  -- PERF: two statements, since each takes as long as all that it could have to read.
+  -- PERF: two statements, because each takes as long as reading all that it could need.
   if session_id is not null then
     return exists (select from app_public.users u
       join app_private.sessions s on s.user_id = u.id

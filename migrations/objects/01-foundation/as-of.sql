@@ -32,7 +32,7 @@ begin
     with names as materialized (
       select a.attname, app_hidden.camel(a.attname) as key from pg_attribute a
       where a.attrelid = undone_changes.relation and a.attnum > 0 and not a.attisdropped),
-    -- Of the values of a member, the last one counts: that of its first change.
+    -- Of several values of a field, the last one counts: that of its first change.
     first_changes as (
       select e.subject_id, jsonb_object_agg(c.key, c.value -> 0 order by e.id desc) as before
       from unnest(undone_changes.ids) i (id)

@@ -7,17 +7,17 @@ create function app_private.look_at_viewers(user_ids uuid[], session_ids uuid[],
 language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
-  -- Of more streams than that, nobody looks at all.
+  -- Maximum number of streams that are checked.
   most_streams constant int := 20000;
   viewer record;
   access text;
-  -- What was restored to an earlier time has a timeline of its own, in which revisions come again.
+  -- A database restored to an earlier time has another timeline, so its revisions are different.
   timeline constant text := case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
     end;
 begin
   -- Before anything is read, so that whatever was committed until then is seen.
   reached := case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end;
-  -- What is due is to expire before anybody reads.
+  -- Records that are due must expire before anybody reads them.
   if exists (select from app_hidden.deadlines d where d.due_at <= now()) then
     return;
   end if;
@@ -57,11 +57,11 @@ comment on function app_private.look_at_viewers(uuid[], uuid[], bytea[], uuid[])
   'while something is due.';
 grant execute on function app_private.look_at_viewers to plat_authenticator;
 
--- What is read of other tables than records, where it changes seldom.
+-- Reads of tables other than records that change rarely.
 create function app_private.tg__count_change() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- The argument: the column with the stream; without one it is that of nobody.
+  -- The argument is the column with the stream; without one, it has no stream.
   insert into app_private.event_batches (stream_id)
     values (case when tg_nargs = 0 then '00000000-0000-0000-0000-000000000000'
       else (to_jsonb(case when tg_op = 'DELETE' then old else new end) ->> tg_argv[0])::uuid end)
@@ -82,7 +82,7 @@ language sql stable security definer rows 2000 set search_path = pg_catalog, pg_
       '\m(?:insert\s+into|update|delete\s+from|merge\s+into|truncate)\s+(app_\w+\.\w+)', 'gi') m
   )
   select format('%s.%s', n.nspname, p.proname) as name, 'function' as kind,
-    -- What the clock says to some is asked by look_at_viewers.
+    -- look_at_viewers checks data that depends on the clock.
     string_agg(case when obj_description(p.oid) ~ '@lookedAt' then '' else p.prosrc end, E'\n') as text,
     bool_or(p.prosecdef) as is_definer, false as is_counted, false as is_constant, false as is_private
   from pg_proc p join names n on n.oid = p.pronamespace where p.prorettype <> 'trigger'::regtype group by 1
@@ -106,7 +106,7 @@ language sql stable security definer rows 2000 set search_path = pg_catalog, pg_
         and (has_any_column_privilege(r.oid, c.oid, 'INSERT') or has_any_column_privilege(r.oid, c.oid, 'UPDATE')
           or has_table_privilege(r.oid, c.oid, 'DELETE'))),
     exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organization_id' and a.attnotnull)
-      -- What stands between two organizations, others see too.
+      -- Rows that belong to two organizations are visible to both.
       and not exists (select from app_hidden.record_types r where r.table_name = c.relname
         and r.other_party is not null)
       and not exists (select from pg_policy p where p.polrelid = c.oid and p.polcmd in ('r', '*')

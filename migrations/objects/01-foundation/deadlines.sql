@@ -65,8 +65,9 @@ $$;
 comment on function app_private.viewer_deadline_organizations() is
   'The organizations that the viewer has a part in: as a member, by a project that one is affiliated with, as a buyer.';
 
--- A long way behind, such as after days without the service, nobody waits until all of it has expired: who has waited
--- long enough (plat.stale_reads) reads what is there, and what acts on a claim or offer looks at the clock itself.
+-- After a long backlog, such as after days without the service, readers do not wait until all of it has expired.
+-- After the maximum wait (plat.stale_reads), they read the current rows; operations on a claim or offer check the
+-- clock themselves.
 create function app_private.raise_when_due() returns void
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -174,7 +175,7 @@ begin
         where d.kind = due.kind and d.record_id = due.record_id;
       locked := locked + 1;
     when others then
-      -- What cannot be expired must not keep everything else from being read; it is tried again, less and less often.
+      -- A record that cannot be expired must not block other reads; it is retried with increasing intervals.
       raise warning 'deadline % of % cannot be expired: %', due.kind, due.record_id, sqlerrm;
       update app_hidden.deadlines d set failures = d.failures + 1,
         due_at = clock_timestamp() + least(power(2, d.failures), 60) * interval '1 minute'
@@ -183,7 +184,7 @@ begin
     end;
     exit when clock_timestamp() > until_when;
   end loop;
-  -- Also for what is done when the transaction ends.
+  -- Also for changes at the end of the transaction.
   perform set_config('lock_timeout', case when own then '1s' else '20ms' end, true);
   if own then
     amount := amount + app_private.catch_up_search(10, organization_id);
@@ -236,7 +237,7 @@ end $$;
 create function app_private.expire_claims(claim_ids uuid[]) returns uuid[]
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  -- In the order of locks: lot, unit, lead, what it has reserved, claim. What somebody else works on is omitted.
+  -- In the order of locks: lot, unit, lead, its reservation, claim. Rows locked by others are skipped.
   free_lots constant uuid[] := array(select l.id from app_public.lots l
     where l.id = any (array(select c.lot_id from app_hidden.claims c where c.id = any (claim_ids)))
     order by l.id for no key update skip locked);

@@ -26,7 +26,7 @@ declare
   relation constant regclass := pg_typeof(_type)::text::regclass;
   masked constant text[] := app_hidden.masked_columns(relation);
 begin
-  -- PERF: masked once per row; asked for column by column, all of them would be worked out for each.
+  -- PERF: masked once per row; selecting the columns one by one would mask all of them for each.
   return query execute format(
     'select %s from %s t %s where t.deleted_at is not null and t.organization_id = any ((select '
     'app_hidden.viewer_organizations(''org.admin''))::uuid[])%s',

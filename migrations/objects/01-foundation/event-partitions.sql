@@ -70,7 +70,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 -- Writers wait for at most that long; the job retries.
 set lock_timeout = '50ms' as $$
 declare
-  -- The quarter after the present one is there as well.
+  -- The quarter after the current one exists as well.
   wanted constant timestamptz := app_private.quarter_after(app_private.quarter_after(now()));
   -- Until the end is reached, the next steps have to be taken: from the constraint on, nothing later is taken in.
   margin constant interval := interval '100 days';
@@ -152,7 +152,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   relation regclass;
 begin
-  -- Autovacuum analyzes partitions only, and joins are planned by what is known of the whole.
+  -- Autovacuum analyzes partitions only, but joins are planned with the statistics of the whole table.
   for relation in select c.oid::regclass from pg_class c where c.relkind = 'p'
     and c.relnamespace in ('app_public'::regnamespace, 'app_private'::regnamespace) order by c.oid::regclass::text
   loop

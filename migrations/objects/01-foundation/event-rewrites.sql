@@ -23,7 +23,7 @@ comment on function app_private.tg_events__note_change() is
 
 create function app_private.is_wasteful(relation regclass, least_bytes bigint) returns boolean
 language sql stable as $$
-  -- What the rows need, by the statistics of their last analysis: 28 bytes each for header and pointer.
+  -- The size of the rows according to the last analysis, with 28 bytes each for header and pointer.
   select c.reltuples >= 0 and pg_relation_size(c.oid) > greatest(least_bytes, 2 * c.reltuples * (28 + s.width))
   from pg_class c
   cross join lateral (select sum(s.avg_width * (1 - s.null_frac)) as width from pg_stats s
@@ -55,7 +55,7 @@ begin
   select p.*, c.relname::text as name into chosen
     from app_private.event_partitions() p join pg_class c on c.oid = p.relation
     where p.ends_at < now() and app_private.is_wasteful(p.relation, least_bytes)
-      -- Whatever the statistics say, once a month is enough.
+      -- At most once a month, whatever the statistics say.
       and not exists (select from app_private.event_rewrites r
         where r.partition_name = c.relname and r.ended_at > now() - interval '30 days')
     order by p.starts_at nulls first limit 1;
@@ -69,7 +69,7 @@ begin
     app_private.first_id(chosen.ends_at));
   execute format('alter table app_partitions.%I enable row level security', name || '_rewrite');
   perform app_private.declare_tenants(format('app_partitions.%I', name || '_rewrite')::regclass);
-  -- Waits for those who write to the quarter; what is written later is noted.
+  -- Waits for transactions that write to the quarter; later changes are recorded.
   execute format('create trigger _000_note_change after insert or update or delete on %s
     for each row execute function app_private.tg_events__note_change()', chosen.relation);
   delete from app_private.event_rewrite_changes;
@@ -96,7 +96,8 @@ declare
   ids uuid[];
   amount int;
 begin
-  -- What is seen here was committed with its change, and is copied as it is now; whatever changes later is noted again.
+  -- Recorded changes that are visible here are committed, so their events are copied now; later changes are recorded
+  -- again.
   with taken as (
     delete from app_private.event_rewrite_changes c where c.id in (
       select n.id from app_private.event_rewrite_changes n order by n.id limit batch) returning c.event_id)
@@ -130,7 +131,7 @@ begin
   execute format('alter table app_public.events detach partition app_partitions.%I', name);
   execute format('alter table app_partitions.%I rename to %I', name, name || '_former');
   execute format('alter table app_partitions.%I rename to %I', name || '_rewrite', name);
-  -- Its rows are not read again: the constraint says what the bounds say.
+  -- The constraint implies the bounds, so PostgreSQL does not read the rows again.
   execute format('alter table app_public.events attach partition app_partitions.%I %s', name, bounds);
   execute format('alter table app_partitions.%I drop constraint partition_bounds', name);
   perform app_private.guard_event_partition(format('app_partitions.%I', name)::regclass);

@@ -125,7 +125,7 @@ grant execute on function app_hidden.event_head, app_hidden.event_message, app_h
   app_hidden.begin_stream to plat_user;
 revoke execute on function app_hidden.read_events, app_hidden.begin_stream from plat_anonymous;
 
--- What runs is looked at twice a second by each process, in one statement for all of its streams.
+-- Each process checks its streams twice a second, with one statement for all of them.
 create function app_private.moved_streams(organization_ids uuid[], sequences bigint[]) returns setof uuid
 language sql stable security definer rows 10 set search_path = pg_catalog, pg_temp as $$
   select g.id from unnest(organization_ids, sequences) g (id, sequence)

@@ -111,7 +111,7 @@ begin
   if app_private.is_dry_run() then
     return null;
   end if;
-  -- What changed without an event counts too.
+  -- Changes without an event count, too.
   insert into app_private.event_counters as c (stream_id, last_sequence, revision)
     select s.id, 0, 1 from unnest(streams) s (id)
     where not exists (select from app_private.event_counters n
@@ -130,7 +130,7 @@ create constraint trigger _500_number after insert on app_private.event_batches
 -- triggers.
 create function app_private.json_value(type oid, base_type oid, alias text, column_name name) returns text
 language sql stable as $$
-  -- As the API gives it: decimals and long numbers as text, times in UTC with Z.
+  -- In the format of the API: decimals and long numbers as text, times in UTC with Z.
   select case
     when type in ('numeric'::regtype, 'bigint'::regtype) or base_type = 'numeric'::regtype
       then format('%s.%I::text', alias, column_name)
@@ -170,7 +170,7 @@ begin
   select r.* into of_type from app_hidden.record_types r join pg_class c on c.relname = r.table_name
     where c.oid = relation;
   if of_type.other_party is not null then
-    -- Both organizations learn of what stands between them; where they are one, once.
+    -- Records of two organizations have an event in both streams; only one if these are the same.
     told := format('(select r.*, p.party_id from new_rows r cross join lateral (select r.organization_id as party_id '
       'union select r.%I) p where p.party_id is not null)', of_type.other_party);
   elsif of_type.event_condition is not null then
@@ -256,7 +256,7 @@ begin
     plain, told,
       (select string_agg(format('o.%I', c), E',\n    ') from unnest(column_names) c),
       (select string_agg(format('n.%I', c), E',\n    ') from unnest(column_names) c),
-      -- What is secret has no event, but functions read it.
+      -- Secret columns have no events, but functions read them.
       (select format(';
   insert into app_private.event_batches (stream_id)
     select distinct %s from %s n full join old_rows o on o.id = n.id
@@ -333,7 +333,7 @@ begin
   if masked = '{}' then
     return null;
   end if;
-  -- Without such a function nobody reads the column.
+  -- Without such a function, nobody reads the column.
   select string_agg(format('
       || case when value ? %1$L and %2$s is distinct from r.%3$I then jsonb_build_object(%1$L, %2$s) else ''{}'' end',
       app_hidden.camel(c), case when p.oid is null then format('null::%s', format_type(a.atttypid, a.atttypmod))
@@ -350,7 +350,8 @@ begin
   if jsonb_strip_nulls(jsonb_build_object(%2$s)) = ''{}'' then
     return value;
   end if;
-  -- As the viewer; of a record that is gone, or that only an auditor reads about, the row is that of the event.
+  -- With the rights of the viewer. If the record was deleted, or only auditors may read about it, the row is taken
+  -- from the event.
   select %7$s into r from %1$s t where t.id = record_id;
   if r.id is null then
     r := jsonb_populate_record(null::%1$s, app_hidden.columns_of(%3$L, record));
@@ -438,8 +439,8 @@ begin
       return exists (select %s);', r.subject, app_private.subject_condition(r, 'sees_subject.subject_id')), ''
       order by r.subject)
     into branches from app_hidden.record_types r;
-  -- PERF: the function keeps a generic plan. Custom plans would be created for each event, which takes ten times as
-  -- long as the execution.
+  -- PERF: the function keeps a generic plan. A custom plan for each event would take ten times as long as the
+  -- execution.
   execute format('create or replace function app_hidden.sees_subject(subject_type text, subject_id uuid) returns boolean
     language plpgsql stable set plan_cache_mode = force_generic_plan as %L', format('
 begin
@@ -453,7 +454,7 @@ end ', branches));
   grant execute on function app_hidden.sees_subject to plat_user, plat_anonymous;
 end $$;
 
--- One policy, so that the record of an event is only asked for where the cheap answer is no.
+-- A single policy, so that the record of an event is only read if the cheap conditions are false.
 create function app_private.make_event_policy(joined text[]) returns void
 language plpgsql volatile as $$
 declare
@@ -473,7 +474,7 @@ begin
         or project_id = any ((select app_hidden.viewer_projects(''project.read''))::uuid[]))
       -- Which mails a colleague gets is not for colleagues to read.
       and subject_type <> ''member''
-      -- Of what stands between two organizations, each reads its own copy.
+      -- Each of two organizations reads its own copy of an event about both.
       and (subject_type not in (''affiliation'', ''affiliation_invite'')
         or organization_id = any ((select app_hidden.viewer_organizations(''org.member''))::uuid[]))
       and case subject_type%s
@@ -551,7 +552,7 @@ declare
   result bigint;
 begin
   if app_private.is_dry_run() then
-    -- The row of a counter stays locked until the transaction ends: nobody is to wait for one that stores nothing.
+    -- The counter's row stays locked until the transaction ends, so a transaction without events must not lock it.
     return (select coalesce(max(e.sequence), provisional) + amount from app_public.events e
       where e.stream_id = take_numbers.stream_id and e.sequence > provisional and e.sequence < provisional + (1 << 20));
   end if;

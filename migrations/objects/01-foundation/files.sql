@@ -160,7 +160,7 @@ comment on constraint image_sequence_range on app_private.image_record is 'The s
 create function app_hidden.file_address(table_name text, id uuid, key text, filename text, may_be_public boolean,
   attachment boolean) returns app_public.file_address
 language sql stable as $$
-  -- Who sees it without a token sees what everybody may: such an address lasts as long as that is so.
+  -- Records visible without a token are visible to everyone; their URLs are valid while that is so.
   select jsonb_build_object('key', key, 'name', filename, 'record', case when may_be_public
     then table_name || '.' || id end,
     'expires', (select app_public.current_user_id()) is not null, 'attachment', attachment)
@@ -263,7 +263,7 @@ declare
   parent_id uuid := (to_jsonb(new) ->> parent_column)::uuid;
   next_number int;
 begin
-  -- The lock keeps the sweep away until the row is there.
+  -- The lock prevents the sweep from deleting the content before the row exists.
   select * into stored from app_private.stored_files f where f.checksum = new.file ->> 'checksum'
     and f.is_stored for key share;
   if not found then

@@ -31,8 +31,7 @@ declare
   known app_private.idempotency_keys;
   longest constant text := current_setting('lock_timeout');
 begin
-  -- A request under the same key that is still running is waited for here, however long it takes: it gives the answer.
-  -- From here on the row is locked.
+  -- Waits for a running request with the same key, whose answer is returned. From here on, the row is locked.
   perform set_config('lock_timeout', '0', true);
   insert into app_private.idempotency_keys as k (viewer, key_sha256, body_hmac)
     values (app_private.repeat_viewer(), sha256(convert_to(key, 'UTF8')), body)

@@ -5,7 +5,7 @@
 
 create function app_hidden.masked_columns(relation regclass) returns name[]
 language sql stable as $$
-  -- PERF: all comments of the table at once; one look-up for each column takes four times as long.
+  -- PERF: all comments of the table at once; a look-up for each column takes four times as long.
   select array(select a.attname from pg_description d
     join pg_attribute a on a.attrelid = d.objoid and a.attnum = d.objsubid
     where d.objoid = relation and d.classoid = 'pg_class'::regclass and d.objsubid > 0 and not a.attisdropped
@@ -70,7 +70,7 @@ comment on function app_hidden.of_masked(regclass, text, text) is
 
 create function app_private.mask_of_view(mask regprocedure) returns text
 language sql stable as $$
-  -- What takes more than its row is called.
+  -- Functions are only called for values that depend on more than the row.
   select case when l.lanname = 'sql' and not p.prosecdef and b.expression !~* '\y(from|select)\y'
       then format('(%s)::%s', app_private.asked_once(b.expression), format_type(p.prorettype, null))
     else format('%s(r)', p.oid::regproc) end
@@ -108,7 +108,7 @@ begin
       and p.pronargs = 1 and p.proargtypes[0] = (select reltype from pg_class where oid = relation)
       and a.attname = any (masked)
     where a.attrelid = relation and a.attnum > 0 and not a.attisdropped;
-  -- Visitors see what a policy for them shows; without one, nothing, whatever the policies for users would.
+  -- Visitors see the rows of policies for visitors only; without one, they see none.
   execute format('create view %s as select %s from %s r%s', view_name, shown, relation,
     case when not exists (select from pg_policy p where p.polrelid = relation and p.polcmd in ('r', '*')
       and p.polroles && array[0::oid, 'plat_anonymous'::regrole]) then ' where current_user <> ''plat_anonymous'''

@@ -99,7 +99,7 @@ comment on function app_public.contact_service is $$
 
 Sends a message by email to the operator of the service.$$;
 
--- Who gets which mail; read by the tasks.
+-- Recipients of each mail, for the tasks.
 create function app_private.owner_addresses(organization_id uuid) returns text[]
 language sql stable as $$
   select coalesce(array_agg(i.email::text order by i.email), '{}')

@@ -41,7 +41,7 @@ insert into app_private.role_permissions (role, permission, reach, in_affiliated
   ('LENDER', 'project.read', 'ALL', true), ('TITLE', 'project.read', 'ALL', true),
   ('VIEWER', 'project.read', 'ALL', true);
 
--- What the members of an affiliated organization may do: of the permissions of its role, those that the owner left it.
+-- Permissions of members of an affiliated organization: those of its role, restricted by the owner.
 create view app_private.affiliate_permissions with (security_invoker = true, security_barrier = true) as
   select p.project_id, p.owner_id, p.organization_id, r.permission, r.reach
   from app_public.project_organizations p
@@ -53,7 +53,7 @@ comment on view app_private.affiliate_permissions is
 
 create function app_hidden.scopes_allow(permission text) returns boolean
 language sql stable parallel safe as $$
-  -- An access token with scopes has those permissions only; "lead.*" stands for all of a kind.
+  -- An access token with scopes has only those permissions; "lead.*" means all permissions of that kind.
   select case when app_hidden.setting('scopes') is null then true
     else permission = any (string_to_array(app_hidden.setting('scopes'), ','))
       or split_part(permission, '.', 1) || '.*' = any (string_to_array(app_hidden.setting('scopes'), ',')) end
@@ -65,10 +65,9 @@ comment on function app_private.is_open(timestamptz) is
   E'@lookedAt\n\nWhether a membership gives its permissions: not where the organization requires a second factor that '
   'its member lacks. Whatever looks for memberships of the viewer asks it.';
 
--- The five sets that follow are found by a function each (find_…), and read by policies through another, which
--- PostgreSQL puts in the place of its call. If the API passes the viewer's cached access (access.sql),
--- that is what they read; it does so for queries alone, since what changes the sets changes them for the rest of its
--- own transaction.
+-- Each of the following five sets is computed by a function (find_…), and read by policies through another one, which
+-- PostgreSQL inlines. If the API passes the viewer's cached access (access.sql), that function returns it. The API
+-- passes it for queries only, because a mutation may change the sets within its own transaction.
 create function app_hidden.handed_access(permission text, part int) returns uuid[]
 language sql stable parallel safe as $$
   -- PERF: one expression, which PostgreSQL puts in the place of the call. plat.access is such as
@@ -112,7 +111,7 @@ begin
   if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
     return '{}';
   end if;
-  -- PERF: asked once; as a sub-select of each part it would run for each.
+  -- PERF: evaluated once; as a sub-select of each branch, it would be evaluated for each.
   organizations := app_hidden.viewer_organizations(find_viewer_projects.permission);
   return array(
     select p.project_id from app_public.organization_user_connections m
@@ -152,7 +151,7 @@ begin
   if app_public.current_user_id() is null or not app_hidden.scopes_allow(permission) then
     return '{}';
   end if;
-  -- PERF: asked once; as a sub-select of each part it would run for each.
+  -- PERF: evaluated once; as a sub-select of each branch, it would be evaluated for each.
   organizations := app_hidden.viewer_organizations(find_viewer_own_projects.permission);
   projects := app_hidden.viewer_projects(find_viewer_own_projects.permission);
   return array(
@@ -195,7 +194,7 @@ begin
     where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
       and (app_hidden.setting('organization_id') is null
         or m.organization_id = app_hidden.setting('organization_id')::uuid)
-      -- Whose records a token reads, of those it reads who they are.
+      -- An access token only sees colleagues of organizations in which its scopes allow something.
       and (app_hidden.setting('scopes') is null or exists (select from app_private.role_permissions r
         where r.role = m.role and not r.in_affiliated and app_hidden.scopes_allow(r.permission)));
 end $$;
@@ -222,7 +221,7 @@ comment on function app_hidden.partner_organizations() is
 create function app_hidden.partner_ids() returns setof uuid
 language plpgsql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
 declare
-  -- Whose records a token reads, of those it reads who they are.
+  -- An access token only sees colleagues of organizations in which its scopes allow something.
   organizations uuid[] := array(
     select m.organization_id from app_public.organization_user_connections m
     where m.user_id = app_public.current_user_id() and app_private.is_open(m.second_factor_due_at)
@@ -239,7 +238,7 @@ begin
       union
       select f.user_id from app_private.former_affiliates f where f.owner_id = any (organizations)
       union
-      -- Users who work on a deal see the others: authors of notes, assignees of tasks, hosts of appointments.
+      -- Users who work on a deal see each other: authors of notes, assignees of tasks, hosts of appointments.
       select p.user_id from app_public.leads l
         cross join lateral (
           select n.author_id as user_id from app_public.lead_notes n
@@ -285,7 +284,7 @@ begin
       'g')), ' or ') into condition
     from pg_policy p where p.polrelid = relation and p.polcmd in (command, '*') and p.polpermissive
       and viewer = any (p.polroles);
-  -- Another table is asked in its turn; what is written otherwise would be read without its policies.
+  -- The policies of another table apply separately. Any other form would bypass them.
   if regexp_replace(condition, 'FROM app_public\.\w+ \w+\s+WHERE app_private\.viewer_sees', '', 'g')
       ~ '\mFROM app_public\.'
     or exists (select from pg_policy p where p.polrelid = relation and not p.polpermissive) then
@@ -339,7 +338,7 @@ end $$;
 comment on function app_hidden.project_can(uuid, uuid, text) is
   'Whether the viewer has the permission in the project, for all leads or for their own only.';
 
--- The two sets that project_can looks into, for those who ask of many rows.
+-- The two sets behind project_can, for statements that check many rows.
 create function app_hidden.find_organizations_where(permission text) returns uuid[]
 language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -415,7 +414,7 @@ declare
   owner_id uuid;
   is_open boolean;
 begin
-  -- The service itself reads for those whom it has asked for.
+  -- The service reads on behalf of the viewer.
   if current_setting('role') not in ('plat_user', 'plat_anonymous') then
     return true;
   end if;

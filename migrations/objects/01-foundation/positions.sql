@@ -19,7 +19,7 @@ comment on function app_private.require_position(pg_lsn) is
   'position of the write-ahead log. The primary has all there are, so that one beyond them was never given by it.';
 grant execute on function app_private.require_position to plat_authenticator;
 
--- Its own statement in front of the others of a batch: these see what has been replayed when it ends.
+-- A separate statement before the others of a batch, so that these see everything replayed before its end.
 create function app_private.await_replay(at_least pg_lsn, patience interval default '20 ms') returns void
 language plpgsql volatile as $$
 declare

@@ -108,7 +108,7 @@ begin
       where u.key = take_use.key and u.slot = s and u.expires_at > clock_timestamp()) order by s
   loop
     name := hashtextextended('plat.limit ' || free || ' ' || take_use.key, 0);
-    -- Who only looks is in nobody's way but of those who are about to take it.
+    -- A check without a use takes a shared lock, so that it only conflicts with concurrent uses of the slot.
     continue when not case when counts then pg_try_advisory_xact_lock(name)
       else pg_try_advisory_xact_lock_shared(name) end;
     -- Its previous owner may have committed since the check above.

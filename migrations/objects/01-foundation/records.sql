@@ -49,7 +49,7 @@ begin
   if tg_op = 'UPDATE' and new.slug is not distinct from old.slug then
     return new;
   end if;
-  -- Slugs are of all organizations: nobody waits for one that somebody else is just taking.
+  -- Slugs are unique across organizations, so a concurrent use of the same slug is not waited for.
   if new.slug is not null then
     if not app_private.takes_slug(tg_table_name, new.slug) then
       perform app_hidden.fail('CONFLICT', 'This slug is taken; choose another.', '{"field": "slug"}');
@@ -180,7 +180,7 @@ begin
   -- A transaction that adds a reference to it holds a weaker lock, which this one waits for; later ones wait for
   -- this one and then find the record deleted (make_parent_checks).
   execute format('select from %s where id = $1 for update', tg_relid::regclass) using old.id;
-  -- A foreign key that restricts deletion restricts soft deletion too; one that cascades takes its rows along.
+  -- A foreign key that restricts deletion restricts soft deletion, too; one that cascades deletes its rows as well.
   for dependent in
     select c.conrelid::regclass as relation, r.relname, a.attname, c.confdeltype,
       exists (select from pg_attribute d where d.attrelid = c.conrelid and d.attname = 'deleted_at') as is_soft
@@ -235,7 +235,7 @@ begin
     join pg_class p on p.oid = k.confrelid
     join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
     where k.contype = 'f' and k.confdeltype in ('r', 'a', 'c')
-      -- What viewers add. What the service notes of what happened, such as a payment or an execution, may come later.
+      -- Records that viewers create. Records of the service, such as a payment or an execution, may be added later.
       and r.relnamespace = 'app_public'::regnamespace and has_any_column_privilege('plat_user', r.oid, 'insert')
       and exists (select from pg_trigger t where t.tgrelid = k.confrelid and t.tgname = '_900_soft_delete')
     group by r.oid, r.relname
@@ -273,7 +273,7 @@ comment on function app_private.make_parent_checks() is
 create function app_private.refuse_gone(table_name text, column_name text) returns void
 language plpgsql volatile as $$
 begin
-  -- All of it goes.
+  -- All rows are deleted.
   if app_private.is_removing() then
     return;
   end if;
@@ -282,8 +282,8 @@ begin
     jsonb_build_object('field', app_hidden.camel(column_name)));
 end $$;
 
--- The statements behind create, update and delete. They run with the rights of the viewer: grants say which
--- columns, policies which rows; what they add is that a refusal says what was wrong.
+-- The statements behind create, update and delete. They run with the rights of the viewer: grants determine the
+-- columns, policies the rows. In addition, refusals get a message with the reason.
 create function app_hidden.bad_values(_type anyelement, input jsonb) returns jsonb
 language plpgsql stable as $$
 declare
@@ -300,7 +300,7 @@ begin
     begin
       message := null;
       row_of_one := jsonb_populate_record(_type, jsonb_build_object(member.key, member.value));
-      -- What the table asks of this column alone.
+      -- The table's check for this column alone.
       for checked_by in
         select k.oid, pg_get_expr(k.conbin, k.conrelid) as condition from pg_constraint k
           join pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum]
@@ -611,12 +611,12 @@ end $$;
 comment on function app_hidden.seen_nodes(uuid[]) is
   'Of which tables the records with these ids are, of those that the viewer sees.';
 
--- What create, update and delete ask of a table is made for each, so that its statements are planned once a connection
--- and nothing is looked up in the catalog for a record.
+-- The checks of create, update and delete are generated for each table, so that their statements are planned once per
+-- connection and do not read the catalog.
 create function app_private.make_record_functions() returns void
 language plpgsql volatile as $$
 declare
-  -- What of a table viewers insert; the service inserts the other columns by insert_columns.
+  -- Columns that viewers insert; the service inserts the others with insert_columns.
   of_table record;
 begin
   for of_table in

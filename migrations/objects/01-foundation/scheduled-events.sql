@@ -95,7 +95,7 @@ language plpgsql volatile as $$
 declare
   step app_private.clock_steps;
 begin
-  -- Nobody tells a step meanwhile.
+  -- Locked, so that no other transaction writes the events of the step.
   for step in select s.* from app_private.clock_steps s order by s.subject, s.name for no key update loop
     perform app_private.write_clock_step(step, step.told_at - make_interval(secs => seconds),
       'ffffffff-ffff-ffff-ffff-ffffffffffff', step.told_at, null, organization_id);

@@ -46,7 +46,7 @@ declare
 begin
   select c.* into strict place from app_private.sealed_columns c
     where c.relation = seal_anew.relation and c.name = seal_anew.name;
-  -- What changed meanwhile was sealed with the present key.
+  -- A secret that changed meanwhile was sealed with the current key.
   execute format(
     'update %3$s t set %2$I = n.sealed from jsonb_to_recordset($1) n (id uuid, former text, sealed text) where t.%1$I '
     '= n.id and t.%2$I = n.former',

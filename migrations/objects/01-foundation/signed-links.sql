@@ -47,7 +47,7 @@ language sql stable strict security definer set search_path = pg_catalog, pg_tem
     '^(([a-z_]{1,40})\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}))\.([A-Za-z0-9_-]{43})$')
     as m
   where exists (select from app_private.link_keys k
-    -- By their hashes: how far two signatures agree takes no time that tells.
+    -- Compares hashes, so that the duration does not reveal how much of two signatures agrees.
     where sha256(convert_to(app_private.link_signature(m[1], k.key), 'UTF8')) = sha256(convert_to(m[4], 'UTF8')))
 $$;
 comment on function app_private.open_link(text) is

@@ -64,7 +64,7 @@ declare
   step record;
   state_before text;
 begin
-  -- What it refers to goes before it.
+  -- Referenced rows are deleted first.
   if tg_op = 'UPDATE' and app_private.is_removing() then
     return new;
   end if;
@@ -94,10 +94,11 @@ begin
   end if;
   if step is null or (step.by_service and not coalesce(app_hidden.is_service(), false)) then
     perform app_hidden.fail('INVALID_TRANSITION',
-      case when tg_op = 'INSERT' then format('A %s cannot have the initial status %s.', replace(subject, '_', ' '),
+      case when tg_op = 'INSERT' then format('The %s cannot have the initial status %s.', replace(subject, '_', ' '),
         new.status)
-        when step.by_service then format('Only the service can set a %s to %s.', replace(subject, '_', ' '), new.status)
-        else format('A %s that is %s cannot become %s.', replace(subject, '_', ' '), state_before, new.status) end,
+        when step.by_service then format('Only the service can set the %s to %s.', replace(subject, '_', ' '),
+          new.status)
+        else format('The %s is %s and cannot become %s.', replace(subject, '_', ' '), state_before, new.status) end,
       jsonb_build_object('from', state_before, 'to', new.status, 'field', 'status', 'allowedTransitions', (
         select coalesce(jsonb_agg(t.to_state order by t.to_state), '[]') from app_hidden.transitions t
         where t.subject = tg_argv[0] and t.from_state is not distinct from state_before and not t.by_service)));
@@ -140,8 +141,8 @@ comment on function app_private.make_state_machine(text, text, text[], text[], t
   'Gives a table with a status its machine: steps are {from, to, hand|service, permission}, requirements are {to, '
   'column, message}.';
 
--- PERF: a trigger whose condition knows the states to begin in and what each state requires is called only
--- where something is to be decided. The conditions follow the rows of app_hidden.transitions and
+-- PERF: the trigger has a condition with the initial states and the requirements of each state, so that it is only
+-- called if there is something to check. The conditions follow the rows of app_hidden.transitions and
 -- transition_requirements.
 create function app_private.state_triggers(table_name text, subject text) returns void
 language plpgsql volatile as $$

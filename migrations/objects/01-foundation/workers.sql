@@ -87,7 +87,7 @@ declare
     and l.database = (select d.oid from pg_database d where d.datname = current_database())
     and l.classid = 7528004::oid);
 begin
-  -- One that is gone since the future was noted before the clock was set back.
+  -- A time in the future was recorded before the clock was set back.
   update app_private.worker_connections c set gone_at = now()
     where c.gone_at is null and not c.id::oid = any (held) or c.gone_at > now();
   -- An abandoned one no longer blocks anything.
@@ -150,7 +150,8 @@ declare
   dead text[];
   held bigint[];
 begin
-  -- Those who were killed before they could say that they live. Asked once, at a start: it reads all jobs.
+  -- Workers that were killed before they could record that they live. Checked once, at a start, because it reads all
+  -- jobs.
   if everywhere then
     insert into app_private.workers (id)
       select j.locked_by from graphile_worker._private_jobs j where j.locked_by is not null
@@ -159,7 +160,7 @@ begin
     delete from app_private.job_deaths d
       where d.key is null and not exists (select from graphile_worker._private_jobs j where j.id = d.job_id);
   end if;
-  -- One that is gone since the future was noted before the clock was set back.
+  -- A time in the future was recorded before the clock was set back.
   update app_private.workers w set gone_at = now()
     where w.gone_at is null and not app_private.holds_lock(7528003, hashtext(w.id)) or w.gone_at > now();
   dead := array(select w.id from app_private.workers w where w.gone_at <= now() - app_private.worker_grace()

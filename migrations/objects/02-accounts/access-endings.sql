@@ -43,7 +43,7 @@ begin
     where t.user_id = end_access.user_id and t.revoked_at is null and t.id <> all (coalesce(keep_tokens, '{}'))));
   ending.integrations := '{}';
   perform set_config('plat.service', 'on', true);
-  -- One that is disabled could be refreshed to what it was: it loses its credentials, too.
+  -- A disabled connection could be refreshed, so it loses its credentials, too.
   for one in select i.id, i.name, i.status from app_public.user_integrations i where i.user_id = end_access.user_id
     and i.deleted_at is null and i.id <> all (coalesce(keep_integrations, '{}')) order by i.id
   loop
@@ -82,7 +82,7 @@ declare
   used_token constant uuid := case when app_public.current_user_id() = new.id
     then app_hidden.setting('token_id')::uuid end;
 begin
-  -- An account that nobody has used has nothing to end.
+  -- An account without earlier use has nothing to end.
   if old.last_login_at is null and not exists (select from app_public.access_tokens t where t.user_id = new.id) then
     return null;
   end if;

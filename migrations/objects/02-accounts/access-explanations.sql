@@ -124,7 +124,7 @@ $$;
 comment on function app_private.known_person(uuid, uuid, text[]) is
   'Whether a user has a part in an organization that its administrators know of.';
 
-create function app_public.explain_access(organization_id uuid, user_id uuid, type text, id uuid,
+create function app_public.explain_access(organization_id app_public.id_or_slug, user_id uuid, type text, id uuid,
   field text default null) returns app_public.access_explanation
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
@@ -132,6 +132,7 @@ declare
   settings constant text[] := array['user_id', 'organization_id', 'scopes', 'token_id', 'session_id', 'access'];
   before constant text[] := array(select coalesce(current_setting('plat.' || s, true), '') from unnest(settings)
     with ordinality s (s, n) order by n);
+  organization constant uuid := app_hidden.record_id('organizations', organization_id, 'organizationId');
   relation regclass;
   host uuid;
   project uuid;
@@ -140,7 +141,7 @@ declare
   viewer_is_told boolean := false;
   result app_public.access_explanation;
 begin
-  perform app_hidden.require_organization(organization_id, 'org.admin');
+  perform app_hidden.require_organization(organization, 'org.admin');
   select to_regclass(format('app_public.%I', r.table_name)) into relation from app_hidden.record_types r
     where app_hidden.camel(r.subject) = lower(left(type, 1)) || substr(type, 2) and exists (select from pg_attribute a
       where a.attrelid = to_regclass(format('app_public.%I', r.table_name)) and a.attname = 'organization_id'
@@ -153,11 +154,11 @@ begin
       'and to_jsonb(t) ->> ''deleted_at'' is null',
     case when relation = 'app_public.projects'::regclass then 'id' else 'project_id' end, relation)
     into host, project using id;
-  if host is distinct from organization_id or not app_private.viewer_sees(relation, id) then
+  if host is distinct from organization or not app_private.viewer_sees(relation, id) then
     perform app_hidden.fail('NOT_FOUND', 'There is no such record in this organization.', '{"field": "id"}');
   end if;
-  roles := app_private.roles_in(user_id, organization_id, project);
-  if not app_private.known_person(user_id, organization_id, roles) then
+  roles := app_private.roles_in(user_id, organization, project);
+  if not app_private.known_person(user_id, organization, roles) then
     perform app_hidden.fail('NOT_FOUND', 'Nobody with this id takes part in the organization.', '{"field": "userId"}');
   end if;
   if field is not null then
@@ -180,7 +181,7 @@ begin
 end $$;
 grant execute on function app_public.explain_access to plat_user;
 comment on function app_public.explain_access is $$
-@arg organization_id Id of the organization that the record belongs to.
+@arg organization_id Id or slug of the organization that the record belongs to.
 @arg user_id Id of the person: a member, a member of an affiliated organization, or a buyer.
 @arg type GraphQL type of the record, such as Lead.
 @arg id Id of the record; the viewer must see it, too.

@@ -171,7 +171,7 @@ begin
       '{"field": "expiresAt"}');
   end if;
 
-  -- A token passes on what it has, never more, and not for longer.
+  -- A token cannot create a token with more permissions or a later expiry than its own.
   if own.audience = 'MCP' and audience = 'API' then
     perform app_hidden.fail('FORBIDDEN', 'A token for /mcp can only create tokens for /mcp.', '{"field": "audience"}');
   end if;
@@ -297,8 +297,8 @@ begin
     return;
   end if;
   if used is null or used < date_trunc('minute', now()) then
-    -- One of many parallel requests writes it, the others do not wait.
-    -- A server that takes no changes still lets readers in.
+    -- One of many concurrent requests records it; the others do not wait. On a read-only server, reads remain
+    -- possible.
     begin
       update app_private.access_token_secrets s set last_used_at = date_trunc('minute', now())
         where s.token_id = (select l.token_id from app_private.access_token_secrets l

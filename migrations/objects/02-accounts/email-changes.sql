@@ -184,7 +184,7 @@ begin
     former_code := app_private.random_text(24);
     stop_token := app_private.random_text(43);
   end if;
-  -- Quietly limited: nobody is flooded because somebody else gives their address.
+  -- The limit is not reported, so that nobody is flooded because somebody else enters their address.
   if not app_private.is_within_limit('verification.address', email) then
     email := null;
     code := null;

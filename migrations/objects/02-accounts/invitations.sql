@@ -103,7 +103,7 @@ begin
         expires_at = excluded.expires_at
       where i.role <> 'OWNER' or app_hidden.organization_can(i.organization_id, 'org.owner')
     returning * into invite;
-  -- The role has to be one that the viewer could have (invite_lacks); nor do they change what an owner offered.
+  -- The role must be one that the viewer may grant (invite_lacks). Nobody may change an owner's offer, either.
   if invite.id is null then
     perform app_hidden.require_organization(host, 'org.owner');
   end if;

@@ -87,8 +87,8 @@ begin
     return old;
   end if;
   if old.role = 'OWNER' and (tg_op = 'DELETE' or new.role <> 'OWNER') then
-    -- Two owners who demote each other at the same moment meet at the row of the organization; the second sees the
-    -- first's result.
+    -- Two owners who demote each other concurrently are serialized by the organization's row, so that the second sees
+    -- the change of the first.
     perform from app_public.organizations o where o.id = old.organization_id for no key update;
     if not exists (select from app_public.organization_user_connections m
         where m.organization_id = old.organization_id and m.role = 'OWNER' and m.id <> old.id) then
@@ -138,7 +138,7 @@ grant execute on function app_public.organization_user_connections_notifications
 comment on function app_public.organization_user_connections_notifications is
   'Mail notifications of the member. Visible to the member and to admins.';
 
--- That they are refused, and by whom, is for them to see who have no second factor where one is required.
+-- Members who lack a required second factor see that they are refused, and by which organization.
 create policy own_while_refused on app_public.organization_user_connections for select to plat_user
   using (user_id = (select app_public.current_user_id()) and second_factor_due_at <= now()
     and (select app_hidden.scopes_allow('org.member')) and organization_id =

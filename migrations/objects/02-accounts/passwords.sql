@@ -56,12 +56,12 @@ tokens and integrations stay unless the input says otherwise; `accessEnding` of 
 create function app_public.create_user_otp(email app_public.email_address) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  -- An address without an account gets an id that nobody has: the same is done for it, the job then finds nobody.
+  -- An address without an account gets a random id and causes the same work; the job then finds no account.
   account uuid := coalesce((select u.id from app_public.users u where u.id = app_private.account_named(email)
     and u.status in ('ACTIVE', 'INVITED') and u.deleted_at is null), md5('otp ' || lower(btrim(email)))::uuid);
 begin
   perform app_private.rate_limit('otp.network', app_private.network_of(app_hidden.setting('ip')));
-  -- Quietly limited: the answer must not tell whether there is an account.
+  -- The limit is not reported: the answer must not reveal whether there is an account.
   if app_private.is_within_limit('otp.account', account::text) then
     perform app_private.add_job('user__otp_requested', jsonb_build_object('user_id', account),
       job_key => 'user__otp_requested ' || account);

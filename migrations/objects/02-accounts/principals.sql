@@ -21,7 +21,7 @@ comment on table app_private.principal_tables is
   'row and its kind (SQL over the row r), which rows act (a condition), the function that says what permission the '
   'viewer lacks for a row, and the one that suspends it for a reason.';
 
--- Claims: who acts, as the settings of the transaction say it.
+-- Claims of the acting viewer, from the settings of the transaction.
 create function app_private.claims() returns jsonb
 language sql stable as $$
   select jsonb_build_object('user_id', app_hidden.setting('user_id'), 'token_id', app_hidden.setting('token_id'),

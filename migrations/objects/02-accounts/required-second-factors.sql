@@ -171,7 +171,7 @@ begin
   if not app_private.has_second_factor(member.user_id) then
     perform app_hidden.fail('CONFLICT', 'This member has no second factor.', '{"field": "userId"}');
   end if;
-  -- The account is not the organization's alone: what it opens elsewhere is not this administrator's to weaken.
+  -- The account does not belong to the organization alone, so its administrators cannot weaken it.
   if exists (select from app_public.organization_user_connections o
       join app_public.organizations g on g.id = o.organization_id and g.deleted_at is null
       where o.user_id = member.user_id and not app_hidden.organization_can(o.organization_id, 'org.admin')) then

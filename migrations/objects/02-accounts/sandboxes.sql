@@ -23,7 +23,7 @@ create function app_private.clock_relations()
 returns table (relation regclass, condition text, times name[], days name[])
 language sql stable as $$
   with recursive owned as (
-    -- What stands between two organizations lives by the clock of the one whose project it is.
+    -- Records of two organizations follow the clock of the owner of the project.
     select o.relation, format('t.%I = $1', coalesce(r.other_party, 'organization_id')) collate "C" as condition
       from app_private.organization_relations() o
       left join pg_class c on c.oid = o.relation and c.relnamespace = 'app_public'::regnamespace
@@ -51,8 +51,8 @@ language sql stable as $$
       -- Birthdays are of no clock; when a row was changed is kept by a trigger.
       and a.attname not in ('dob', 'updated_at')) c
   where c.times || c.days <> '{}'
-    -- Evidence of what was signed; quotas, tokens and counts of the service, which are about real time; deadlines,
-    -- which follow the records.
+    -- Not moved: evidence of signatures; quotas, tokens and counters of the service, which are about real time;
+    -- deadlines, which follow their records.
     and o.relation <> all (array['app_public.agreement_trail_entries', 'app_public.access_tokens',
       'app_private.access_token_secrets', 'app_private.sending_counts', 'app_private.sending_changes',
       'app_private.schema_usage', 'app_private.job_deaths', 'app_private.workflow_streams', 'app_hidden.deadlines',

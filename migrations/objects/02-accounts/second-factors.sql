@@ -33,8 +33,8 @@ comment on type app_public.recovery_codes is
   'Recovery codes for a lost authenticator app; shown only once, to be stored separately.';
 comment on column app_public.recovery_codes.codes is E'@notNull\n\nTen codes; each works once.';
 
--- Tries. Somebody who guesses codes knows the password, so the limits are per account; and separate for each way to
--- sign in, so that the owner of the mailbox can still set a new password.
+-- Attempts. An attacker who guesses codes knows the password, so the limits are per account. They are separate for
+-- each way to sign in, so that the owner of the mailbox can still set a new password.
 create function app_private.second_factor_limits(user_id uuid, way text) returns table (key text, most int,
   within interval)
 language sql stable as $$

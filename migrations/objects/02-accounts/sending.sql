@@ -63,7 +63,7 @@ declare
   quota app_public.sending_quota;
   granted int;
 begin
-  -- One after the other, until the transaction ends: what somebody else is about to send counts.
+  -- Serialized until the transaction ends, so that concurrent messages count.
   perform pg_advisory_xact_lock(hashtextextended('plat.sending ' || channel || ' ' || organization_id, 0));
   quota := app_private.sending_quota(organization_id, channel);
   granted := greatest(0, least(wanted, quota.per_day - quota.used));

@@ -116,7 +116,7 @@ declare
   known uuid;
   used timestamptz;
 begin
-  -- PERF: nearly nobody is late, which the partial index tells.
+  -- PERF: late sessions are rare, so the partial index is small.
   select u.id, false, case when exists (select from app_public.organization_user_connections m where m.user_id = u.id
       and m.second_factor_due_at <= now()) then app_private.second_factor_withholds(u.id) end, s.id, s.last_used_at
     into viewer_id, read_only, second_factor_withholds, known, used
@@ -129,7 +129,7 @@ begin
   if not found then
     return;
   end if;
-  -- A server that takes no changes, as a standby or with a full disk, still lets readers in.
+  -- On a read-only server, such as a standby or one with a full disk, reads remain possible.
   begin
     if known is null then
       insert into app_private.sessions (id, user_id, is_adopted, last_network, last_used_at, expires_at)
@@ -249,7 +249,7 @@ declare
   epoch int;
   result app_public.authentication;
 begin
-  -- One after the other, so that of two at once the second finds what the first did.
+  -- Serialized, so that the second of two concurrent calls sees the result of the first.
   select s.* into session from app_private.refresh_tokens r join app_private.sessions s on s.id = r.session_id
     where r.token_sha256 = given for update of s;
   select p.session_epoch into epoch from app_public.users u join app_private.user_passwords p on p.user_id = u.id

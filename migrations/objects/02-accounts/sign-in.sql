@@ -63,13 +63,13 @@ begin
 end $$;
 comment on function app_private.account_named(text) is 'The user with this user name or email address, or null.';
 
--- Guessing locks out the attacker, not the owner of the account: five failed attempts count per account and network.
--- What comes from elsewhere has a slower limit of its own, which does not hold for networks from which the account has
--- signed in during the last 90 days.
+-- An attacker who guesses passwords is locked out, but not the owner of the account: the limit of five failed
+-- attempts is per account and network. Attempts from other networks have a slower limit, which does not apply to
+-- networks from which the account has signed in during the last 90 days.
 create function app_private.proof_limits(user_id uuid, name text, ip text)
 returns table (key text, most int, within interval)
 language sql stable as $$
-  -- A name that nobody has is counted like one that somebody has. What was typed is not kept: it may be a password.
+  -- Unknown names are counted like known ones. The input is not stored, because it may be a password.
   select t.key, l.most, l.within
   from (select coalesce(user_id::text, encode(sha256(convert_to(lower(btrim(name)), 'UTF8')), 'hex')) as account,
     app_private.network_of(ip) as network) a
@@ -107,7 +107,7 @@ begin
   perform app_private.refuse_tries((select max(app_private.seconds_to_wait(l.key, l.most))
     from app_private.proof_limits(user_id, name, ip) l));
   return coalesce((select p.password_hash from app_private.user_passwords p where p.user_id = begin_proof.user_id),
-    -- of random bytes that nobody kept: verifying against it takes as long, and fails
+    -- The hash of random bytes that were discarded: verifying a password against it takes as long, and fails.
     '$argon2id$v=19$m=19456,t=2,p=1$76fxRw2/IxZz60M/y0vPbQ$PY1uRWydRUPj0nfg8nwD4vY4GXoEhUU4j95Tc9DhWVg');
 end $$;
 
@@ -165,8 +165,8 @@ end $$;
 comment on function app_private.forgive_tries(uuid) is
   'After the right password: the wrong ones from the same network count no longer, and the network is known.';
 
--- New accounts: a refusal costs a look, the hash comes after it, and what was hashed counts, also where it made no
--- account. The common limit is shared: those who have created one leave half of it to those who have not.
+-- New accounts. The limit is checked before the expensive hash, and every hash counts, even if no account was
+-- created. Users who have created an account leave half of the common limit to others.
 create function app_private.area_of(ip text) returns text
 language sql immutable strict parallel safe as $$
   select network(set_masklen(n, case family(n) when 4 then 24 else 48 end))::text
@@ -243,7 +243,7 @@ begin
   end if;
   perform app_hidden.refuse_bad_value(null::app_public.users,
     jsonb_build_object('first_name', first_name, 'last_name', last_name));
-  -- It is the new user who causes the events.
+  -- The new user is the actor of the events.
   perform set_config('plat.user_id', uuidv7()::text, true);
   insert into app_public.users (id, first_name, last_name, password_changed_at, language)
     values (app_public.current_user_id(), first_name, last_name, now(),
@@ -262,7 +262,8 @@ begin
     insert into app_hidden.duplicate_accounts (user_id, email, username) values (new_user.id, address, username);
   end if;
   perform app_private.request_verification(new_user.id);
-  -- The code of the day: who signs in at once gets no second one, which would end the first before it was read.
+  -- The code of the day. A user who signs in again gets no second one, which would invalidate the first before it is
+  -- read.
   perform app_private.is_within_limit('verification.login', new_user.id::text);
   return app_hidden.masked(new_user);
 exception
@@ -302,7 +303,7 @@ begin
       and u.status = 'ACTIVE' and u.deleted_at is null
     for no key update of u;
   if account.id is null then
-    -- One sentence for an unknown name, a wrong password and a user who may not sign in.
+    -- The same message for an unknown name, a wrong password and a user who may not sign in.
     perform app_hidden.fail('UNAUTHENTICATED',
       'The user name and the password do not match an account that can sign in.');
   end if;
@@ -315,7 +316,7 @@ begin
   perform set_config('plat.user_id', account.id::text, true);
   perform set_config('plat.token_id', '', true);
   update app_public.users u set last_login_at = now() where u.id = account.id;
-  -- Who has not confirmed the address gets a code once a day.
+  -- A user with an unconfirmed address gets a code once a day.
   if account.email_verified_at is null and app_private.is_within_limit('verification.login', account.id::text) then
     perform app_private.request_verification(account.id);
   end if;

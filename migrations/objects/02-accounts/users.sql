@@ -1,9 +1,8 @@
 -- People. What colleagues see of each other is in users; email and user name are in a separate table with its own
 -- policy; no role of the API can read passwords.
 
--- For anonymous viewers too: after creating an account, the viewer is that user for the rest of the
--- statement. People know each other by a deal too: the team the account of its buyer, the buyer who
--- serves the deal.
+-- Also for visitors: after creating an account, the viewer is that user for the rest of the statement. The people of
+-- a deal see each other as well: the team sees the account of its buyer, the buyer sees the team.
 create policy self_and_colleagues on app_public.users for select to plat_user
   using (deleted_at is null and (id = (select app_public.current_user_id())
     or id = any (array(select app_hidden.colleague_ids()))

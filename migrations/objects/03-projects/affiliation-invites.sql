@@ -502,7 +502,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
           join app_private.role_permissions r on r.role = m.role and not r.in_affiliated
             and r.permission = 'project.manage'
           where i.user_id = $4), app_private.owner_addresses(p.organization_id)) end,
-    -- Of an organization that declined, the owner of the project reads what it was invited by.
+    -- The owner of the project can read the invitation of an organization that declined.
     p.title, o.name, case when what = 'DECLINED' then h.slug else h.name end
   from app_public.projects p join app_public.organizations o on o.id = p.organization_id
   left join app_public.organizations h on h.id = $3

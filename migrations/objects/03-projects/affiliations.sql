@@ -47,7 +47,7 @@ comment on table app_private.former_affiliates is
   'Users of other organizations who worked on deals of an organization; their names stay visible to it after their '
   'affiliation has ended.';
 
--- What a role may be cut down to.
+-- Permissions to which a role can be restricted.
 create function app_private.check_affiliate_permissions(role text, permissions text[]) returns text[]
 language plpgsql stable as $$
 declare
@@ -67,7 +67,7 @@ begin
         from app_private.role_permissions r where r.role = check_affiliate_permissions.role and r.in_affiliated)),
       '{"field": "permissions"}');
   end if;
-  -- Nobody changes what they cannot read.
+  -- Nobody may change what they cannot read.
   select p into lacking from unnest(wanted) p
     where p like '%.write' and replace(p, '.write', '.read') <> all (wanted)
       and exists (select from app_private.role_permissions r where r.role = check_affiliate_permissions.role
@@ -131,7 +131,7 @@ create trigger _200_prepare before insert or update on app_public.project_organi
 create trigger _060_refuse_archived before insert or update on app_public.project_organizations for each row
   when (new.role <> 'OWNER') execute function app_private.tg__refuse_archived();
 
--- Who works on deals.
+-- Users who work on deals.
 create function app_private.sells_in(user_id uuid, project_id uuid, locks boolean default false) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -235,7 +235,7 @@ begin
     order by b.id for no key update;
   update app_public.buyers b set assignee_id = to_user where b.id = any (buyer_ids);
   update app_public.leads l set assignee_id = to_user where l.id = any (lead_ids);
-  -- What is open and follows no lead or purchase that is.
+  -- Open records that do not belong to an open lead or purchase.
   update app_public.unit_holds d set assignee_id = to_user where d.project_id = project_id
     and d.assignee_id = any (people) and d.deleted_at is null and d.status = 'ACTIVE';
   update app_public.reservations d set assignee_id = to_user where d.project_id = project_id
@@ -299,7 +299,7 @@ begin
   end if;
   people := app_private.people_losing_deals(old);
   perform app_private.remember_affiliates(old.owner_id, old.project_id, people) where tg_op = 'DELETE';
-  -- An archived project is read-only: nobody works there.
+  -- An archived project is read-only, so nobody works on it.
   if exists (select from app_public.projects p where p.id = old.project_id
     and p.archived_at is null and p.deleted_at is null) then
     still := app_private.open_deals(old.project_id, people);
@@ -321,7 +321,8 @@ create trigger _500_open_deals after delete on app_public.project_organizations 
 create trigger _500_open_deals_again after update of role, permissions on app_public.project_organizations for each row
   when (old.role <> 'OWNER') execute function app_private.tg_project_organizations__open_deals();
 
--- What an organization of the portfolio made that acts later does no more than its maker may: it is looked at again.
+-- Delayed actions created by the affiliated organization are limited to the permissions of their principal, so they
+-- are checked again.
 create function app_private.tg_project_organizations__review() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -493,7 +494,7 @@ comment on column app_public.delete_project_organization_payload.organization_id
 comment on column app_public.delete_project_organization_payload.handed_over is
   E'@notNull\n\nNumber of open records of its members that were handed over.';
 
--- What both sides read of it.
+-- Fields that both sides read.
 create function app_public.project_organizations_open_deals(a app_public.project_organizations) returns
   app_public.open_deals
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$

@@ -1,4 +1,4 @@
--- The deposit schedule of a project: what buyers pay when, before they close. Purchases copy it.
+-- The deposit schedule of a project: amounts that buyers pay before closing, and their due dates. Purchases copy it.
 
 select app_private.make_public_table('deposit_schedule_milestones', 'deposit_schedule_milestone', 'project.manage',
   'depositSchedule',

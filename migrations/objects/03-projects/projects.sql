@@ -329,7 +329,7 @@ begin
       where c.country = address.country and app_hidden.fold(c.name) = app_hidden.fold(place)
         and app_hidden.fold(c.administrative_area) = app_hidden.fold(area);
     exit when found_id is not null or attempt = 2;
-    -- Cities are of all organizations, and who adds one holds up those that add it too.
+    -- Cities are shared by all organizations, so a transaction that adds one blocks others that add the same.
     lock := hashtextextended(concat_ws(' ', 'plat.city', address.country, app_hidden.fold(place),
       app_hidden.fold(area)), 0);
     if not waits and not pg_try_advisory_xact_lock(lock) then
@@ -359,7 +359,7 @@ end $$;
 create trigger _540_city after insert or update of address on app_public.projects
   for each row execute function app_private.tg_projects__city();
 
--- PERF: what viewer_sees finds out, for what is asked of each row of a list.
+-- PERF: the result of viewer_sees, for functions that are called for each row of a list.
 create function app_private.sees_project(project_id uuid) returns boolean
 language sql stable as $$
   select exists (select from app_public.projects p where p.id = $1 and p.deleted_at is null

@@ -17,7 +17,7 @@ comment on column app_hidden.claims.lot_price is 'The same for the lot.';
 
 create function app_hidden.claim_is_over(claim app_hidden.claims) returns boolean
 language sql stable as $$
-  -- By the clock: who waited for a lock began before the claim they meet.
+  -- Compared with the clock, because a transaction that waited for a lock began before the claim.
   select claim.expires_at is not null and claim.expires_at <= clock_timestamp()
 $$;
 
@@ -104,7 +104,7 @@ begin
   if unit_id is not null then
     claims_lot := (select u.lot_id from app_public.units u where u.id = take_claim.unit_id);
   end if;
-  -- Serialized, so that the second caller finds what the first one did. A lot with several units is shared by their
+  -- Serialized, so that the second caller sees the result of the first. A lot with several units is shared by their
   -- claims.
   select * into lot from app_public.lots l where l.id = claims_lot and l.deleted_at is null;
   if take_claim.unit_id is not null and lot.multi_unit then
@@ -235,7 +235,7 @@ create trigger _500_reservation after update on app_hidden.claims
   referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_claims__reservation();
 
--- At the end of the transaction: a claim is taken before the reservation or purchase that it is for is there.
+-- At the end of the transaction: a claim is created before its reservation or purchase.
 create constraint trigger _700_conflict after insert on app_hidden.claims
   deferrable initially deferred for each row execute function app_private.tg_claims__conflict();
 

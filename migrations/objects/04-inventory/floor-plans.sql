@@ -6,7 +6,7 @@ language plpgsql volatile as $$
 declare
   changed text[];
   refused text;
-  -- PERF: asked once per statement of many rows, not once per row; known for this viewer and token in this transaction.
+  -- PERF: evaluated once per statement instead of once per row; cached for this viewer and token in this transaction.
   known constant text := concat_ws(' ', tg_argv[0], old.organization_id, app_public.current_user_id(),
     app_hidden.setting('organization_id'), app_hidden.setting('scopes'));
 begin

@@ -21,7 +21,7 @@ comment on table app_hidden.import_columns is
 
 create function app_private.spelling(name text) returns text
 language sql stable strict parallel safe as $$
-  -- Case, accents, spaces and points do not tell two headers apart.
+  -- Headers are compared without case, accents, spaces and points.
   select regexp_replace(lower(public.unaccent(name)), '[^a-z0-9#%]', '', 'g')
 $$;
 
@@ -33,12 +33,12 @@ language sql stable as $$
     where i.operation = column_of.operation))
 $$;
 
--- Not in SQL: the planner would take each call of each statement apart to see whether it can be inlined, which takes
--- longer than the rows of the statement.
+-- Not in SQL, because the planner would try to inline each call in each statement, which takes longer than processing
+-- the rows.
 create function app_hidden.plain_number(value text) returns text
 language plpgsql immutable strict parallel safe as $$
 declare
-  -- What spreadsheets make of a number: a currency sign, and groups of thousands by comma, point or space.
+  -- Number formats of spreadsheets: a currency sign, and groups of thousands separated by comma, point or space.
   digits constant text := regexp_replace(value, '^(-?)\s*[$€£]|\s*[$€£]$|(?<=\d)[\s\u00a0\u202f](?=\d{3})', '\1', 'g');
 begin
   return case
@@ -88,7 +88,7 @@ begin
   create temp table import_header on commit drop as
     select columns[p] as column_name, header[p] as name from generate_subscripts(columns, 1) p
       where columns[p] is not null;
-  -- A file of many rows takes longer than a request that forgot to end.
+  -- A file with many rows may take longer than the usual statement timeout.
   perform set_config('statement_timeout', '300s', true);
   perform set_config('plat.imported_rows', '', true);
   return columns;
@@ -144,13 +144,13 @@ begin
       jsonb_build_object('limit', most, 'field', 'file'));
   end if;
   perform set_config('plat.imported_rows', amount::text, true);
-  -- PERF: one pass makes cells what their type reads, and takes each cell out of its row once.
+  -- PERF: converts all cells in one pass, and reads each cell of a row once.
   select string_agg(case
       when t.typcategory = 'N' then format('case when pg_input_is_valid(%1$I, ''numeric'') then %1$I else '
         'app_hidden.plain_number(%1$I) end', p.name)
       when coalesce(obj_description(t.oid, 'pg_type'), '') ~ '^@enum '
         then format('upper(translate(%I, '' -'', ''__''))', p.name)
-      -- Words as people list them; what is an array of SQL already is not one of a file.
+      -- Lists of words; SQL arrays are not accepted in files.
       when t.typcategory = 'A' then format('(select array_agg(btrim(w))::text from regexp_split_to_table(%I, ''[,;]'') w
         where btrim(w) <> '''')', p.name)
       else format('%I', p.name) end, ', ' order by p.position)
@@ -199,7 +199,7 @@ language plpgsql volatile as $$
 declare
   part record;
 begin
-  -- PERF: without it the planner takes the rows for few.
+  -- PERF: without it, the planner underestimates the number of rows.
   analyze pg_temp.import_rows (row);
   insert into pg_temp.import_errors select r.row, null, 'BAD_USER_INPUT', 'This row has more cells than the header.',
     r.surplus
@@ -230,7 +230,7 @@ begin
             where r.%1$I is not null offset 0) k) v) c
       where not c.ok or c.message is not null',
       part.column_name, part.type, coalesce('case ' || part.checks || ' end', 'null::text'),
-      -- What else dates are read from depends on the place: 3/4 is March or April, and "tomorrow" is no date.
+      -- Other date formats are ambiguous or relative: 3/4 is March or April, and "tomorrow" is not a date.
       case when part.is_date then format(' and r.%I ~ ''^\d{4}-\d\d-\d\d$''', part.column_name) else '' end);
   end loop;
   -- Validation continues without them, so that all errors of a row are reported.
@@ -250,8 +250,8 @@ declare
 begin
   insert into pg_temp.import_errors
     select r.row, 'status', 'INVALID_TRANSITION', case when r.existing_id is null
-      then format('A %s cannot have the initial status %s.', replace(subject, '_', ' '), r.status)
-        else format('A %s that is %s cannot become %s.', replace(subject, '_', ' '), r.status_before, r.status) end,
+      then format('The %s cannot have the initial status %s.', replace(subject, '_', ' '), r.status)
+        else format('The %s is %s and cannot become %s.', replace(subject, '_', ' '), r.status_before, r.status) end,
           r.status
     from pg_temp.import_ready r
     where r.status is distinct from r.status_before and not exists (select from app_hidden.transitions t
@@ -373,7 +373,7 @@ begin
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   end if;
   perform set_config('plat.channel', 'IMPORT', true);
-  -- One import of a project after the other, so that the second finds what the first one made.
+  -- Imports of a project are serialized, so that each sees the units of the previous one.
   perform pg_advisory_xact_lock(hashtextextended(operation || ' ' || project.id, 0));
   return project;
 end $$;
@@ -426,7 +426,8 @@ begin
     where r.lot is not null and not exists (select from app_public.lots l
       where l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot));
 
-  -- What each row makes of its unit: what it says, else what the unit has. New ids follow the order of the file.
+  -- The resulting values of each unit: those of the file, otherwise the existing ones. New ids follow the order of
+  -- the file.
   create temp table import_ready on commit drop as
     select r.row, uuidv7() as new_id, u.id as existing_id, u.version as version_before, u.status as status_before,
       u.lot_id as lot_before, r.number,
@@ -493,8 +494,8 @@ begin
       and not exists (select from pg_temp.import_errors e where e.row = r.row);
     get diagnostics result.skipped_count = row_count;
   end if;
-  -- Nobody is held up while rows are judged, nor by rows that change nothing. Plans before units, as a change of a plan
-  -- locks them too.
+  -- No row is locked during validation, and unchanged rows are never locked. Plans before units, because changing a
+  -- plan locks these as well.
   perform from app_public.floor_plans f where f.id in (select r.floor_plan_id from pg_temp.import_ready r)
     order by f.id for share;
   existing := array(select r.existing_id from pg_temp.import_ready r where r.existing_id is not null);
@@ -538,9 +539,9 @@ begin
           estimated_delivery_date = r.estimated_delivery_date
       from pg_temp.import_ready r where u.id = r.existing_id and u.id = any (existing);
     get diagnostics result.updated_count = row_count;
-    -- Complete, so that rows do not have to be completed one by one. PERF: the last change of all numbers its
-    -- events as it writes them, once; one that is undone numbers none. Who writes to the organization waits for the
-    -- last of it alone.
+    -- With all columns, so that rows need not be completed one by one. PERF: the last change numbers the events of
+    -- all, once; none are numbered for a change that is rolled back. Other writers of the organization only wait for
+    -- the last one.
     perform set_config('plat.numbers_at_once', case when dry_run or app_private.is_dry_run() then '' else 'on' end,
       true);
     insert into app_public.units (id, project_id, organization_id, currency, number, title, subtitle, description,
@@ -570,8 +571,8 @@ begin
       where r.existing_id is null order by r.row;
     get diagnostics result.created_count = row_count;
     perform set_config('plat.numbers_at_once', '', true);
-    -- PERF: by id, and LIMIT makes it one look-up in that index for each, whatever the planner thinks of a table that
-    -- just grew: among the indexes of a project's units it takes the wrong one.
+    -- PERF: with LIMIT, each row is one look-up by id, whatever the statistics of a growing table are. Otherwise, the
+    -- planner chooses the wrong index of a project's units.
     result.units := array(select u.record
       from (select r.row, coalesce(r.existing_id, r.new_id) as id from pg_temp.import_ready r
         order by r.row limit 1000) r

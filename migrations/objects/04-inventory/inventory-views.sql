@@ -11,7 +11,7 @@ create view app_public.price_changes with (security_barrier = true) as
     case when e.changes is null then seen.data ->> 'price' else seen.changes -> 'price' ->> 1 end::numeric as "to",
     null::text as reason, e.occurred_at as effective_at
   from app_public.events e
-  -- PERF: only of those events that are of a price is it asked who may read it.
+  -- PERF: permissions are only checked for events that contain a price.
   cross join lateral (select case when e.changes is null then app_public.events_data(e) end as data,
     app_public.events_changes(e) as changes offset 0) seen
   where current_user <> 'plat_anonymous' and e.subject_type in ('unit', 'lot')
@@ -279,7 +279,7 @@ begin
   end if;
   digits := coalesce((select c.digits from app_hidden.currencies c where c.code = project.currency), 2);
   begin
-    -- Columns that are not given are not read: not everybody may who may change others.
+    -- Omitted columns are not read: a viewer who may change some columns cannot necessarily read the others.
     execute format('with changed as (
         update app_public.units u set %s from app_hidden.masked_units v where v.id = u.id and u.id = any ($1)
         returning u.id)

@@ -4,7 +4,7 @@
 -- Also the links between project images and the catalogue: the options that an image shows, and the cover of a
 -- collection.
 
--- The event of an option holds its cost: it is for those who may know that.
+-- The event of an option contains its cost, so it is restricted to viewers who may read that.
 select app_private.make_public_table('spec_options', 'spec_option', 'inventory.manage', null, null, shown => 'active',
   event_permission => 'finance.read');
 

@@ -33,7 +33,7 @@ comment on function app_private.units_at(uuid[], timestamptz) is
 
 create function app_public.unit_as_of(id uuid, at timestamptz) returns app_public.unit_as_of
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  -- Only of what the viewer may see: an error says whether changes since the time are kept.
+  -- Only for records that the viewer may see, because the error reveals whether changes since that time are stored.
   select s.* from app_private.units_at(array(select u.id from app_public.units u where u.id = unit_as_of.id
     and u.inserted_at <= unit_as_of.at and app_private.viewer_sees_subject('unit', u.id)), unit_as_of.at) s
 $$;
@@ -46,20 +46,21 @@ see it now, or without the permission inventory.read. Fails with BAD_USER_INPUT 
 longer kept (see `Organization.retention`).$$;
 
 create function app_public.units_as_of(
-  project_id uuid, at timestamptz, page_size int default 100, page_start int default 0)
+  project_id app_public.id_or_slug, at timestamptz, page_size int default 100, page_start int default 0)
 returns setof app_public.unit_as_of
 language sql stable rows 100 security definer set search_path = pg_catalog, pg_temp as $$
   -- PERF: only the units of the page are reconstructed.
   select s.* from app_private.units_at(array(
     select u.id from app_public.projects p join app_public.units u on u.project_id = p.id and u.deleted_at is null
       and u.inserted_at <= units_as_of.at
-    where p.id = units_as_of.project_id and p.deleted_at is null
+    where p.id = app_hidden.record_id('projects', units_as_of.project_id, 'projectId')
+      and p.deleted_at is null
       and app_hidden.project_can(p.id, p.organization_id, 'inventory.read')
     order by u.id limit units_as_of.page_size offset units_as_of.page_start), units_as_of.at) s
 $$;
 comment on function app_public.units_as_of is $$
 @paged
-@arg project_id Id of the project whose units are reconstructed.
+@arg project_id Id or slug of the project whose units are reconstructed.
 @arg at Point in time, not in the future. A change counts from the start of its transaction.
 @arg page_size Number of units.
 @arg page_start Number of units before the page.

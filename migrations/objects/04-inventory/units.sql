@@ -16,7 +16,7 @@ create policy everybody on app_public.units for select to plat_anonymous
 create policy managers_insert on app_public.units for insert to plat_user
   with check (organization_id = any ((select app_hidden.viewer_organizations('inventory.manage'))::uuid[]));
 
--- Who may change only some columns is refused the others by app_private.tg__column_permissions.
+-- For users who may only change some columns, app_private.tg__column_permissions refuses the others.
 create policy team_update on app_public.units for update to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('inventory.describe'))::uuid[])
     or project_id = any ((select app_hidden.viewer_projects('construction.write'))::uuid[]));
@@ -179,7 +179,7 @@ begin
   if new.address is distinct from null and (new.address).country is null then
     new.address.country := coalesce(country, 'US');
   end if;
-  -- PERF: whatever is assigned has its domain checked once more, so only what changes is.
+  -- PERF: assigning a column checks its domain again, so only changed columns are assigned.
   if new.price is not null and (is_new or new.price is distinct from old.price) then
     new.price := app_hidden.to_money(new.price, new.currency, 'price');
   end if;

@@ -26,8 +26,8 @@ $$;
 comment on function app_private.turn_takers(uuid) is
   'Members in the round robin of a project, in order; null if there are none.';
 
--- Nobody waits: leads that come at the same moment take the turns that nobody else is taking, which an advisory lock on
--- the number of the turn says until the end of the transaction. The turn of a lead that did not come about is skipped.
+-- No waiting: concurrent leads take turns that no other transaction is taking. An advisory lock on the number of the
+-- turn marks it until the end of the transaction. The turn of a lead that was rolled back is skipped.
 create function app_private.next_in_turn(project_id uuid) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
@@ -52,7 +52,7 @@ begin
       and not exists (select from app_private.lead_turns t where t.project_id = project_id and t.turn >= turn);
   end loop;
   perform set_config('plat.turns_taken', (taken + 1)::text, true);
-  -- From the one who was latest on, one further for each turn since, ended or not.
+  -- Starts at the latest assignee, and advances by one for each turn since, whether or not its transaction has ended.
   chosen := members[((select count(*) from unnest(members) m where m <= latest.user_id)
     + turn - coalesce(latest.turn, 0) - 1) % cardinality(members) + 1];
   insert into app_private.lead_turns (project_id, turn, user_id) values (project_id, turn, chosen);

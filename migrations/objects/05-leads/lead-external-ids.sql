@@ -33,7 +33,7 @@ create function app_public.leads_external_ids(l app_public.leads) returns app_pu
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select array(select row(x.system, x.external_id)::app_public.lead_external_id
     from app_public.leads kept join app_private.lead_external_ids x on x.lead_id = kept.id
-    -- Of the row that is given the id alone counts: it decides nothing about who sees it.
+    -- Only the id of the given row is used, which does not decide about its visibility.
     where kept.id = l.id and x.organization_id = any (array(select app_private.viewer_parties(x.project_id)))
       and app_hidden.deal_can(kept.organization_id, kept.project_id, kept.assignee_id, 'lead.read')
     order by x.system, x.external_id)

@@ -2,7 +2,7 @@ select app_private.make_project_record('lead_notes', 'lead_note', 'lead.write');
 select app_private.make_buyer_list('lead_notes', 'notes', 'The notes, pinned first, then newest first',
   'pinned desc, id desc');
 
--- Own leads need no condition of their own here: nobody sees others where own ones are all that one may write to.
+-- No condition for own leads is needed: viewers who may only write to own leads see no others.
 grant select on app_public.lead_notes to plat_user, plat_anonymous;
 grant insert (lead_id, text, pinned, visibility), update (text, pinned, visibility), delete on app_public.lead_notes to
   plat_user;

@@ -33,7 +33,7 @@ begin
       where a.organization_id = agent_for.organization_id and a.email = lower(agent.email) and a.deleted_at is null;
   end if;
   if found_id is not null then
-    -- An affiliated organization names an agent, it does not change what the owner knows about them.
+    -- An affiliated organization can select an agent, but not change the owner's data about the agent.
     update app_public.agents a set
       name = coalesce(btrim(agent.name), a.name),
         phone = coalesce(app_hidden.to_e164(agent.phone, country, 'agent.phone'), a.phone),
@@ -117,7 +117,7 @@ begin
     end if;
     return lead;
   end;
-  -- After the policy, which decides who may know anything of the project.
+  -- After the policy, which determines whether the viewer may see anything of the project.
   if lead.source_id is null and lead.source is not null
     and not app_hidden.is_tracker_key(lead.project_id, lead.source) then
     perform app_hidden.refuse_unknown_source(lead.project_id, lead.source);
@@ -245,8 +245,8 @@ comment on function app_public.delete_lead_source is $$
 Deletes a lead source, after moving its leads, buyers and trackers to another one.$$;
 grant execute on function app_public.delete_lead_source to plat_user, plat_anonymous;
 
--- Neither LIKE nor a trigram is leakproof, so under row security they reach no index: these look first, among what the
--- viewer sees, and leave the rest, such as deleted leads, to the policy.
+-- Neither LIKE nor trigram operators are leakproof, so they use no index under row security. These functions search
+-- first, among rows visible to the viewer, and leave the rest, such as deleted leads, to the policy.
 create function app_private.find_leads(condition text) returns setof uuid
 language plpgsql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -254,7 +254,7 @@ declare
   projects uuid[] := app_hidden.viewer_projects('lead.read');
   own_projects uuid[] := app_hidden.viewer_own_projects('lead.read');
 begin
-  -- Written out, so that it is planned for its own words: a rare one by the index, a frequent one without.
+  -- A literal, so that it is planned for its words: rare ones use the index, frequent ones do not.
   return query execute 'select l.id from app_public.leads l where l.organization_id = any ($1) and ' || condition || '
     and (l.organization_id = any ($2) or l.project_id = any ($3) or (l.assignee_id = $4 and l.project_id = any ($5)))'
     using organizations || array(select distinct p.organization_id from app_public.projects p

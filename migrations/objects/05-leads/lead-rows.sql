@@ -167,7 +167,7 @@ begin
         then r.registered_at::timestamptz > case when length(r.registered_at) = 10 then today + interval '1 day'
           else now() + interval '1 minute' end end);
 
-  -- What rows name by other things than ids.
+  -- References of rows other than by id.
   create temp table import_sources on commit drop as
     select d.source as name, coalesce(n.id, t.lead_source_id) as id, case when n.id is null then t.key end as key
     from (select distinct r.source from pg_temp.import_rows r where r.source is not null) d
@@ -216,7 +216,7 @@ begin
     select r.row, 'source', 'BAD_USER_INPUT', 'Specify the source by code or id, not both.', null
     from pg_temp.import_rows r where num_nonnulls(r.source, r.source_id) = 2;
 
-  -- Which lead each row is about, and what may be done with it.
+  -- The lead of each row, and the permitted action.
   create temp table import_leads on commit drop as
     select r.row, l.id, by_id.lead_id is not null as is_linked, by_id.lead_id is not null and by_id.project_id
         <> project.id as is_elsewhere,
@@ -261,7 +261,7 @@ begin
     from pg_temp.import_cleared c join pg_temp.import_leads m using (row)
     join app_private.lead_row_columns() k on k.name = c.column_name and k.required
     where m.id is not null and m.mode = 'SET';
-  -- Nobody gives away what they then could not see.
+  -- Nobody may assign a lead that they could not see afterwards.
   insert into pg_temp.import_errors
     select r.row, case when r.assignee_id is null then 'assignee' else 'assignee_id' end, 'FORBIDDEN',
       'You only see your own leads in this project, so you cannot assign leads to others.', null
@@ -274,7 +274,7 @@ begin
     where own_only and c.column_name = 'assignee_id' and m.id is not null;
 
   perform app_private.find_row_agents(project.organization_id, home_country);
-  -- What each row makes of its lead: what it says, else what the lead has.
+  -- The resulting values of each lead: those of the row, otherwise the existing ones.
   execute format($build$
     create temp table import_ready on commit drop as
       select m.row, uuidv7() as new_id, m.id as existing_id, m.mode, m.is_linked, r.external_id, l.version as
@@ -405,8 +405,8 @@ begin
     first_rows := trim_array(first_rows, 1);
     last_rows := trim_array(last_rows, 1);
     begin
-      -- By address, in which order others who enter the same people wait for each other. Persons are determined for
-      -- all of them together; leads without an address get a new person.
+      -- By address, which is also the order of locks with concurrent imports of the same people. Persons are
+      -- determined for all rows together; leads without an address get a new person.
       insert into app_public.persons (organization_id, email_digest)
         select project.organization_id, sha256(convert_to(lower(r.email), 'UTF8')) from pg_temp.import_ready r
         where r.existing_id is null and r.email is not null and r.row between first_row and last_row

@@ -110,7 +110,7 @@ comment on function app_hidden.is_tracker_key(uuid, text) is
 create function app_hidden.refuse_unknown_source(project_id uuid, source text) returns void
 language plpgsql stable as $$
 declare
-  -- As the viewer, who sees the sources where they may enter leads.
+  -- With the rights of the viewer, who sees sources if they may create leads.
   codes constant text[] := array(select s.code from app_public.lead_sources s
     where s.project_id = refuse_unknown_source.project_id and s.active order by s.code);
 begin

@@ -37,7 +37,7 @@ create policy sellers_delete on app_public.leads for delete to plat_user
 
 select app_private.make_project_record('leads', 'lead', 'lead.write');
 
--- Open states among each other by hand; LOST and UNQUALIFIED and back; CONVERTED by the service.
+-- Manual transitions between open states, and to LOST and UNQUALIFIED and back; CONVERTED by the service.
 select app_private.make_state_machine('leads', 'lead',
   steps => (
     with open_states (state) as (select unnest(array['NEW', 'CONTACTED', 'COLD', 'WARM', 'HOT', 'NEGOTIATING',
@@ -149,7 +149,7 @@ declare
   assignment text;
   applies boolean;
 begin
-  -- PERF: one function for what each lead needs, which reads the project once.
+  -- PERF: one function for all facts that a lead needs, so that the project is read once.
   select coalesce((p.address).country, 'US'), p.currency, p.lead_assignment
     into project_country, project_currency, assignment
     from app_public.projects p where p.id = new.project_id;
@@ -161,7 +161,7 @@ begin
     -- They were taken from the name, so they follow it.
     select n.given, n.family into new.first_name, new.last_name from app_hidden.split_name(new.name) n;
   end if;
-  -- PERF: whatever is assigned has its domain checked once more, so only what changes is.
+  -- PERF: assigning a column checks its domain again, so only changed columns are assigned.
   if new.email <> lower(new.email) then
     new.email := lower(new.email);
   end if;
@@ -181,12 +181,13 @@ begin
     perform app_hidden.fail('BAD_USER_INPUT', 'The registration date of a lead cannot be in the future.',
       '{"field": "registeredAt"}');
   end if;
-  -- PERF: a condition with a query in it is run as one, whatever comes before it; so the cheap ones stand around it.
-  -- Who sees own leads only keeps the lead they bring.
-  -- Of many at once the list has said whose they are.
+  -- PERF: a condition that contains a query is evaluated as one, regardless of what precedes it, so the cheap
+  -- conditions surround it. Viewers who only see own leads keep the leads that they create. For lists, the assignees
+  -- are determined by the statement.
   if tg_op = 'INSERT' and new.assignee_id is null and app_public.current_user_id() is not null
     and not coalesce(app_hidden.is_service(), false) and app_hidden.setting('leads_at_once') is null then
-    -- PERF: who may write all leads of the organization has no project with own leads only; that takes a fifth of it.
+    -- PERF: a viewer who may write all leads of the organization has no project with own leads only; checking that
+    -- takes a fifth of the time.
     if new.organization_id <> all (app_hidden.viewer_organizations('lead.write')) then
       if new.project_id = any ((select app_hidden.viewer_own_projects('lead.write'))::uuid[]) then
         new.assignee_id := app_public.current_user_id();
@@ -242,13 +243,13 @@ begin
     if new.person_id is null then
       new.person_id := app_private.person_of(new.organization_id, new.email);
     end if;
-    -- Entering somebody once more is no consent of theirs.
+    -- Entering a person again is not a consent of that person.
     if new.email is not null then
       select w.withdrawn_at into new.unsubscribed_at from app_private.withdrawn_addresses w
         where w.organization_id = new.organization_id and w.email = new.email;
       new.subscribed := new.subscribed and new.unsubscribed_at is null;
     end if;
-    -- Last, as a lead stays with those who see own leads only.
+    -- Last, because a lead stays with viewers who only see own leads.
     if new.assignee_id is null and assignment = 'ROUND_ROBIN' then
       new.assignee_id := app_private.next_in_turn(new.project_id);
     end if;
@@ -409,8 +410,8 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   -- A number that many leads have, such as that of an office, says nothing.
   most constant int := 3;
-  -- PERF: fenced in by the offset, so that the index of phone numbers finds them alone: those of the project and of
-  -- leads that are there look short while a table has just grown.
+  -- PERF: the offset forces the use of the index of phone numbers: the estimates for the project and for existing
+  -- leads are too low while a table has just grown.
   others uuid[] := array(
     select s.id from (select l.id, l.project_id, l.deleted_at, l.status, l.person_id from app_public.leads l
       where reverse(l.phone) = reverse(lead.phone) offset 0) s

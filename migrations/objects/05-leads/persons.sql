@@ -79,8 +79,8 @@ end $$;
 comment on function app_private.rename_person(uuid, text) is
   'Changes the email address of a person; returns false and changes nothing if another person has it.';
 
--- Who has another address than before is the same person, unless the address is known as that of another one, or
--- another lead or purchase of the person keeps the former one.
+-- A new address belongs to the same person, unless it is known as that of another one, or another lead or purchase of
+-- the person keeps the former address.
 create function app_private.other_person(before app_public.leads, after app_public.leads) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -133,8 +133,8 @@ comment on function app_private.tg_leads__person_of_purchases() is
 comment on function app_private.tg_buyers__person() is
   'Says who buys: the person of the lead, without one by the email address.';
 
--- What was signed for after the buyer had accepted an invitation is shown to them at once, under the address that they
--- accepted it with, as is what they reserved themselves. A draft waits for its own invitation.
+-- Agreements that were signed after the buyer had accepted an invitation are visible to them immediately, under the
+-- address of the invitation; so are their own reservations. A draft waits for its own invitation.
 create function app_private.tg_buyers__account() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

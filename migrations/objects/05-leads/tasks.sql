@@ -194,7 +194,7 @@ comment on function app_public.tasks_allowed_transitions is E'@notNull\n\nStatus
 
 do $$
 declare
-  -- Team members who see the lead or the purchase work on its tasks.
+  -- Team members who see the lead or purchase can work on its tasks.
   condition constant text := $s$case
     when num_nonnulls(lead_id, buyer_id) > 0 then %s
     else organization_id = any ((select app_hidden.viewer_organizations('org.member'))::uuid[]) and %s end$s$;

@@ -14,7 +14,8 @@ $$;
 comment on function app_private.is_withdrawn(uuid, text) is
   'Whether an organization must not write marketing mail to an address.';
 
--- The link in each mail. Its signature was checked before these are asked, and they tell nothing about the lead.
+-- The link in each mail. Its signature is verified before these functions are called, and they reveal nothing about
+-- the lead.
 create function app_private.marketing_sender(person_id uuid) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select o.name from app_public.organizations o

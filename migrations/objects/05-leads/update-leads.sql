@@ -33,7 +33,7 @@ declare
   changed uuid[];
   given_back uuid[];
 begin
-  -- Who sees own leads only assigns them to nobody by giving them back.
+  -- Viewers who only see own leads can only return them, which removes the assignee.
   if change -> 'assignee_id' = 'null' then
     given_back := array(select l.id from app_public.leads l where l.id = any (ids)
       and l.assignee_id = app_public.current_user_id()
@@ -142,7 +142,7 @@ begin
       union all
       select 'FORBIDDEN', null, 'You may not change this lead.' where l.id is not null and l.id <> all (open_targets)
       union all
-      select 'INVALID_TRANSITION', 'status', format('A lead that is %s cannot become %s.', l.status, status)
+      select 'INVALID_TRANSITION', 'status', format('The lead is %s and cannot become %s.', l.status, status)
         where status is not null and l.status <> status and not exists (select from app_hidden.transitions s
           where s.subject = 'lead' and s.from_state = l.status and s.to_state = status and not s.by_service)
       union all
@@ -167,7 +167,7 @@ begin
       exception when sqlstate 'PLAT0' or integrity_constraint_violation or insufficient_privilege then
         get stacked diagnostics found_state = returned_sqlstate, found_message = message_text,
           found_details = pg_exception_detail, violated = constraint_name;
-        -- By halves, until who is refused stands alone.
+        -- Bisects the list until each refused lead is separate.
         if cardinality(portion) > 1 then
           portions := portions || array[to_jsonb(portion[cardinality(portion) / 2 + 1:]),
             to_jsonb(portion[:cardinality(portion) / 2])];

@@ -110,7 +110,7 @@ begin
     perform app_hidden.fail('PROJECT_ARCHIVED', 'This project is archived and read-only; change its status first.');
   end if;
   party := (select o from app_private.viewer_parties(project.id) o limit 1);
-  -- One list of a system after the other, so that the second finds what the first one made.
+  -- Lists of a system are serialized, so that each sees the leads of the previous one.
   perform pg_advisory_xact_lock(hashtextextended(format('plat.leads %s %s', party, system), 0));
   perform app_private.add_lead_entries(entries);
   insert into pg_temp.import_errors

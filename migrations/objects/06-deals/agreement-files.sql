@@ -91,7 +91,7 @@ begin
     new.sent_at := now();
     return new;
   end if;
-  -- The content that stands for one that was not sent yet (app_hidden.may_upload) has no type of its own.
+  -- A content that is announced but not uploaded yet (app_hidden.may_upload) has no type.
   if new.filemime <> 'application/pdf' and new.checksum <> repeat('0', 64) then
     perform app_hidden.fail('UNSUPPORTED_FILE', 'Only PDF files can be signed.', '{"field": "file"}');
   elsif new.number > most then

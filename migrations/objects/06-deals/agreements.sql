@@ -16,7 +16,7 @@ select app_private.make_state_machine('agreements', 'agreement',
     -- A single signer signs all of it.
     ['SENT', 'SIGNED', 'hand'], ['VIEWED', 'SIGNED', 'hand'], ['PARTIALLY_SIGNED', 'SIGNED', 'hand'],
     ['SIGNED', 'EXECUTED', 'hand'],
-    -- A new version replaces one that not all have signed, and everybody is asked again.
+    -- A new version replaces one that is not completely signed, and everybody is asked to sign again.
     ['VIEWED', 'SENT', 'service'], ['PARTIALLY_SIGNED', 'SENT', 'service'],
     -- The seller does not countersign.
     ['SIGNED', 'DECLINED', 'service'],

@@ -6,7 +6,7 @@
 -- is valid. To correct a time only, change startsAt and endsAt. A host has one appointment at a time among those that
 -- are SCHEDULED or CONFIRMED; a request blocks nobody.
 
--- What is masked is said first: the lists that are made follow it.
+-- Masked columns are declared first, because the generated lists depend on them.
 comment on column app_public.appointments.notes is E'@personal\n@masked\n\nInternal notes for the team.';
 comment on column app_public.appointments.outcome_note is E'@personal\n@masked\n\nOutcome, as noted by the team.';
 select app_private.make_deal_child('appointments', 'appointment', 'appointments', 'The appointments, latest first',
@@ -139,7 +139,7 @@ end $$;
 grant execute on function app_public.update_appointment to plat_user, plat_anonymous;
 comment on function app_public.update_appointment is 'Changes an appointment. Omitted fields stay unchanged.';
 
--- What the team writes down for itself is not for the buyer, who sees the appointment.
+-- Internal notes of the team are hidden from the buyer, who sees the appointment.
 create function app_public.appointments_notes(a app_public.appointments) returns app_public.long_text
 language sql stable as $$
   select case when a.notes is not null and app_hidden.deal_can(a.organization_id, a.project_id, a.assignee_id,
@@ -175,8 +175,8 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   person uuid := coalesce(new.lead_id, (select b.lead_id from app_public.buyers b where b.id = new.buyer_id));
 begin
-  -- Asking for one is the lead's doing; agreeing to it, or proposing one, is the team's. One that took place counts
-  -- when it did.
+  -- A request counts as an interaction of the lead; agreeing or proposing as one of the team. A completed appointment
+  -- counts at its time.
   if person is not null and new.status in ('REQUESTED', 'SCHEDULED', 'CONFIRMED', 'COMPLETED') then
     perform app_private.lead_interaction(person, case when new.status = 'COMPLETED' then new.ends_at else now() end,
       new.status <> 'REQUESTED');

@@ -199,7 +199,8 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
   update app_hidden.buyer_invites i set sent_at = now() where i.id = invite_id
 $$;
 
--- What buyers see. Each of these answers once per statement, and at once for everybody who buys nothing.
+-- Sets of records that buyers see. Each is computed once per statement, and immediately empty for users who buy
+-- nothing.
 create function app_hidden.viewer_purchase_projects() returns setof uuid
 language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare

@@ -140,7 +140,7 @@ create trigger _410_assignee_of_reservation after update of assignee_id on app_p
   when (old.assignee_id is distinct from new.assignee_id)
     execute function app_private.tg__assignee_of_deal('purchase_id');
 
--- Cancelling its purchase is what undoes the conversion of a lead.
+-- Cancelling the purchase reverts the conversion of a lead.
 insert into app_hidden.transitions (subject, from_state, to_state, by_service)
   select 'lead', 'CONVERTED', unnest(array['NEW', 'CONTACTED', 'COLD', 'WARM', 'HOT', 'LOST']), true;
 
@@ -148,7 +148,7 @@ insert into app_hidden.transitions (subject, from_state, to_state, by_service)
 create function app_hidden.purchase_of_lead(lead_id uuid, reservation_id uuid) returns uuid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select b.id from app_public.buyers b where b.lead_id = $1 and b.deleted_at is null
-    -- What belongs to a reservation that is open, or to one that another purchase came from, is not of this one.
+    -- Records of an open reservation, or of one that became another purchase, do not belong to this purchase.
     and (b.reservation_id is not distinct from $2 or not exists (select from app_public.reservations r where r.id = $2
       and r.status in ('PENDING', 'CONFIRMED', 'CONVERTED')))
   order by ($2 is not null and b.reservation_id is not distinct from $2) desc, b.status = 'CANCELLED', b.id limit 1
@@ -171,7 +171,7 @@ declare
   today date;
   applies boolean;
 begin
-  -- What it refers to goes before it.
+  -- Referenced rows are deleted first.
   if tg_op = 'UPDATE' and app_private.is_removing() then
     return new;
   end if;
@@ -185,7 +185,7 @@ begin
       select * into reservation from app_public.reservations r where r.id = new.reservation_id
         and r.project_id = new.project_id and r.deleted_at is null;
     elsif new.lead_id is not null and num_nonnulls(new.unit_id, new.lot_id) = 1 then
-      -- A purchase of what its lead has reserved comes from that reservation.
+      -- If its lead has reserved the home, the purchase refers to that reservation.
       select * into reservation from app_public.reservations r
         where r.lead_id = new.lead_id and r.project_id = new.project_id and r.deleted_at is null
           and r.status in ('PENDING', 'CONFIRMED')
@@ -250,7 +250,7 @@ begin
       new.agent_id := coalesce(new.agent_id, lead.agent_id);
       new.assignee_id := coalesce(new.assignee_id, lead.assignee_id);
     end if;
-    -- Who sees own deals only keeps the purchase they bring.
+    -- Viewers who only see own deals keep the purchases that they create.
     if new.assignee_id is null and app_public.current_user_id() is not null
       and not coalesce(app_hidden.is_service(), false) then
       -- PERF: as for leads.
@@ -309,7 +309,7 @@ begin
     end if;
     if new.status = any (firm) then
       new.purchase_firm_date := coalesce(new.purchase_firm_date,
-        -- What is imported became so before today.
+        -- Imported purchases became buyers before today.
         case when app_hidden.setting('channel') = 'IMPORT' then new.purchase_date end,
         greatest(today, new.purchase_date));
     end if;
@@ -365,8 +365,8 @@ begin
         jsonb_strip_nulls(jsonb_build_object('field', 'reservationId', 'existingId', reservation.purchase_id)));
     end if;
   end if;
-  -- What the reservation of the purchase has claimed, or the negotiation of its lead that ended in acceptance, is taken
-  -- over, and so is what is held for it.
+  -- The claim of the purchase's reservation, of an accepted negotiation of its lead, or of a hold for it is taken
+  -- over.
   perform app_private.take_over_hold(new.unit_id, new.lot_id, new.lead_id, 'buyer', new.id);
   select c.* into claim from app_hidden.claims c
     where c.released_at is null and (c.unit_id = new.unit_id
@@ -592,7 +592,7 @@ create trigger _520_revoke_invites after update of status, deleted_at on app_pub
   when (new.status = 'CANCELLED' or new.deleted_at is not null)
     execute function app_private.tg_buyers__revoke_invites();
 
--- A lead who becomes a buyer continues to negotiate as one.
+-- The negotiations of a lead continue after its conversion, as those of the buyer.
 create function app_private.tg_buyers__negotiations() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -651,12 +651,12 @@ $$;
 grant execute on function app_public.buyers_personalization to plat_user, plat_anonymous;
 comment on function app_public.buyers_personalization is 'Latest personalization of the home.';
 
--- What ends executions besides.
+-- Other conditions that end executions.
 create function app_private.tg_buyers__cancel_executions() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- One whose step is being taken has it as its last: the engine looks at the purchase before each. So neither waits
-  -- for the other.
+  -- An execution whose step is being processed ends after it: the engine checks the purchase before each step. So
+  -- neither waits for the other.
   perform app_private.cancel_executions(array(
     select e.id from app_public.workflow_executions e where e.buyer_id = new.id
       and e.status in ('PENDING', 'RUNNING', 'PAUSED')

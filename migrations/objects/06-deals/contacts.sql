@@ -125,7 +125,7 @@ begin
   execute format('create trigger _010_deal before insert on app_public.%I for each row execute function '
     'app_private.tg__deal_child(%s)',
     table_name, case when has_assignee then '''assignee''' else '' end);
-  -- A buyer who sees some rows reads no events of them.
+  -- A buyer who sees some of the rows cannot read their events.
   perform app_private.make_project_record(table_name, subject, lead_write,
     event_permission => case when own is not null then lead_read end);
   if has_assignee then

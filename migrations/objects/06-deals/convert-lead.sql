@@ -59,7 +59,7 @@ begin
   select * into reservation from app_public.reservations r
     where r.id = coalesce(convert_lead.reservation_id, candidates[1]) and r.deleted_at is null;
 
-  -- From here on others who convert this lead, or want the same home, wait.
+  -- From here on, concurrent conversions of this lead, or claims on the same home, wait.
   perform app_private.lock_deal(coalesce(unit_id, reservation.unit_id), coalesce(lot_id, reservation.lot_id),
     reservation.id, null);
   select * into lead from app_public.leads l where l.id = lead.id for no key update;

@@ -4,7 +4,7 @@
 -- The reason for a cancelled deal is an internal note of the sales team; buyers only read what they entered themselves.
 -- The seller of the deal, also of another organization for own leads, reads it.
 
--- Who sees them. Besides the sales team: buyers who accepted an invitation, for their own records.
+-- Visibility. In addition to the sales team: buyers who accepted an invitation, for their own records.
 create function app_hidden.viewer_purchases() returns setof uuid
 language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -161,7 +161,7 @@ begin
   if lead_ids = '{}' then
     return;
   end if;
-  -- The statement after it sees what others have done to those that were waited for.
+  -- The next statement sees the changes of transactions that were waited for.
   perform from app_public.leads l where l.id = any (lead_ids) order by l.id for no key update;
   perform set_config('plat.service', 'on', true);
   with followed as (

@@ -22,7 +22,7 @@ begin
     price := buyer.price;
     unit := buyer.unit_id;
   else
-    -- The one that holds, or held last: what a lead has paid stays a percentage of it.
+    -- The active reservation, or the last one: an earlier payment of a lead remains a percentage of its price.
     select * into reservation from app_public.reservations r
       where case when deposit.reservation_id is not null then r.id = deposit.reservation_id
         else r.lead_id = deposit.lead_id and r.deleted_at is null end
@@ -68,7 +68,7 @@ comment on function app_private.deposit_due_date(app_public.deposits) is
   'The day that the rule of a deposit means; null as long as nobody knows, and for CONSTRUCTION_PHASE, which the team '
   'knows.';
 
--- The schedule of the project: a purchase copies it, and the days follow the purchase until somebody sets one by hand.
+-- The schedule of the project: a purchase copies it, and due dates follow the purchase until they are set manually.
 create function app_private.copy_deposit_schedule(buyer_id uuid) returns int
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

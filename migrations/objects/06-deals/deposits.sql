@@ -17,7 +17,7 @@
 -- A deposit of a lead or buyer belongs to their accepted offer, also if that is accepted later, unless it names another
 -- one of theirs.
 
--- What is masked is said first: the lists that are made follow it.
+-- Masked columns are declared first, because the generated lists depend on them.
 comment on column app_public.deposits.notes is E'@personal\n@masked\n\nInternal notes for the team.';
 select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The deposits, in order',
   list_order => 'sequence asc, id asc',
@@ -26,8 +26,8 @@ select app_private.make_deal_child('deposits', 'deposit', 'deposits', 'The depos
 create or replace trigger _010_deal before insert on app_public.deposits for each row
   execute function app_private.tg__deal_child('reservation');
 
--- The user who reserved sees what is to be paid; sellers with own leads only see it for their own reservations without
--- a lead.
+-- The user who reserved sees the deposits; sellers with own leads only see those of their own reservations without a
+-- lead.
 create policy own_reservations on app_public.deposits for select to plat_user
   using (deleted_at is null and (reservation_id = any (array(select app_hidden.viewer_purchase_reservations()))
     or (lead_id is null and buyer_id is null
@@ -315,7 +315,7 @@ begin
     else greatest(0, least(new.amount_to_return - case when coalesce(app_hidden.is_service(), false) then 0
       else new.amount_refunded - old.amount_refunded end, new.amount_paid - new.amount_refunded)) end, new.currency);
   if row(new.amount_paid, new.amount_refunded) <> row(old.amount_paid, old.amount_refunded) then
-    -- What went to the seller, or fell to them, stays so; a refund only makes it less.
+    -- Amounts that were released to the seller or forfeited remain; a refund reduces them.
     result := case when new.amount_refunded = new.amount_paid then 'REFUNDED'
       when old.status in ('RELEASED', 'FORFEITED') then old.status
       when new.amount_paid - new.amount_refunded >= due then 'PAID' else 'PARTIALLY_PAID' end;

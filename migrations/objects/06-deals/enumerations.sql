@@ -1,4 +1,4 @@
--- Enumerations of reservations, negotiations, purchases and what belongs to them.
+-- Enumerations of reservations, negotiations, purchases and related records.
 
 select app_private.describe_enum('buyer_status', 'Progress of a purchase, from draft to closing.', array[
   ['DRAFT', 'In preparation; the contract was not sent.'],

@@ -168,7 +168,7 @@ begin
         and m.organization_id = project.organization_id
       where i.email = lower(r.assignee));
 
-  -- What each row makes of its purchase: empty cells say nothing.
+  -- The resulting values of each purchase; empty cells are ignored.
   create temp table import_ready on commit drop as
     select r.row, u.id as unit_id, l.id as lot_id, b.id as existing_id, b.status as status_before,
       case when u.id is not null then u.lot_id else l.id end as locked_lot,
@@ -201,8 +201,8 @@ begin
     left join app_public.units u on u.project_id = project.id and u.deleted_at is null
       and lower(u.number) = lower(r.unit)
     left join app_public.lots l on l.project_id = project.id and l.deleted_at is null and lower(l.number) = lower(r.lot)
-    -- PERF: each kind of key along its own index, and LIMIT makes it one look-up for each row: a join would read all
-    -- buyers of everybody.
+    -- PERF: each kind of key uses its own index, and LIMIT makes it one look-up per row; a join would read all
+    -- buyers.
     left join lateral (select x.id from app_public.buyers x where x.unit_id = u.id and x.deleted_at is null
       and x.status <> 'CANCELLED' limit 1) of_unit on true
     left join lateral (select x.id from app_public.buyers x where x.lot_id = l.id and x.unit_id is null
@@ -220,7 +220,7 @@ begin
     from pg_temp.import_ready r where r.is_other;
   perform app_private.check_import_states('buyer');
   delete from pg_temp.import_ready r using pg_temp.import_errors e where e.row = r.row;
-  -- What the purchase has already is nothing to do.
+  -- Existing values of the purchase cause no changes.
   delete from pg_temp.import_ready r using app_public.buyers b
     where b.id = r.existing_id
       and b.id = any (array(select e.existing_id from pg_temp.import_ready e where e.existing_id is not null))

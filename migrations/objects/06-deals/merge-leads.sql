@@ -39,7 +39,7 @@ language sql stable as $$
         and r.relkind in ('r', 'p') and not r.relispartition
       where a.attname = 'lead_id' and a.atttypid = 'uuid'::regtype and not a.attisdropped
         and r.relnamespace::regnamespace::text in ('app_public', 'app_private', 'app_hidden')
-    -- Which lead was merged is what the merge itself writes.
+    -- The merge itself records which lead was merged.
     except values ('app_private.merged_leads'::regclass, 'lead_id'::name),
       ('app_public.leads'::regclass, 'merged_into_id'::name)
   )
@@ -123,7 +123,7 @@ begin
     assignee_id = coalesce(l.assignee_id, gone.assignee_id),
     source = coalesce(l.source, gone.source), source_id = coalesce(l.source_id, gone.source_id),
     preapproved = coalesce(l.preapproved, gone.preapproved),
-    -- Who withdrew as the one has withdrawn.
+    -- A consent withdrawn by one of the leads is withdrawn.
     subscribed = (l.subscribed or gone.subscribed) and l.unsubscribed_at is null and gone.unsubscribed_at is null,
     unsubscribed_at = greatest(l.unsubscribed_at, gone.unsubscribed_at),
     do_not_contact = l.do_not_contact or gone.do_not_contact,

@@ -119,7 +119,7 @@ begin
   perform app_private.lock_inventory(new.unit_id, null);
   select * into unit from app_public.units u where u.id = new.unit_id and u.deleted_at is null;
 
-  -- Who negotiates: as given, or whom the reservation is for.
+  -- The lead or buyer: as given, or that of the reservation.
   if new.reservation_id is not null then
     select * into reservation from app_public.reservations r where r.id = new.reservation_id and r.deleted_at is null;
     if reservation.project_id <> new.project_id or reservation.unit_id is distinct from new.unit_id then

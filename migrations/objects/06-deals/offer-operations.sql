@@ -109,7 +109,7 @@ end $$;
 comment on function app_private.require_floor_price(app_public.negotiations, numeric, text) is
   'Refuses the seller a price below the floor price of the negotiation, unless they may set that.';
 
--- What people do. The sales team acts for either side, what it enters for the buyer is manual; a buyer for themselves.
+-- Operations. The sales team acts for either side (entries for the buyer are manual), a buyer for themselves.
 create function app_private.begin_deal(negotiation_id uuid, field text, out sells boolean, out buys boolean)
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

@@ -284,7 +284,7 @@ begin
         where b.lead_id = new.lead_id and b.unit_id = new.unit_id and b.status <> 'CANCELLED' and b.deleted_at is null))
       and d.offer_id is null and (d.reservation_id is null or d.reservation_id = new.reservation_id)
       and d.deleted_at is null and d.status not in ('CANCELLED', 'WAIVED', 'REFUNDED')
-      -- Not what the lead paid for another home that they bought.
+      -- Not payments of the lead for another home that they bought.
       and coalesce((select b.unit_id = new.unit_id from app_public.buyers b
         where b.id = app_hidden.purchase_of_lead(d.lead_id, d.reservation_id)), true);
   return null;

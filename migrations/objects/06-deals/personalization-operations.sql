@@ -108,7 +108,7 @@ $$;
 comment on function app_private.sees_personalization(app_public.personalizations) is
   'Whether the viewer has a part in the deal of a personalization, and so knows what its options come to.';
 
--- PERF: the row is read again by its key, since a caller in SQL may say of a row what they like.
+-- PERF: the row is read again by its key, because SQL callers can pass any row.
 create function app_private.sums_of_personalization(id uuid) returns app_private.personalization_sums
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select app_private.personalization_sums(p) from app_public.personalizations p
@@ -160,8 +160,7 @@ begin
         where c.id = new.category_id and c.project_id = personalization.project_id and c.deleted_at is null) then
       perform app_hidden.fail('NOT_FOUND', 'There is no such category in the project.', '{"field": "categoryId"}');
     end if;
-    -- Approved discounts keep their amount; one that is added or changed later counts as agreed
-    -- immediately.
+    -- Approved discounts keep their amount; those added or changed later are approved immediately.
     if personalization.status = 'APPROVED'
       and (tg_op = 'INSERT' or row(new.percent, new.max_amount) is distinct from row(old.percent, old.max_amount)) then
       new.amount := null;

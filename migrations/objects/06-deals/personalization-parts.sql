@@ -115,7 +115,7 @@ begin
     where p.id = case when tg_op = 'DELETE' then old.personalization_id else new.personalization_id end for no key
       update;
   if personalization.id is null then
-    -- goes with its personalization, or is refused by its foreign key
+    -- deleted with its personalization, or refused by its foreign key
     return case when tg_op = 'DELETE' then old else new end;
   end if;
   if tg_op = 'UPDATE' and row(old.option_id, old.quantity, old.note) is not distinct

@@ -8,7 +8,7 @@ comment on column app_public.personalization_selection_input.option_id is
 comment on column app_public.personalization_selection_input.quantity is 'Number of pieces. Default: 1.';
 comment on column app_public.personalization_selection_input.note is 'Remark for the builder, such as a color.';
 
--- Who may do what: the sales team for its deals; the buyer for the own purchase, up to handing it in.
+-- Permissions: the sales team for its deals; the buyer for their own purchase, until it is submitted.
 select app_private.make_deal_table('personalizations', 'sale.read', 'sale.write', null, null,
   own => 'buyer_id = any (array(select app_hidden.viewer_purchases()))');
 
@@ -95,7 +95,7 @@ language sql stable as $$
   where e.project_id = p.project_id and e.required and e.deleted_at is null
     and not exists (select from app_public.personalization_selections s where s.personalization_id = p.id
       and s.element_id = e.id)
-    -- Chosen in an earlier personalization that stands.
+    -- Chosen in an earlier personalization that is in force.
     and not exists (select from app_public.personalizations o
       join app_public.personalization_selections s on s.personalization_id = o.id and s.element_id = e.id
       where o.unit_id = p.unit_id and o.id <> p.id and o.deleted_at is null

@@ -1,6 +1,6 @@
 -- Phone calls with leads and buyers, recorded by the team or its telephone system.
 
--- What is masked is said first: the lists that are made follow it.
+-- Masked columns are declared first, because the generated lists depend on them.
 comment on column app_public.phone_calls.recording_url is
   E'@personal\n@masked\n@secret\n\nURL of the recorded conversation.';
 select app_private.make_deal_child('phone_calls', 'phone_call', 'phoneCalls', 'The calls, latest first',

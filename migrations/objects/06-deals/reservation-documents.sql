@@ -13,7 +13,7 @@ select app_private.make_file_table('reservation_documents', 'reservation_documen
 
 drop policy everybody on app_public.reservation_documents;
 
--- Who writes to own deals only, writes to the documents of those.
+-- Viewers who may only write to own deals may write to their documents.
 create policy own_insert on app_public.reservation_documents for insert to plat_user
   with check (project_id = any ((select app_hidden.viewer_own_projects('sale.write'))::uuid[])
     and (select r.assignee_id from app_public.reservations r

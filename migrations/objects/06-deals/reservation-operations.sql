@@ -51,8 +51,8 @@ end $$;
 comment on function app_hidden.lock_seen(regclass, uuid) is
   'Locks a record that the viewer can see, in the order of locks; returns nothing for others.';
 
--- What other modules do with reservations. Callers follow the order of locks: they hold nothing of a negotiation,
--- offer, purchase or lead when they come here.
+-- Functions for other modules. Callers follow the order of locks: they must not hold locks of a negotiation, offer,
+-- purchase or lead.
 create function app_private.lock_reservation(reservation_id uuid) returns app_public.reservations
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -301,8 +301,8 @@ comment on function app_private.options_total(uuid, uuid, uuid) is
   'What the options chosen for a unit by a lead or buyer come to, of deals that the viewer has a part in.';
 grant execute on function app_private.options_total to plat_user, plat_anonymous;
 
--- PERF: who sees it as its buyer is found out ten times as fast as who works on it, and most of those who look are not
--- buyers.
+-- PERF: checking whether the viewer is its buyer takes a tenth of checking whether they work on it, and most viewers
+-- are not buyers.
 create function app_hidden.is_viewers_reservation(reservation_id uuid) returns boolean
 language plpgsql stable as $$ begin return reservation_id = any (array(select
   app_hidden.viewer_purchase_reservations())); end $$;

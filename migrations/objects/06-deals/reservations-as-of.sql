@@ -2,7 +2,7 @@
 
 create function app_public.reservation_as_of(id uuid, at timestamptz) returns app_public.reservation_as_of
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  -- Only of what the viewer may see: an error says whether changes since the time are kept.
+  -- Only for records that the viewer may see, because the error reveals whether changes since that time are stored.
   select s.* from app_private.undone_changes('app_public.reservations', array(
     select r.id from app_public.reservations r where r.id = reservation_as_of.id
       and r.inserted_at <= reservation_as_of.at and app_private.viewer_sees_subject('reservation', r.id)),

@@ -155,7 +155,7 @@ begin
       format('There is no such %s.', case when new.unit_id is not null then 'unit' else 'lot' end),
       jsonb_build_object('field', case when new.unit_id is not null then 'unitId' else 'lotId' end));
   end if;
-  -- What the viewer holds for a lead is reserved for that lead.
+  -- The viewer's hold for a lead becomes a reservation of that lead.
   new.lead_id := coalesce(new.lead_id, (app_private.active_hold(new.unit_id, new.lot_id, null)).lead_id);
   if new.lead_id is not null and not exists (
     select from app_public.leads l where l.id = new.lead_id and l.project_id = new.project_id and l.deleted_at is null)
@@ -237,7 +237,7 @@ create trigger _200_prepare before insert or update on app_public.reservations f
 create function app_private.tg_reservations__extend() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- By the clock: who waited for a lock began before the end.
+  -- Compared with the clock, because a transaction that waited for a lock began before the end.
   if old.status not in ('PENDING', 'CONFIRMED') or old.expires_at <= clock_timestamp() then
     perform app_hidden.fail('CONFLICT', 'This reservation has ended and cannot be extended; create a new one.',
       '{"field": "expiration"}');
@@ -372,7 +372,7 @@ declare
   ended record;
   claim app_hidden.claims;
 begin
-  -- In the order of locks: claim, negotiation, purchase, lead. A claim that has expired is what ended its reservation.
+  -- In the order of locks: claim, negotiation, purchase, lead. An expired claim ends its reservation.
   for ended in
     select n.id, n.status, n.cancellation_reason, n.fallout_reason_id, o.purchase_id
     from new_rows n full join old_rows o using (id)
@@ -497,7 +497,7 @@ end $$;
 comment on function app_private.tg_reservations__conflict() is
   'Opens a ticket where a reservation is refunded whose home belongs to somebody else.';
 
--- After _400_follow, which releases what they still have.
+-- After _400_follow, which releases the remaining claims.
 create trigger _700_conflict after update on app_public.reservations
   referencing old table as old_rows new table as new_rows for each statement
   execute function app_private.tg_reservations__conflict();

@@ -259,7 +259,7 @@ create trigger _400_take before insert on app_public.unit_holds for each row
 create function app_private.tg_unit_holds__extend() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- By the clock: who waited for a lock began before the end.
+  -- Compared with the clock, because a transaction that waited for a lock began before the end.
   if old.status <> 'ACTIVE' or old.expires_at <= clock_timestamp() then
     perform app_hidden.fail('CONFLICT', 'This hold has ended and cannot be extended; create a new one.',
       '{"field": "expiration"}');

@@ -120,7 +120,7 @@ begin
     select e.id, e.sequence from app_public.events e
     where e.organization_id = webhook.organization_id and e.sequence > after_sequence and e.sequence <= to_sequence
       and app_hidden.event_matches(e.name, webhook.events) and (readable is null or e.subject_type = any (readable))
-      -- What happens to a webhook because of its deliveries makes no further ones.
+      -- Events about a webhook caused by its deliveries are not delivered to it.
       and e.subject_id <> webhook.id
   ), made as (
     insert into app_public.webhook_deliveries (organization_id, webhook_id, event_id, next_attempt_at)
@@ -256,7 +256,7 @@ begin
   -- Webhook before queue, in the same lock order as disabling.
   select w.* into webhook from app_public.webhooks w
     where w.id = (select d.webhook_id from app_public.webhook_deliveries d where d.id = delivery_id) for no key update;
-  -- Another worker's by now, or discarded: what came of it there counts.
+  -- Leased by another worker meanwhile, or discarded: the outcome recorded there counts.
   select q.* into queued from app_private.webhook_queue q
     join app_public.webhook_deliveries d on d.id = q.delivery_id and d.attempt = record_webhook_delivery.attempt
     where q.delivery_id = record_webhook_delivery.delivery_id for update of q;
@@ -324,7 +324,7 @@ begin
   ), over as (
     delete from app_private.webhook_queue q using given g, app_public.webhook_deliveries d
       where q.delivery_id = g.id and q.webhook_id = any (free)
-        -- Another worker's by now, or discarded: what came of it there counts.
+        -- Leased by another worker meanwhile, or discarded: the outcome recorded there counts.
         and d.id = g.id and d.attempt = g.attempt
     returning q.delivery_id, q.webhook_id
   ), noted as (

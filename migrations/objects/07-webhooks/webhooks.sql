@@ -338,7 +338,7 @@ create trigger _700_of_integration after update on app_private.webhook_health fo
 create function app_private.tg_webhooks__of_integration() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- Given up by the service: by hand, the integration is disabled already.
+  -- Disabled by the service: if a user disables it, the integration is disabled already.
   if app_hidden.is_service() and exists (select from app_public.organization_integrations i
     where i.id = new.integration_id and i.status = 'ENABLED') then
     perform app_private.fail_integration('ORGANIZATION', new.integration_id, new.disabled_reason);

@@ -37,7 +37,7 @@ begin
     select t.id into result from app_public.escalation_tickets t
       where t.organization_id = organization_id and t.cause = cause and t.status in ('OPEN', 'RESOLVING', 'FAILED');
     exit when found;
-    -- What is found out in an archived project is for people too.
+    -- Tickets can be opened in archived projects, too.
     perform set_config('plat.clock', 'on', true);
     insert into app_public.escalation_tickets (kind, cause, organization_id, project_id, title, description, priority,
       lead_id, buyer_id, subject_type, subject_id,
@@ -179,7 +179,7 @@ declare
   ticket_id uuid;
 begin
   perform app_hidden.require_viewer();
-  -- As the viewer: the policy says who sees it.
+  -- With the rights of the viewer: the policy determines its visibility.
   select t.id into ticket_id from app_public.escalation_tickets t where t.id = resolve_escalation_ticket.id;
   if ticket_id is null then
     perform app_hidden.fail('NOT_FOUND', 'There is no such escalation ticket.', '{"field": "id"}');

@@ -7,8 +7,8 @@
 --
 -- An action is a row of app_hidden.ticket_actions: a module adds a function and a row.
 
--- A ticket about a lead or purchase is seen by those who see that. Viewers who can see all of them are not checked
--- for each.
+-- A ticket about a lead or purchase is visible to those who see that. The check is skipped for viewers who see all of
+-- them.
 create policy seers on app_public.escalation_tickets for select to plat_user
   using (organization_id = any ((select app_hidden.viewer_organizations('workflow.read'))::uuid[]) and (
     (organization_id = any ((select app_hidden.viewer_organizations('lead.read'))::uuid[])
@@ -139,6 +139,6 @@ comment on column app_hidden.ticket_actions.perform is
   'that it continues in the background, which ends with app_private.end_resolution(ticket id, error).';
 
 insert into app_hidden.ticket_actions (action, permission, perform) values
-  -- What was decided is in the ticket and its event; a module that acts on it adds a row for its kind.
+  -- The decision is in the ticket and its event; a module that acts on it adds a row for its kind.
   ('APPROVE', null, null), ('REJECT', null, null), ('DISMISS', null, null),
   ('REASSIGN', 'lead.write', 'app_private.reassign_by_ticket');

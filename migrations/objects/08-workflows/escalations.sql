@@ -35,7 +35,7 @@ begin
   if not exists (select from app_hidden.claims c where c.id = new.id and c.released_at is null) then
     return null;
   end if;
-  -- Ran out in this transaction, since this one took its place: nobody had a moment to extend it.
+  -- Expired in this transaction, because this one replaced it: nobody had time to extend it.
   for loser in
     select r.id, r.number, r.lead_id from app_hidden.claims c join app_public.reservations r on r.id = c.subject_id
       and r.status = 'EXPIRED' and r.deleted_at is null

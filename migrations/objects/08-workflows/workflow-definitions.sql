@@ -257,7 +257,7 @@ declare
   wanted text := value #>> '{}';
   about text[] := array[lower(scope ->> 'subjectType')];
 begin
-  -- Who waits for an event also waits for what happens to the lead and the purchase.
+  -- A WAIT_FOR_EVENT step also receives events of the lead and the purchase.
   if waits and about[1] <> 'unit' then
     about := array[about[1], 'lead', 'buyer'];
   end if;
@@ -270,7 +270,7 @@ begin
     where r.subject = split_part(wanted, '.', 1) and c.name in (select app_hidden.camel(a || '_id') from unnest(about) a
       where not waits or a in ('lead', 'buyer'))) then
     perform app_private.refuse_definition(at,
-      format('%s says nothing of a %s, which this workflow is about.', wanted, about[1]));
+      format('%s says nothing of the %s, which this workflow is about.', wanted, about[1]));
   end if;
 end $$;
 comment on function app_private.check_event(jsonb, text, jsonb, boolean) is
@@ -350,7 +350,7 @@ begin
   loop
     if member.column_name is null or member.type <> all (array['text', 'uuid', 'boolean', 'text[]']::regtype[]) then
       perform app_private.refuse_definition(at || '.' || left(member.key, 50),
-        format('cannot be used to select a %s; use one of %s.', lower(scope ->> 'subjectType'),
+        format('cannot be used to select the %s; use one of %s.', lower(scope ->> 'subjectType'),
         (select string_agg(c.name, ', ' order by c.name) from app_private.record_columns(table_of) c
           where c.type = any (array['text', 'uuid', 'boolean', 'text[]']::regtype[]))));
     end if;
@@ -358,7 +358,7 @@ begin
     if jsonb_array_length(wanted) > 100 then
       perform app_private.refuse_definition(at || '.' || member.key, 'must have at most 100 values.');
     end if;
-    -- Checked when it is written: who has left since, or what is gone, selects nothing.
+    -- Checked when it is written: members who have left since, and deleted records, select nothing.
     for i in 0 .. case when scope ? 'organizationId' then jsonb_array_length(wanted) else 0 end - 1 loop
       perform app_private.check_value(table_of, member.column_name, case when member.typelem <> 0
         then jsonb_build_array(wanted -> i) else wanted -> i end,
@@ -438,7 +438,7 @@ begin
     perform app_private.refuse_definition(base || '.type', kind.refusal);
   elsif kind.subjects is not null and scope ->> 'subjectType' <> all (kind.subjects) then
     perform app_private.refuse_definition(base || '.type',
-      format('requires a lead or buyer, which a %s does not have.', lower(scope ->> 'subjectType')));
+      format('requires a lead or buyer, which the %s does not have.', lower(scope ->> 'subjectType')));
   elsif jsonb_typeof(step.config) <> 'object' then
     perform app_private.refuse_definition(base || '.config', 'must be an object.');
   end if;
@@ -749,7 +749,7 @@ begin
   if steps is not null then
     perform app_private.write_steps(result, steps, checks);
   end if;
-  -- A line that is there was read when it came.
+  -- Stored lines were valid when they were written.
   perform app_private.check_workflow(result, '{"trigger.schedule": {}}' || checks);
   return result;
 end $$;

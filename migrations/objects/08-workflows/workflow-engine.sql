@@ -59,7 +59,7 @@ comment on function app_private.act_as_workflow(int, uuid) is
   'What the transaction does from here on is the doing of a workflow: its events say so, and how many executions led '
   'to it (plat.workflow_depth).';
 
--- What conditions and texts know: records by the names of the API.
+-- Data of conditions and texts: records with the field names of the API.
 create function app_private.record_json(table_name text) returns text
 language sql stable as $$
   select string_agg(part, ' || ' order by chunk) from (
@@ -257,7 +257,7 @@ language sql volatile rows 200 as $$
       and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
       and (ids is null or e.id = any (ids))
     order by e.scheduled_at limit most for no key update skip locked)
-  -- The events of one transaction tell one story: how deep what led to it is.
+  -- A batch has executions of one depth, because its transaction determines the depth of the events it causes.
   select d.* from due d where d.depth = (select f.depth from due f order by f.id limit 1) order by d.id
 $$;
 comment on function app_private.due_executions(app_public.workflow_steps, int, uuid[]) is
@@ -330,7 +330,7 @@ declare
       and e.status in ('PENDING', 'RUNNING') and e.holder is null and e.scheduled_at <= now()
     order by e.scheduled_at limit most);
 begin
-  -- What the principal may not read is not read; take_workflow_step pauses the executions.
+  -- Records that the principal may not read are omitted; take_workflow_step pauses the executions.
   if app_private.act_for_workflow(workflow, app_private.step_permissions(step_of, workflow.subject_type,
     workflow.trigger ->> 'event')) is not null then
     perform app_private.set_claims('{}');
@@ -378,7 +378,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
   held app_public.workflow_executions[];
 begin
-  -- Cancelled meanwhile, or another worker's by now: what came of it there counts.
+  -- Cancelled meanwhile, or leased by another worker: the outcome recorded there counts.
   select array_agg(x order by x.id) into held from (
     select e.* from app_public.workflow_executions e
     where e.id in (select (r ->> 'executionId')::uuid from jsonb_array_elements(results) r) and e.holder = holder
@@ -503,7 +503,7 @@ begin
       end if;
       get stacked diagnostics violated = constraint_name, code = pg_exception_detail;
       code := case when sqlstate = 'PLAT0' then code::jsonb ->> 'code' end;
-      -- In the words that a person would read who tried the same.
+      -- The error that a user would get for the same change.
       message := case when sqlstate = 'PLAT0' then sqlerrm else coalesce(
         (select obj_description(c.oid, 'pg_constraint') from pg_constraint c
           join pg_namespace n on n.oid = c.connamespace
@@ -587,7 +587,7 @@ begin
       end loop;
     end if;
   end if;
-  -- From the moment that the step before is done, nothing of what a WAIT_FOR_EVENT waits for is missed.
+  -- From the completion of the previous step on, no event for a WAIT_FOR_EVENT step is missed.
   select array_agg(e.id) into waiting from app_public.workflow_executions e
     join app_public.workflow_steps n on n.workflow_id = e.workflow_id and n.revision = e.steps_revision
       and n.sequence = e.current_step and n.type = 'WAIT_FOR_EVENT'
@@ -613,7 +613,7 @@ end $$;
 comment on function app_private.escalate_execution(uuid, app_public.workflow_steps, text) is
   'Asks people what is to become of an execution whose step failed.';
 
--- Calls: the executions are held while somebody outside is asked.
+-- Calls: the executions are leased during the external call.
 create function app_private.hold_executions(step_id uuid, works jsonb, holder int, lease interval) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
@@ -636,7 +636,7 @@ declare
 begin
   select e.* into execution from app_public.workflow_executions e
     where e.id = (result ->> 'executionId')::uuid for no key update;
-  -- Cancelled meanwhile, or another worker's by now: what came of it there counts.
+  -- Cancelled meanwhile, or leased by another worker: the outcome recorded there counts.
   if execution.holder is distinct from holder or execution.status not in ('RUNNING', 'PAUSED') then
     return false;
   end if;
@@ -819,7 +819,7 @@ begin
         from app_private.workflow_wakeups w join app_public.events x on x.id = w.event_id
         where w.execution_id = e.id) v
       where e.id = any (held) and v.ids is not null;
-  -- What is to be decided is so by complete_wakeups: until then somebody else would look, should the worker die.
+  -- complete_wakeups stores the decision: until then, another worker would evaluate it if this one dies.
   delete from app_private.workflow_wakeups w
     where w.execution_id = any (ids) and (held is null or w.execution_id <> all (held));
 end $$;

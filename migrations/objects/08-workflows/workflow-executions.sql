@@ -27,7 +27,7 @@ select app_private.make_state_machine('workflow_executions', 'workflow_execution
     ['PENDING', 'RUNNING', 'service'], ['RUNNING', 'PAUSED', 'hand'], ['PAUSED', 'RUNNING', 'hand'],
     ['RUNNING', 'COMPLETED', 'service'], ['RUNNING', 'FAILED', 'service'], ['PAUSED', 'FAILED', 'service'],
     ['PENDING', 'CANCELLED', 'hand'], ['RUNNING', 'CANCELLED', 'hand'], ['PAUSED', 'CANCELLED', 'hand']],
-  -- One that must not be started, such as of a workflow that leads to itself, is there as FAILED, with the reason.
+  -- An execution that must not be started, such as one of a recursive workflow, is stored as FAILED, with the reason.
   initial => array['PENDING', 'FAILED']);
 
 grant select on app_public.workflow_executions to plat_user, plat_anonymous;
@@ -36,7 +36,7 @@ comment on constraint workflow_executions_context_size on app_public.workflow_ex
   'context must be an object with at most 20,000 characters.';
 comment on index app_public.workflow_executions_live is 'The workflow is already running for this subject.';
 
--- Before the events are made, which leave out what only serves the engine.
+-- Before the triggers of events, which omit columns that only the engine uses.
 comment on column app_public.workflow_executions.reentry is
   E'@secret\n@behavior -*\n\nWhether the workflow could be started again for the subject when this began.';
 -- No constraint: an execution may outlive the row of its event.

@@ -317,7 +317,7 @@ end $$;
 create function app_private.cancel_executions(ids uuid[], reason text) returns setof app_public.workflow_executions
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  -- First, so that what follows sees what those did who had them before.
+  -- First, so that the following statements see the changes of earlier holders of the locks.
   perform from app_public.workflow_executions e where e.id = any (ids) order by e.id for no key update;
   return query
     with cancelled as (
@@ -452,8 +452,8 @@ begin
       'assigned to you.',
       '{"permission": "workflow.manage"}');
   end if;
-  -- From here on no worker takes one for a call. (A lock on a row of which it turns out that somebody holds it would
-  -- keep that one waiting.)
+  -- From here on, no worker leases one of them for a call. (Locking a row that turns out to be leased would delay its
+  -- holder.)
   perform set_config('lock_timeout', '20s', true);
   perform pg_advisory_xact_lock(app_private.workflow_lock(workflow.id));
   ids := array(select e.id from app_public.workflow_executions e where e.workflow_id = workflow.id

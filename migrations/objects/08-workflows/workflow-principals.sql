@@ -7,7 +7,7 @@ language sql stable as $$
   select array(select distinct p.permission from app_hidden.record_types r
     cross join lateral unnest(case when changes then r.read_permissions || r.write_permission
       else r.read_permissions end) p (permission)
-    -- What is of a person is read and changed with that person.
+    -- Records related to a person are read and changed with the same permission as the person.
     where r.subject = any (array[lower(subject_type)] || case
         when not changes or subject_type = 'UNIT' then '{}'::text[]
         when subject_type = 'LEAD' then '{lead}' else '{lead, buyer}' end)

@@ -128,7 +128,7 @@ begin
       null::text, null::int, null::timestamptz from app_private.step_people(work) x;
     return;
   end if;
-  -- Users by id: when the mail goes out, those are written to who are still of the team.
+  -- Users by id: when the mail is sent, recipients are those who are still in the team.
   select jsonb_agg(jsonb_build_object('executionId', x.execution_id, 'mail',
     jsonb_build_object('subject', coalesce(nullif(btrim(x.input ->> 'subject'), ''), title),
       'body', x.input ->> 'message', 'users', case coalesce(x.input ->> 'to', 'ASSIGNEE')
@@ -290,9 +290,9 @@ begin
   perform app_private.lock_subjects(table_of, array(
     select distinct case record when 'LEAD' then x.lead_id when 'BUYER' then x.buyer_id else x.subject_id end
       from app_private.step_people(work) x));
-  -- As a person who changes it: the states of records hold for workflows too.
+  -- With the rights of the principal: state transitions apply to workflows as well.
   perform set_config('plat.service', '', true);
-  -- PERF: what gets the same value gets it in one statement.
+  -- PERF: all records that get the same value are updated by one statement.
   for change in
     select x.input -> 'value' as value, array_agg(x.execution_id) as executions,
         array_remove(array_agg(case record when 'LEAD' then x.lead_id when 'BUYER' then x.buyer_id
@@ -436,7 +436,7 @@ language sql volatile as $$
     then jsonb_build_object('reason', step.config -> 'reason') end, null::text, 0, null::timestamptz from unnest(work) w
 $$;
 
--- Others are asked.
+-- Steps that call external services.
 create function app_private.step_call_webhook(step app_public.workflow_steps,
   work app_private.step_work[]) returns setof app_private.step_outcome
 language sql volatile as $$

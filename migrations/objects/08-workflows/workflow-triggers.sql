@@ -105,7 +105,7 @@ comment on function app_private.note_trigger_error(uuid, text) is
 create function app_private.set_aside(workflow_id uuid, state text, message text) returns void
 language plpgsql volatile as $$
 begin
-  -- What may go well in a moment is tried again: broken connections, deadlocks, want of space, an end of the server.
+  -- Temporary failures are retried: broken connections, deadlocks, lack of disk space, a shutdown of the server.
   if left(state, 2) in ('08', '40', '53', '55', '57', '58', 'XX') then
     raise exception using errcode = state, message = message;
   end if;
@@ -286,7 +286,7 @@ begin
   end if;
   perform app_private.note_trigger_error((r ->> 'workflowId')::uuid, r ->> 'error')
     from jsonb_array_elements(refused) r;
-  -- What does not fit into the minute is read again in the next one: an event as a whole.
+  -- Events above the limit are read in the next minute; an event is never split.
   select coalesce((select (s ->> 'sequence')::bigint from jsonb_array_elements(starts) s order by 1
       offset greatest(app_private.starts_left(w) - 1, 0) limit 1), upto) into reached
     from app_private.workflow_streams w where w.organization_id = home;

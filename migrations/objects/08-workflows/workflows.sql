@@ -236,7 +236,7 @@ create function app_private.tg_workflow_steps__segments() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   body text := new.config ->> 'body';
-  -- What a template certainly says; how long a condition or a loop makes it is known when it is sent.
+  -- The minimum length of a template; conditions and loops determine the length when it is rendered.
   amount int := case when body !~ '\{%'
     then app_hidden.message_segments(regexp_replace(body, '\{\{.*?\}\}', '', 'g')) end;
   most int := (select r.most_segments from app_private.message_rules r);

@@ -32,8 +32,7 @@ begin
       limit 4 * shown);
     happened := (select jsonb_object_agg(i.place, jsonb_build_object('type', e.subject_type, 'id', e.subject_id,
       'data', coalesce(i.data, e.data))) from unnest(items) i left join app_public.events e on e.id = i.event_id);
-    -- As the reader: whatever changed since, the policies have the last word about each record that is shown, and the
-    -- masks about what of it.
+    -- With the rights of the reader, so that current policies and masks apply to each record.
     perform app_private.set_claims(jsonb_build_object('user_id', reader.user_id));
     foreach item in array items loop
       exit when cardinality(seen) = shown;
@@ -90,7 +89,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
 $$;
 comment on function app_private.drop_notification_mail(uuid) is 'Removes a mail that was sent.';
 
--- The link in each mail. Its signature was checked before these are asked.
+-- The link in each mail. Its signature is verified before these functions are called.
 create function app_private.notification_choice(member_id uuid, kind text, out organization text, out kind_name text,
   out wanted boolean)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -127,7 +126,7 @@ begin
     select m.id, m.user_id, m.organization_id, m.notifications from app_public.organization_user_connections m
     where after_id is null or m.id > after_id order by m.id limit batch
   ), morning as (
-    -- Where the member is, or where the organization is for those who have not said.
+    -- The time zone of the member; by default, that of the organization.
     select m.*, z.today, (z.today + 1)::timestamp at time zone z.name as ends_at, z.name as zone
     from members m
     join app_public.users u on u.id = m.user_id and u.status = 'ACTIVE' and u.deleted_at is null

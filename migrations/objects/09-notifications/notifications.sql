@@ -131,7 +131,7 @@ insert into app_private.notification_rules (kind, events, changed, wanted, chann
   ('team_message', null, null, null, null, 'lead.read', '{TEAM}', false, true, '{{ data.subject }}', null,
     '{{ data.text }}');
 
--- Who may see what, for all records of a statement at once; the policies answer the same question for a viewer.
+-- Visibility of all records of a statement at once; the policies give the same answer for each viewer.
 create function app_private.people_who_see(organization_id uuid, project_id uuid, assignee_id uuid, permission text)
 returns table (member_id uuid, user_id uuid, notifications app_public.notification_settings)
 language sql stable as $$
@@ -239,14 +239,14 @@ begin
         as assignee_id
     from happened h
   ), named as materialized (
-    -- Whom the record names, where the rule goes by that; null for the team.
+    -- Users named by the record, if the rule uses them; null for the team.
     select t.*, case when 'TEAM' = any ((t.rule).audience) then null else array(
         select case when a.field = 'ASSIGNEE' then t.assignee_id else (t.data ->> a.field)::uuid end
           from unnest((t.rule).audience) a (field)) end as users,
       dense_rank() over (order by t.project_id, t.assignee_id, (t.rule).permission) as circle
     from told t
   ), circles as materialized (
-    -- PERF: who sees is asked once for all events of a project and assignee.
+    -- PERF: visibility is evaluated once for all events of a project and assignee.
     select c.circle, s.member_id, s.user_id, to_jsonb(s.notifications) as wants
     from (select distinct n.circle, n.project_id, n.assignee_id, (n.rule).permission from named n) c
     cross join lateral app_private.people_who_see(add_notifications.organization_id, c.project_id, c.assignee_id,

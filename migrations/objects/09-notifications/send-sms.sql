@@ -85,7 +85,7 @@ begin
   select array_agg(row((r ->> 'executionId')::uuid, (r ->> 'attempt')::int, r -> 'input')::app_private.step_work)
     into work
     from jsonb_array_elements(results) r where r ? 'input';
-  -- Counted before, and what none of them takes is taken back below.
+  -- Counted in advance; the unused part is subtracted below.
   granted := app_private.reserve_sending(home, 'SMS', coalesce(cardinality(work), 0));
   with planned as materialized (
     select p.*, p.result ->> 'result' = 'SEND' as sends from app_private.message_plans(step, work) p

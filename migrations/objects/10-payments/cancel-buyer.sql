@@ -337,7 +337,7 @@ begin
     where c.id in (select k.id from app_private.charges_of_purchase(purchase) k) order by c.id for no key update;
   perform from app_public.deposits d
     where d.id in (select k.id from app_private.deposits_of_purchase(purchase) k) order by d.id for no key update;
-  -- Which they are is decided before: what the lead paid counts for another purchase of it afterwards.
+  -- Determined in advance, because payments of the lead count for another purchase afterwards.
   charge_ids := array(select c.id from app_private.charges_of_purchase(purchase) c);
   deposit_ids := array(select d.id from app_private.deposits_of_purchase(purchase) d);
   before := (select jsonb_agg(to_jsonb(r) || jsonb_build_object('moved', coalesce(

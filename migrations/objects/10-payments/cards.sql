@@ -86,7 +86,7 @@ declare
   attempt record := app_private.claim_attempt(repeat);
 begin
   if not attempt.answered then
-    -- Who tries many cards is looking for one that works.
+    -- Trying many cards indicates card testing.
     perform app_private.rate_limit('cards', payer::text, 30, interval '1 hour');
     if (select count(*) from app_public.processor_cards c where c.user_id = payer and c.removed_at is null) >= 50 then
       perform app_hidden.fail('LIMIT_EXCEEDED',
@@ -121,7 +121,7 @@ declare
   result uuid;
   is_first boolean;
 begin
-  -- One after the other, so that there is one default.
+  -- Serialized, so that there is one default card.
   perform from app_private.processor_customers c where c.user_id = user_id for update;
   select c.id into result from app_public.processor_cards c where c.processor_id = card ->> 'id'
     and c.user_id = user_id;

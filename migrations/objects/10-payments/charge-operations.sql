@@ -95,7 +95,7 @@ begin
   end if;
   perform app_private.rate_limit('payments', payer::text, 120, interval '10 minutes');
 
-  -- What is paid.
+  -- The amount that is paid.
   if input ->> 'depositId' is not null then
     select d.* into deposit from app_public.deposits d
       where d.id = app_hidden.record_id('deposits', input ->> 'depositId', 'depositId')
@@ -176,7 +176,7 @@ begin
       'createOrganizationPaymentsRepresentative.',
       '{"field": "organizationId"}');
   end if;
-  -- Who pays for a reservation pays its fee first.
+  -- A payer of a reservation pays its fee first.
   if reservation.id is not null then
     select d.* into deposit from app_public.deposits d
       where d.reservation_id = reservation.id and d.is_reservation_fee and d.deleted_at is null
@@ -258,7 +258,7 @@ comment on function app_hidden.begin_payment(text, jsonb, jsonb) is
   'idempotency key that it started with.';
 revoke execute on function app_hidden.begin_payment from plat_anonymous;
 
--- What the processor answered.
+-- The response of the processor.
 create function app_private.update_charge_status(id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -280,7 +280,7 @@ declare
   refund jsonb;
 begin
   select p.* into intent from app_public.payment_intents p where p.id = id for update;
-  -- What is paid may confirm the reservation: in the order of locks, that comes before its deposit.
+  -- A payment may confirm the reservation, which precedes its deposit in the order of locks.
   perform app_private.lock_reservation(intent.reservation_id) where intent.reservation_id is not null;
   if intent.id is null or (intent.processor_id is not null and intent.processor_id <> state ->> 'id') then
     return '{"open": false}';
@@ -318,7 +318,7 @@ begin
       when state ->> 'status' = 'REQUIRES_PAYMENT_METHOD' and state -> 'failure' <> 'null' then 'FAILED' end;
   end if;
   if charge.id is not null and (told is not null or becomes is not null) then
-    -- A step that is not there is one that was taken before: this state is older than what is known.
+    -- A transition that does not exist was made before: this state is older than the stored one.
     if not exists (select from app_hidden.transitions t where t.subject = 'charge' and t.from_state = charge.status
       and t.to_state = becomes)
       or charge.status not in ('PENDING', 'REQUIRES_ACTION') then
@@ -412,7 +412,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     where r.processor_person_id is null and r.updated_at < now() - interval '3 minutes' order by r.updated_at
       limit most)
   union all
-  -- The accounts of organizations tell by themselves, to those who are reachable.
+  -- Accounts of organizations are reported by events of the processor, if it can reach the service.
   (select app_private.account_to_sync(a.processor_id) || '{"kind": "account"}' from app_private.payments_accounts a
     where a.status in ('ONBOARDING', 'PENDING_VERIFICATION', 'RESTRICTED') and a.updated_at < now() - interval '1 hour'
       order by a.updated_at limit most)
@@ -425,7 +425,7 @@ create function app_private.note_looked_at(kind text, id uuid) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
-  -- So that one that cannot be found out about does not keep the others waiting.
+  -- So that one whose state cannot be read does not delay the others.
   if kind = 'payment' then
     update app_public.payment_intents p set updated_at = now() where p.id = id;
   elsif kind = 'refund' then

@@ -80,7 +80,7 @@ create trigger _200_prepare before insert or update of email, address, phone, do
   ownership_percent on app_public.organization_payments_representatives
   for each row execute function app_private.tg_representatives__prepare();
 
--- What the service sends.
+-- Data that the service sends.
 create function app_private.representative_facts(r app_public.organization_payments_representatives) returns jsonb
 language sql stable as $$
   select jsonb_build_object('id', r.id, 'organizationId', r.organization_id, 'accountId', a.processor_id, 'personId',
@@ -184,7 +184,7 @@ begin
     values (organization_id, account ->> 'id', account ->> 'status',
       array(select jsonb_array_elements_text(account -> 'requirements')))
     on conflict on constraint payments_accounts_pkey do update set
-      -- Enabled once, what is missing now is a restriction.
+      -- Once it was enabled, missing data are a restriction.
       status = case when a.status in ('ENABLED', 'RESTRICTED')
         and excluded.status in ('ONBOARDING', 'PENDING_VERIFICATION') then 'RESTRICTED' else excluded.status end,
       requirements = excluded.requirements, updated_at = now()
@@ -299,7 +299,7 @@ comment on function app_public.organization_payments_representatives_dob is
 grant execute on function app_private.account_to_sync, app_private.note_account, app_private.note_representative
   to plat_worker;
 
--- An account goes with its organization: its deletion is the only one that removes rows here.
+-- An account is deleted with its organization; nothing else deletes rows here.
 create function app_private.tg_payments_accounts__removed() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin

@@ -7,7 +7,7 @@ comment on table app_private.sandbox_requests is
   E'@worker It stands for a party outside of the service.\n\nWhat the sandbox processor answered under idempotency '
   'keys.';
 
--- Like a party outside of the service, it is asked by the client of the processor alone.
+-- Like an external system, it is only used by the client of the processor.
 create policy sandbox on app_private.sandbox_objects to plat_worker using (true);
 create policy sandbox on app_private.sandbox_requests for select to plat_worker using (true);
 create policy sandbox_insert on app_private.sandbox_requests for insert to plat_worker with check (true);

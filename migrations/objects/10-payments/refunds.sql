@@ -165,8 +165,8 @@ begin
     where r.charge_id = charge.id and (r.processor_id = state ->> 'id'
       or (r.processor_id is null and r.id::text = state ->> 'ours')) for update;
   if refund.id is null then
-    -- One that was made at the processor, by hand. Where it does not fit beside ours, those are refused there and there
-    -- is room soon.
+    -- A refund made manually at the processor. If the sum exceeds the charge together with ours, the processor
+    -- refuses ours, which frees the amount.
     begin
       insert into app_public.processor_refunds (organization_id, charge_id, amount, status, reason, processor_id,
         created_by_id)

@@ -109,7 +109,8 @@ begin
         select q.delivery_id, q.webhook_id, q.due_at from app_private.webhook_queue q
         where q.webhook_id = w.id and q.due_at <= now() and (w.status in ('ENABLED', 'FAILING') or q.is_test)
         order by q.due_at, q.delivery_id
-        -- A few at a time to each receiver, one where it fails: a slow one does not use up what the others need.
+        -- A few concurrent requests per receiver, one while it fails, so that a slow receiver does not use up all
+        -- connections.
         limit greatest(0, case when w.status = 'FAILING' then 1 else 4 end
           - (select count(*) from app_private.webhook_queue b where b.webhook_id = w.id and b.leased
             and b.due_at > now()))

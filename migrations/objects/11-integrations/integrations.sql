@@ -64,7 +64,7 @@ declare
   sender app_public.webhooks;
 begin
   if jsonb_typeof(i.config -> 'events') = 'array' then
-    -- Of what it sends, all that a webhook takes.
+    -- Permissions for the data that it sends, as for a webhook.
     sender.organization_id := i.organization_id;
     sender.events := array(select jsonb_array_elements_text(i.config -> 'events'));
     return app_private.webhook_lacks(sender);

@@ -14,8 +14,9 @@ $$;
 comment on function app_hidden.units_with_words(text) is 'Units of the viewer''s portfolio that contain every word.';
 grant execute on function app_hidden.units_with_words to plat_user, plat_anonymous;
 
--- Neither LIKE nor the operators of a GIN index are leakproof, so under row security they reach no index: this looks
--- first, among what the viewer sees, and leaves the rest, such as unreleased units and deleted records, to the policy.
+-- Neither LIKE nor the operators of GIN indexes are leakproof, so they use no index under row security. This searches
+-- first, among rows visible to the viewer, and leaves the rest, such as unreleased units and deleted records, to the
+-- policy.
 create function app_private.find_texts(type text, permission text, words text, raw_text text) returns setof uuid
 language plpgsql stable security definer rows 50 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -40,7 +41,7 @@ begin
     select unnest(organizations) union select p.organization_id from app_public.projects p
       where p.id = any (projects || own_projects)
   loop
-    -- Written out, so that it is planned for its own words: a rare one by the index, a frequent one without.
+    -- A literal, so that it is planned for its words: rare ones use the index, frequent ones do not.
     return query execute format('select t.id from app_private.search_texts t where t.type = %L and t.organization_id = '
       '%L', type, organization)
         || coalesce((select format(' and app_private.search_keys(t.type, t.organization_id, t.names, t.more) @> '

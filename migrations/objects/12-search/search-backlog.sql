@@ -33,7 +33,7 @@ begin
       if amount = 0 then
         return null;
       elsif amount > 1000 then
-        -- Catching up leaves alone what is there.
+        -- Existing entries are not changed.
         delete from app_private.%6$I t where t.id = any (changed);
         insert into app_private.search_backlog (type, organization_id, ids)
           select %2$L, a.organization_id, array_agg(a.id)
@@ -76,7 +76,7 @@ begin
       returning * into part;
     exit when not found;
     select s.* into strict searchable from app_private.searchable_tables s where s.type = part.type;
-    -- A record that changed meanwhile is there already, with its newest words.
+    -- A record that changed meanwhile has already been indexed with its newest words.
     execute format('with texts as (insert into app_private.%I as t (id, type, organization_id, project_id, scopes,
       offered, is_deleted, names, more)
         %s from app_public.%I r where r.id = any ($1) on conflict (id) do nothing returning t.names)

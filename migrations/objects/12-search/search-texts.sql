@@ -70,7 +70,7 @@ declare
   unknown constant text[] := array(
     select distinct w.word from unnest(names) n (name) cross join lateral string_to_table(n.name, ' ') w (word)
     where length(w.word) between 4 and 24 and w.word !~ '[0-9]'
-      -- One look-up in the index for each, whatever the planner takes their number for.
+      -- One look-up in the index for each, regardless of the planner's estimate of their number.
       and (select true from app_private.search_words k where k.word = w.word limit 1) is null);
 begin
   if unknown <> '{}' then

@@ -25,7 +25,7 @@ language sql stable as $$
     null::uuid[], null::uuid[], null::uuid, $5
     from unnest(organizations) o
   union all
-  -- PERF: few projects are asked of the index one by one; of many, what their organization has is looked through.
+  -- PERF: few projects are looked up in the index one by one; for many, all entries of the organization are filtered.
   select $1, app_private.search_realm($1, p.organization_id), case when count(*) <= 8 then array_agg(p.id)
       when app_private.search_realm($1, p.organization_id) = '' then array[p.organization_id] end, p.organization_id,
         array_agg(p.id), null::uuid[], null::uuid, $5

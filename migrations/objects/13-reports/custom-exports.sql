@@ -43,8 +43,7 @@ comment on constraint custom_exports_project_id_fkey on app_public.custom_export
 comment on constraint custom_exports_created_by_id_fkey on app_public.custom_exports is
   E'@fieldName createdBy\n@backwardBehavior -*\n\nUser who created it.';
 
--- How many columns a page has room for is said here only, of those that were named and of those that are there by
--- default.
+-- The only check of the number of columns that a page has space for, for selected and for default columns.
 create function app_hidden.export_query(subject text, format text, organization_id uuid, project_id uuid, columns jsonb,
   filter jsonb, sort jsonb, group_by text[] default null) returns app_hidden.report_query
 language plpgsql stable as $$

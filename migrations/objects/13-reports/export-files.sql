@@ -4,8 +4,8 @@
 create function app_hidden.csv_cell(value text) returns text
 language plpgsql immutable parallel safe as $$
 begin
-  -- A program that takes semicolons for separators, as it does where commas are decimal, also begins a cell behind
-  -- them, and behind each line break.
+  -- Programs with the semicolon as separator, as in locales with decimal commas, also begin a cell after it, and
+  -- after each line break.
   value := regexp_replace(value, E'(^(?=[\\t\\n\\r])|(?:^|[;\\n\\r])(?=[=+@\uff1d\uff0b\uff0d\uff20-]))', E'\\1''',
     'g');
   return case when value ~ '[",\r\n]' then '"' || replace(value, '"', '""') || '"' else value end;
@@ -73,7 +73,7 @@ begin
     else 'a.*' end;
   execute format('select count(*) from (select from %s t where %s%s) t', query.relation, query.conditions,
     app_hidden.report_groups(query)) into total;
-  -- Fewer when it was asked for.
+  -- Fewer at the time of the request.
   perform app_hidden.refuse_long_export(chosen.subject, chosen.format, chosen.organization_id, chosen.project_id, null,
     null, total);
   open rows no scroll for execute format('select %s from (select %s%s from %s t where %s%s order by %s) a',

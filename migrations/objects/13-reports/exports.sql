@@ -118,7 +118,7 @@ begin
     from app_public.exports e where e.id = expire_export.id;
 end $$;
 
--- Waiting for one's turn. In an organization the people who wait take turns; organizations do not wait for each other.
+-- Queueing. Within an organization, the requesters take turns; organizations do not wait for each other.
 create function app_private.export_limits(out of_person int, out of_organization int, out waiting_of_person int,
   out waiting_of_organization int)
 language sql immutable as $$ select 3, 10, 30, 100 $$;
@@ -475,7 +475,8 @@ comment on function app_private.sweep_exports(int) is
 -- Fields.
 create function app_private.export_file(id uuid) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  -- A file holds what its requester might see then, by the token they used; who may see less by now gets no address.
+  -- A file contains data that its requester could see at that time, with the token they used. Viewers with fewer
+  -- permissions get no URL.
   select r.file_key from app_public.exports e join app_private.export_runs r on r.export_id = e.id
   where e.id = export_file.id and e.status = 'COMPLETED' and e.expires_at > now()
     and e.requested_by_id = app_public.current_user_id()

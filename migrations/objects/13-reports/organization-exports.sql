@@ -9,7 +9,7 @@ language sql stable as $$
       select app_private.column_json(c.oid, 't', array_agg(a.attname order by a.attnum)) from pg_attribute a
       where a.attrelid = s.source::regclass and a.attnum > 0 and not a.attisdropped
         and has_column_privilege('plat_user', a.attrelid, a.attnum, 'select')
-        -- No more than the API serves: not what is only written, what is made of others, or hidden, but for keys.
+        -- Only data that the API serves: no write-only, derived or hidden columns, except for keys.
         and not exists (select from pg_attribute b
           cross join lateral (select coalesce(col_description(c.oid, b.attnum), '') as said) d
           where b.attrelid = c.oid and b.attname = a.attname and (b.attgenerated <> ''
@@ -33,7 +33,7 @@ language sql stable as $$
     when exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organization_id'
       and not a.attisdropped) then format('t.organization_id = %s', o.id) || case when exists (
         select from pg_attribute a where a.attrelid = c.oid and a.attname = 'owner_id' and not a.attisdropped)
-        -- What it shares with others.
+        -- Records shared with other organizations.
         then format(' or t.owner_id = %s', o.id) else '' end
     else parent.condition end as condition) w
   where c.relkind in ('r', 'p') and not c.relispartition

@@ -165,7 +165,7 @@ select app_private.add_report_links('PERSONALIZATIONS', array[
   ['lead', 'lead_id', 'leads', 'x.name', 'text', 'Name of the lead.', 'lead.read']], '{project, unit, buyer}');
 select app_private.add_report_people('PERSONALIZATIONS', '{approved_by}');
 
--- What an event says of a record is the whole record: it requires the permission that reads the whole stream.
+-- An event contains the whole record, so it requires the permission to read the whole stream.
 select app_private.add_report_subject('EVENTS', 'events',
   '{org.member, audit.read, project.read, lead.read, buyer.read, sale.read, inventory.read, marketing.read, '
   'finance.read, workflow.read, report.manage, org.admin, project.manage}', 'events', 'sequence');

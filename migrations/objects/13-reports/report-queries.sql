@@ -227,7 +227,7 @@ begin
   result.expressions := '{}';
   result.group_by := '{}';
 
-  -- What is grouped by comes first.
+  -- Columns of the grouping come first.
   for item in select g.name, 'groupBy.' || (g.place - 1) as field from unnest(group_by) with ordinality g (name, place)
     loop
     unit := substring(item.name from ':(.*)$');
@@ -317,7 +317,7 @@ begin
       || jsonb_strip_nulls(jsonb_build_object('name', name, 'type', wanted.type, 'aggregate', aggregate));
     result.expressions := result.expressions || sql;
   end loop;
-  -- With figures, everything else is what they are grouped by.
+  -- If there are aggregates, all other columns are grouped by.
   if grouped <> '{}' or result.columns @? '$[*].aggregate' then
     for item in select 'columns.' || (e.place - 1) as field, e.value from jsonb_array_elements(columns)
       with ordinality e (value, place)

@@ -102,7 +102,7 @@ begin
         status = outcome ->> 'status', subject = outcome ->> 'subject', body = outcome ->> 'body',
           language = coalesce(outcome ->> 'language', g.language),
         model = outcome ->> 'model', error = outcome ->> 'error',
-        -- What failed may be tried again under the same idempotency key.
+        -- A failed draft can be retried with the same idempotency key.
         request_key = case when outcome ->> 'status' <> 'FAILED' then g.request_key end,
         facts = array(select row(f.statement, f.subject_type, f.subject_id, f.field)::app_public.generation_fact
           from jsonb_to_recordset(coalesce(outcome -> 'facts', '[]')) f (statement text, subject_type text,
@@ -125,7 +125,7 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     '{"status": "FAILED", "error": "The service was interrupted while the draft was written; ask for another one."}')
 $$;
 
--- What people make of it.
+-- Decisions of users.
 create function app_private.require_generation(id uuid,
   expected_version int) returns app_public.service_intelligence_generations
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

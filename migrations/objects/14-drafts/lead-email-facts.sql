@@ -159,7 +159,7 @@ begin
   select o.* into office from app_public.sales_offices o where o.project_id = lead.project_id;
   select u.id, u.first_name, u.last_name into sender from app_public.users u where u.id = app_public.current_user_id();
   facts := facts || array[
-    -- A name is whatever somebody typed into a form: one with more than letters in it greets nobody.
+    -- A name is arbitrary text from a form: digits or special characters exclude it from greetings.
     app_hidden.fact(format('The lead is called %s.', lead.name), 'lead', lead.id, 'name', 'person',
       case when length(lead.name) <= 80 and concat(lead.name, lead.first_name) !~ '[0-9<>@:/\\{}|_=+*^%$#!?;"()\[\]]'
         then coalesce(lead.first_name, (app_hidden.split_name(lead.name)).given, lead.name) end),

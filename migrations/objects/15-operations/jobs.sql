@@ -67,18 +67,21 @@ comment on function app_private.chosen_jobs(text[], text, text, timestamptz, jso
   'viewer may see them.';
 
 create function app_public.jobs(task text default null, state app_public.job_state default null,
-  created_before timestamptz default null, arguments jsonb default null, organization_id uuid default null,
-  before_id text default null, most int default 50) returns app_public.job[]
+  created_before timestamptz default null, arguments jsonb default null,
+  organization_id app_public.id_or_slug default null, before_id text default null, most int default 50)
+  returns app_public.job[]
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  organization constant uuid := app_hidden.record_id('organizations', jobs.organization_id, 'organizationId');
 begin
-  perform app_private.jobs_organization(jobs.organization_id);
+  perform app_private.jobs_organization(organization);
   if before_id !~ '^[0-9]{1,18}$' then
     perform app_hidden.fail('BAD_USER_INPUT', 'Specify the id of a job.', '{"field": "beforeId"}');
   elsif most is null or most not between 1 and 200 then
     perform app_hidden.fail('BAD_USER_INPUT', 'Must be from 1 to 200.', '{"field": "most"}');
   end if;
   return array(select c from app_private.chosen_jobs(null, jobs.task, jobs.state, jobs.created_before, jobs.arguments,
-    jobs.organization_id, before_id::bigint, most) c);
+    organization, before_id::bigint, most) c);
 end $$;
 
 create function app_public.job_tasks() returns app_public.job_task[]
@@ -286,9 +289,9 @@ comment on column app_public.changed_jobs.more is
 comment on function app_public.jobs is
   E'@notNull\n@arg task Only jobs of this task, such as export__requested.\n@arg state Only jobs in this state, '
   'such as FAILED.\n@arg created_before Only jobs queued before this time.\n@arg arguments Only jobs whose '
-  'arguments contain these properties.\n@arg organization_id Only jobs of this organization; required for owners, '
-  'omitted by operators.\n@arg before_id Id of the last job of the previous page.\n@arg most Maximum number of '
-  'jobs, up to 200.\n\n'
+  'arguments contain these properties.\n@arg organization_id Id or slug of an organization, for its jobs only; '
+  'required for owners, omitted by operators.\n@arg before_id Id of the last job of the previous page.\n@arg most '
+  'Maximum number of jobs, up to 200.\n\n'
   'Background jobs, latest first: all for operators of the service, those of the organization for its owners. A '
   'filter searches the latest 100,000.';
 comment on function app_public.job_tasks is

@@ -41,7 +41,7 @@ comment on function app_private.operator_list() is
 
 create function app_hidden.is_operator() returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  -- Signed in: an access token does for an organization what its user may do there.
+  -- Only signed-in operators: access tokens act within organizations.
   select app_hidden.setting('token_id') is null and exists (select from app_private.operators o
     join app_public.users u on u.id = o.user_id and u.status = 'ACTIVE' and u.deleted_at is null
     where o.user_id = app_public.current_user_id())

@@ -46,7 +46,7 @@ begin
     is_moving := app_private.is_moving(new.stream_id);
     perform app_private.refuse_moved(new.stream_id);
     if is_moving then
-      -- What an engine has begun is finished first.
+      -- Work in progress of an engine is completed first.
       if current_setting('role') not in ('plat_user', 'plat_anonymous')
         and app_private.holds_lock(7528007, app_private.move_lock(new.stream_id)) then
         return new;

@@ -101,7 +101,7 @@ begin
   select r.removed into result.removed from app_private.erase_rows(scope, 'infinity') r;
   delete from app_private.slugs s where s.table_name = 'users' and s.record_id = user_id
     and s.slug <> (select u.slug from app_public.users u where u.id = user_id);
-  -- Its own records that nobody sees: identities, passwords, sessions, codes.
+  -- Internal rows of the account: identities, passwords, sessions, codes.
   for one in
     select k.conrelid::regclass as relation, c.relname from pg_constraint k
     join pg_class c on c.oid = k.conrelid and c.relnamespace <> 'app_public'::regnamespace

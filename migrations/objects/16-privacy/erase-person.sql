@@ -13,7 +13,7 @@ declare
   texts text[];
   amount int;
 begin
-  -- Nobody adds to them meanwhile.
+  -- Locked, so that nobody adds records to them meanwhile.
   perform from app_public.leads l where l.id = any (app_private.ids_in(roots, 'app_public.leads')) order by l.id for
     update;
   perform from app_public.buyers b where b.id = any (app_private.ids_in(roots, 'app_public.buyers')) order by b.id

@@ -97,7 +97,7 @@ end $$;
 comment on function app_private.erasure_scope(uuid, jsonb) is
   'The rows of an organization that are about the person of some leads, purchases or agents.';
 
--- What requires data: open deals must end before; contracts and payments are kept for years.
+-- Reasons to keep data: open deals must end first; contracts and payments are kept for years.
 create function app_private.refuse_erasure_under_way(scope jsonb) returns void
 language plpgsql stable as $$
 declare

@@ -154,7 +154,7 @@ begin
     total := total + app_private.erase_events_of(one.relation, app_private.ids_in(scope, one.relation), kept_until,
       organization_id);
   end loop;
-  -- What receivers of webhooks answered to them may repeat them.
+  -- Responses of webhook receivers may repeat the data.
   update app_public.webhook_deliveries d set response_body = null
     where d.organization_id = erase_events.organization_id and d.response_body is not null and d.event_id in (
       select e.id from app_public.events e, jsonb_each(scope) s, jsonb_array_elements_text(s.value) i (id)
@@ -199,7 +199,7 @@ begin
       result := result || jsonb_build_object('record', 'files', 'count', amount);
     end if;
   end loop;
-  -- What was only about the person goes from the lists; deals stay in the figures, without a name.
+  -- Records that are only about the person are removed from lists; deals remain in statistics, without a name.
   for one in select r.relation from unnest(array['app_public.lead_notes', 'app_public.tasks', 'app_public.appointments',
       'app_public.phone_calls', 'app_public.service_intelligence_generations', 'app_public.agents']::regclass[])
       r (relation) where scope ? r.relation::text

@@ -90,7 +90,7 @@ grant execute on function app_public.organizations_deletion_at to plat_user, pla
 comment on function app_public.organizations_deletion_at is
   'When the requested deletion becomes final; null if none was requested, and for non-members.';
 
--- What belongs to an organization, found from the catalog: new tables are found by their column organization_id.
+-- Rows of an organization, found from the catalog: new tables are found by their column organization_id.
 create function app_private.is_removing() returns boolean
 language sql stable as $$ select coalesce(current_setting('plat.removing', true), '') = 'on' $$;
 grant execute on function app_private.is_removing to plat_user;
@@ -115,7 +115,8 @@ declare
     where c.relkind in ('r', 'p') and not c.relispartition
       and c.relnamespace in ('app_public'::regnamespace, 'app_hidden'::regnamespace,
         'app_private'::regnamespace)
-      -- What says that it was deleted, what is kept, and contents of files, which others may have as well.
+      -- Kept: the record of the deletion, data with a legal retention period, and contents of files, which other
+      -- organizations may have as well.
       and c.oid <> all (array['app_public.organization_deletions', 'app_private.retained_records',
         'app_private.stored_files']::regclass[]) order by c.oid::regclass::text);
   ready regclass[];
@@ -164,7 +165,7 @@ end $$;
 comment on function app_private.count_organization(uuid) is
   'How many records of each kind an organization has; counts end at 100,001.';
 
--- What the law keeps, and what is needed to read it.
+-- Data with a legal retention period, and data needed to interpret it.
 create function app_private.retained_conditions() returns table (relation regclass, condition text)
 language sql immutable as $$
   select r.relation::regclass, r.condition from (values
@@ -400,7 +401,7 @@ begin
     begin
       perform app_private.refuse_deletion_under_way(deletion.organization_id);
     exception when sqlstate 'PLAT0' then
-      -- What was begun since then goes first.
+      -- Objects created since then are deleted first.
       update app_public.organization_deletions d set status = 'CANCELLED', cancelled_at = now(),
         cancel_reason = sqlerrm where d.id = deletion_id;
       return null;
@@ -412,7 +413,7 @@ comment on function app_private.due_deletion(uuid) is
   'A deletion that is due or in progress; null if there is none. Where something has begun in the meantime, it is '
   'cancelled.';
 
--- An account that has money on it is not closed, and nobody could have it paid out once the organization is gone.
+-- An account with a balance is not closed, because nobody could pay it out once the organization is deleted.
 create function app_private.account_to_close(deletion_id uuid) returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -564,7 +565,7 @@ declare
     and a.atttypid = 'uuid'::regtype);
   addressed name;
   organization uuid;
-  -- The table itself, or its partition: a ctid tells a row from the others of one of these.
+  -- The table itself, or its partition: a ctid is only unique within one of them.
   place regclass;
   rows tid[];
   ids uuid[];
@@ -650,7 +651,7 @@ begin
   -- Deletes words of the search vocabulary that no record contains any longer.
   delete from app_private.search_words w where w.word not in (select n.word from app_private.search_texts t
     cross join lateral string_to_table(t.names, ' ') n (word));
-  -- Contents that nobody else has go at once.
+  -- Contents that no other organization has are deleted immediately.
   update app_private.stored_files f set check_at = now(), organization_id = null where f.organization_id = organization;
   delete from app_private.storage_used s where s.owner_id = organization;
   perform app_private.add_job('files__sweep');

@@ -41,7 +41,7 @@ language sql stable as $$
       when b.is_wanted and t.typname = 'email_address' then '''erased-'' || t.id || ''@erased.invalid'''
       when b.is_wanted and format_type(b.base, -1) like '%[]' then format('''{}''::%s', format_type(b.base, -1))
       when b.is_wanted and t.typname = 'slug' then '''erased-'' || t.id'
-      -- A reason stays one, whatever asks for it.
+      -- Not null, even in a nullable column: a status may require a reason.
       when b.is_wanted or t.typname = 'long_text' then '''Erased'''
       else 'null' end as value) e
   where a.attrelid = relation and a.attname = erased_value.name
@@ -66,7 +66,7 @@ comment on function app_private.is_erasing() is
 create function app_private.set_erasing(erasing boolean) returns void
 language plpgsql volatile as $$
 begin
-  -- What the transaction has written so far is erased too.
+  -- Texts that the transaction has written so far are erased, too.
   if erasing then
     perform app_private.number_events();
   end if;

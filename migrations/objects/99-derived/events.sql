@@ -3,12 +3,12 @@
 
 select app_private.make_event_masks();
 
--- Who may see an event follows the policies of the tables of all records.
+-- The visibility of events follows the policies of all record tables.
 select app_private.make_event_readers();
 
 
--- The kinds that have most events. One that the query looks for itself takes some 10 µs an event, the function 40 to
--- 400 µs. Each further kind would make each page of events begin half a millisecond later where it is planned for its
--- values, whether or not it has such events.
+-- The kinds with the most events. Checking one in the query takes about 10 µs per event, calling the function 40 to
+-- 400 µs. Each further kind would delay each page of events by half a millisecond if it is planned for its values,
+-- even without such events.
 select app_private.make_event_policy(array['lead', 'unit', 'task', 'phone_call', 'lead_note', 'appointment',
   'workflow_execution']);

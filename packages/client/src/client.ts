@@ -5,7 +5,10 @@ import { type Item, pagesOf } from "./pages.ts";
 import { type Refusal, retryAfterMs, type RetryOptions, withRetries } from "./retries.ts";
 import { filesApart, multipart, type Progress, sendForm } from "./uploads.ts";
 
-/** A token, or what gives one: asked for each request, and once more with `refused` when the service no longer takes the last. */
+/**
+ * A token, or a function that returns one. The function is called for each request, and again with `refused` if the
+ * service no longer accepts the last token.
+ */
 export type Token =
   | string
   | null
@@ -16,55 +19,58 @@ export interface ClientOptions {
   /** The endpoint, such as `https://plat.example/graphql`. */
   readonly url: string;
   readonly token?: Token;
-  /** Headers of each request. */
+  /** Additional headers of each request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The name of the program and its version, which the service logs. */
+  /** Name and version of the program, which the service logs. */
   readonly clientName?: string;
   readonly clientVersion?: string;
-  /** What sends requests; that of the runtime where omitted. */
+  /** The function that sends requests. Default: `fetch` of the runtime. */
   readonly fetch?: typeof fetch;
-  /** When requests are sent again; `false`: never. */
+  /** Retries of requests; `false` disables them. */
   readonly retries?: RetryOptions | false;
-  /** Milliseconds that an attempt may take; 60,000 where omitted. */
+  /** Timeout of an attempt in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number;
-  /** Sends the ids of documents in their place: they have to be registered with the service. */
+  /** Sends the ids of documents instead of their texts. They must be registered with the service. */
   readonly registered?: boolean;
   /** `print` of graphql, for parsed documents that do not keep their source. */
   readonly print?: (document: never) => string;
 }
 
 export interface RequestOptions {
-  /** Ends the request and its repeats. */
+  /** Cancels the request and its retries. */
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The key of a mutation; a random one where omitted. Use one of your own to repeat the request after a crash of your program. */
+  /**
+   * Idempotency key of a mutation. Default: a random one. Use your own to repeat the request after a crash of your
+   * program.
+   */
   readonly idempotencyKey?: string;
-  /** The name of the operation, where the document has several. */
+  /** Name of the operation, if the document has several. */
   readonly operationName?: string;
   readonly retries?: RetryOptions | false;
   readonly timeoutMs?: number;
-  /** The position of another answer, which this one has to reach at least: whatever was in that is in this one too. */
+  /** Position of an earlier answer. The data of this answer include everything up to it. */
   readonly notBefore?: string;
-  /** Told how far the files among the variables have come. */
+  /** Called with the progress of uploads. */
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** An answer with what stands around its data. */
+/** An answer with its metadata. */
 export interface Answer<Result> {
   readonly data: Result | null;
-  /** What failed, beside the data; empty where nothing did. */
+  /** Errors beside the data; empty if there are none. */
   readonly errors: readonly AnsweredError[];
   /** Such as `cost` and `fullPages`. */
   readonly extensions: Readonly<Record<string, unknown>>;
   readonly status: number;
   readonly requestId: string | undefined;
-  /** Whether the mutation had been carried out before under this idempotency key. */
+  /** Whether the mutation had been executed before under this idempotency key. */
   readonly replayed: boolean;
-  /** How far the data reach: for `notBefore` of a later request. */
+  /** Position of the data, for `notBefore` of a later request. */
   readonly position: string | undefined;
 }
 
-/** Variables may be omitted where none is required. */
+/** Variables may be omitted if none is required. */
 export type Rest<Variables> =
   Partial<Variables> extends Variables
     ? [variables?: Variables, options?: RequestOptions]
@@ -72,30 +78,30 @@ export type Rest<Variables> =
 
 export interface Client {
   /**
-   * Sends an operation and gives its data.
-   * @throws PlatError when any part of it failed; what was answered beside is its `data`
+   * Sends an operation and returns its data.
+   * @throws PlatError if any part of it failed; `data` of the error has the rest
    */
   request<Result, Variables>(
     document: TypedDocument<Result, Variables>,
     ...rest: Rest<Variables>
   ): Promise<Result>;
   /**
-   * Sends an operation and gives its whole answer, errors of its fields included.
-   * @throws PlatError when there is none: the request was refused, or did not arrive
+   * Sends an operation and returns its whole answer, including errors of its fields.
+   * @throws PlatError if there is no answer, because the request was refused or did not arrive
    */
   execute<Result, Variables>(
     document: TypedDocument<Result, Variables>,
     ...rest: Rest<Variables>
   ): Promise<Answer<Result>>;
-  /** The pages of a list or connection, `first` items each, 100 where that is omitted. */
+  /** The pages of a list or connection, with `first` items each. Default: 100. */
   pages<Result extends object, Variables>(
     document: TypedDocument<Result, Variables>,
     ...rest: Rest<Variables>
   ): AsyncGenerator<Item<Result>[], void, undefined>;
   /**
-   * The events of an organization as they are committed, each once and in their order, through lost connections; behind `after`, else
-   * from the present on. Ends with its signal, or when the loop is left.
-   * @throws PlatError where the viewer may not follow them, or the token has ended and `token` gives no other
+   * The events of an organization as they are committed, each once and in order, also after lost connections. Begins
+   * after `after`, by default with new events. Ends with its signal, or when the loop is left.
+   * @throws PlatError if the viewer may not follow them, or the token has expired and `token` returns no other
    */
   events(options: EventsOptions): AsyncGenerator<LiveEvent, void, undefined>;
   /** The items of a list or connection, read page by page. */
@@ -105,17 +111,17 @@ export interface Client {
   ): AsyncGenerator<Item<Result>, void, undefined>;
 }
 
-/** A stream says something every 15 seconds. */
+/** A stream sends something every 15 seconds. */
 const SILENCE_MS = 45_000;
 const ACCEPT = "application/graphql-response+json, application/json;q=0.9";
-/** Statuses that say that the request was not carried out, or that nobody knows. */
+/** Statuses after which the request was not executed, or its outcome is unknown. */
 const PASSING = new Set([408, 429, 502, 503, 504]);
 const PASSING_CODES = new Set(["RATE_LIMITED", "UNAVAILABLE"]);
 
 const isPassing = ({ extensions }: AnsweredError): boolean =>
   PASSING_CODES.has(extensions?.code ?? "") || extensions?.["retryable"] === true;
 
-/** A client of one endpoint. It holds no connection: it needs not be closed. */
+/** Creates a client of one endpoint. It holds no connection, so it need not be closed. */
 export function createClient(options: ClientOptions): Client {
   const fetchIt = options.fetch ?? ((url, init) => fetch(url, init));
   const ids = new Map<string, Promise<string>>();
@@ -123,7 +129,7 @@ export function createClient(options: ClientOptions): Client {
   const tokenOf = async (refused: boolean) =>
     typeof options.token === "function" ? options.token({ refused }) : options.token;
 
-  /** Sends the request once; gives its answer, or the refusal after which it may be sent again. */
+  /** Sends the request once. Returns its answer, or the refusal after which it may be retried. */
   async function attempt(
     text: string,
     variables: unknown,
@@ -189,7 +195,7 @@ export function createClient(options: ClientOptions): Client {
     return { value, unauthenticated: status === 401 };
   }
 
-  /** The id under which a document is registered. */
+  /** The id of a registered document. */
   function idOf(text: string): Promise<string> {
     const known = ids.get(text);
     if (known) return known;
@@ -207,7 +213,7 @@ export function createClient(options: ClientOptions): Client {
     asked: RequestOptions = {},
   ): Promise<Answer<unknown>> {
     const text = textOf(document, options.print);
-    // The same for all attempts: a mutation whose answer was lost on the way is not carried out twice.
+    // The same for all attempts, so that a mutation whose answer was lost is not executed twice.
     const key = asked.idempotencyKey ?? (mayChange(text) ? crypto.randomUUID() : undefined);
     const retries = asked.retries ?? options.retries ?? {};
     const once = (refused: boolean) => attempt(text, variables, refused, { ...asked, key });
@@ -258,7 +264,7 @@ export function createClient(options: ClientOptions): Client {
   return { request, execute, pages, items, events } as unknown as Client;
 }
 
-/** Headers that name the program. */
+/** Headers with the name of the program. */
 const programOf = ({ clientName, clientVersion }: ClientOptions): Record<string, string> => ({
   ...(clientName !== undefined && { "apollographql-client-name": clientName }),
   ...(clientVersion !== undefined && { "apollographql-client-version": clientVersion }),
@@ -277,7 +283,7 @@ function parsed(text: string): { data?: unknown } | undefined {
   }
 }
 
-/** The error of an answer that has some. */
+/** The error of an answer with errors. */
 export function errorOf({ data, errors, status, requestId }: Answer<unknown>): PlatError {
   const [first] = errors;
   const code = (first?.extensions?.code ?? "INTERNAL") as ErrorCode;

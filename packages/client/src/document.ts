@@ -1,12 +1,12 @@
 /**
- * An operation that knows the types of its variables and its result: the texts of `@plat/client/documents`, and those of compilers of
- * clients and of gql.tada, which have the same mark.
+ * An operation with the types of its variables and its result: the texts of `@plat/client/documents`, and documents
+ * of code generators and of gql.tada, which have the same marker.
  */
 export type TypedDocument<Result, Variables> = (string | { toString(): string } | DocumentTree) & {
   readonly __apiType?: (variables: Variables) => Result;
 };
 
-/** A parsed document of `graphql`, as far as it is looked at here. */
+/** The properties of a parsed document of `graphql` that are used here. */
 export interface DocumentTree {
   readonly kind: "Document";
   readonly loc?: { readonly source: { readonly body: string } };
@@ -17,8 +17,9 @@ const isTree = (document: unknown): document is DocumentTree =>
 
 /**
  * The text of a document.
- * @param print turns a parsed document into its text: that of `graphql`; needed where the document does not keep its source
- * @throws TypeError for a parsed document without its source where `print` is omitted
+ * @param print converts a parsed document into its text, such as `print` of `graphql`; required if the document does
+ * not keep its source
+ * @throws TypeError for a parsed document without its source if `print` is omitted
  */
 export function textOf(
   document: string | { toString(): string } | DocumentTree,
@@ -34,5 +35,5 @@ export function textOf(
   return text;
 }
 
-/** Whether a text may hold a mutation. A query in whose text the word occurs is taken for one, which does no harm. */
+/** Whether a text may contain a mutation. A query whose text contains the word counts as one, which is harmless. */
 export const mayChange = (text: string): boolean => /\bmutation\b/.test(text);

@@ -1,11 +1,11 @@
-/** What an answer says of one error. */
+/** An entry of `errors` in an answer. */
 export interface AnsweredError {
   readonly message: string;
   readonly path?: readonly (string | number)[];
   readonly extensions?: Readonly<Record<string, unknown>> & { readonly code?: string };
 }
 
-/** A bad field of an input. */
+/** An invalid field of an input. */
 export interface BadField {
   readonly path: string;
   readonly message: string;
@@ -14,11 +14,11 @@ export interface BadField {
 }
 
 interface Retryable {
-  /** Whether the same request may succeed when it is sent again. */
+  /** Whether the same request may succeed when it is repeated. */
   readonly retryable?: boolean;
 }
 
-/** What the errors of each code carry beside their message. */
+/** Properties of errors beside the message, by code. */
 export interface ErrorDetails {
   /** The token is missing, unknown, expired or revoked, or the name and password do not match. */
   UNAUTHENTICATED: { readonly reason?: string };
@@ -64,39 +64,42 @@ export interface ErrorDetails {
   PROVIDER_ERROR: Retryable & { readonly provider?: string; readonly reason?: string };
   /** An internal error; it is logged with the request id. */
   INTERNAL: { readonly reason?: string };
-  /** No answer: the connection failed, or nothing came in time. Said by the client. */
+  /** No answer: the connection failed, or timed out. Created by the client. */
   NETWORK_ERROR: { readonly reason?: string };
-  /** An answer that is not one of the service, such as that of a proxy. Said by the client. */
+  /** An answer that is not from the service, but for example from a proxy. Created by the client. */
   UNEXPECTED_ANSWER: { readonly reason?: string };
 }
 
-/** What programs decide by. */
+/** The codes of errors, for decisions of programs. */
 export type ErrorCode = keyof ErrorDetails;
 
 interface PlatErrorOptions {
-  /** HTTP status; 0 where there was no answer. */
+  /** HTTP status; 0 if there was no answer. */
   readonly status?: number;
-  /** All errors of the answer; the error is made of the first. */
+  /** All errors of the answer, of which the first determines this error. */
   readonly errors?: readonly AnsweredError[];
-  /** What the answer holds beside its errors. */
+  /** The data of the answer beside its errors. */
   readonly data?: unknown;
   readonly requestId?: string | null;
   readonly cause?: unknown;
 }
 
-/** A request that was refused, or that had no answer. Decide by {@link PlatError.code}, or narrow by {@link isPlatError}. */
+/**
+ * A request that was refused, or that had no answer. Check {@link PlatError.code}, or narrow the type with {@link
+ * isPlatError}.
+ */
 export class PlatError<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = "PlatError";
-  /** What programs decide by. A code of a later version of the service is one that this type does not name. */
+  /** The error code. Later versions of the service may return codes that this type does not contain. */
   readonly code: Code;
-  /** What the code carries, such as `currentVersion` of VERSION_MISMATCH, with `key`, `field` and others. */
+  /** Further properties of the error, such as `currentVersion` of VERSION_MISMATCH, `key` and `field`. */
   readonly details: ErrorDetails[Code] & Readonly<Record<string, unknown>>;
   readonly status: number;
   /** All errors of the answer; the first one is this. */
   readonly errors: readonly AnsweredError[];
-  /** What was answered beside the errors: fields that failed are null in it. */
+  /** The data beside the errors; fields that failed are null. */
   readonly data: unknown;
-  /** Under which the service has logged the request; name it when you ask for help. */
+  /** Id of the request in the logs of the service; include it when you ask for help. */
   readonly requestId: string | undefined;
   /** The path of the field that failed. */
   readonly path: readonly (string | number)[] | undefined;
@@ -116,14 +119,14 @@ export class PlatError<Code extends ErrorCode = ErrorCode> extends Error {
     this.path = errors[0]?.path;
   }
 
-  /** The bad fields of BAD_USER_INPUT by their path, for a form. */
+  /** The messages of invalid fields of BAD_USER_INPUT by their path, for forms. */
   get fieldMessages(): Record<string, string> {
     const fields = (this.details as ErrorDetails["BAD_USER_INPUT"]).fields ?? [];
     return Object.fromEntries(fields.map(({ path, message }) => [path, message]));
   }
 }
 
-/** Whether an error is one of the service, and of that code. */
+/** Whether an error is a PlatError, optionally with that code. */
 export function isPlatError(error: unknown): error is PlatError;
 export function isPlatError<Code extends ErrorCode>(error: unknown, code: Code): error is PlatError<Code>;
 export function isPlatError(error: unknown, code?: ErrorCode): boolean {

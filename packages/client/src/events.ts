@@ -1,24 +1,26 @@
-/** The live feed of an organization: server-sent events by `fetch`, followed through lost connections without a gap. */
+/**
+ * The event stream of an organization: server-sent events with `fetch`, resumed without gaps after lost connections.
+ */
 import { type AnsweredError, type ErrorCode, PlatError } from "./errors.ts";
 import { pause, retryAfterMs } from "./retries.ts";
 import type { WebhookEvent } from "./webhooks.ts";
 
-/** An event as streams and webhooks bring it. */
+/** An event, in the same format as in webhooks. */
 export type LiveEvent = WebhookEvent;
 
 export interface EventsOptions {
-  /** By id or slug. */
+  /** Id or slug. */
   readonly organizationId: string;
-  /** Begin behind this sequence, such as that of the last event that was dealt with; with the present where omitted. */
+  /** Sequence number after which to begin, such as that of the last processed event. Default: only new events. */
   readonly after?: string;
-  /** Only these: `lead.created`, `lead.*`. */
+  /** Names of events to receive: `lead.created`, `lead.*`. Default: all. */
   readonly names?: readonly string[];
   readonly projectId?: string;
   readonly subjectType?: string;
   readonly subjectId?: string;
   /** Ends the stream. */
   readonly signal?: AbortSignal;
-  /** Told the sequence up to which everything has come: keep it to go on from there. */
+  /** Called with the sequence number up to which the stream is complete. Store it to resume from there. */
   readonly onComplete?: (sequence: string) => void;
 }
 
@@ -26,7 +28,7 @@ interface Connection {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof fetch;
-  /** Milliseconds without a byte, after which the connection is taken for lost. */
+  /** Milliseconds without a byte after which the connection counts as lost. */
   readonly silenceMs: number;
   token(refused: boolean): Promise<string | null | undefined>;
 }
@@ -39,8 +41,8 @@ interface Message {
 }
 
 /**
- * Reads messages as the specification of server-sent events says.
- * @param inTime waits for the next bytes, but not for ever: who is not reading is not waiting
+ * Parses messages according to the specification of server-sent events.
+ * @param inTime waits for the next bytes, with a timeout that only runs while the caller reads
  */
 async function* messagesOf(
   body: ReadableStream<Uint8Array>,
@@ -74,14 +76,14 @@ async function* messagesOf(
   }
 }
 
-/** The error of an answer that is no stream. */
+/** The error of an answer that is not a stream. */
 async function refusalOf(response: Response): Promise<PlatError> {
   const text = await response.text();
   let errors: readonly AnsweredError[] = [];
   try {
     errors = (JSON.parse(text) as { errors: AnsweredError[] }).errors;
   } catch {
-    // Of a proxy.
+    // For example from a proxy.
   }
   const [first] = errors;
   const code = (first?.extensions?.code ?? "UNEXPECTED_ANSWER") as ErrorCode;
@@ -91,14 +93,14 @@ async function refusalOf(response: Response): Promise<PlatError> {
 }
 
 const PASSING = new Set([408, 429, 500, 502, 503, 504]);
-/** What a stream ends with that may be opened again at once. */
+/** Codes of ended streams that may be reopened immediately. */
 const GOES_ON = new Set(["UNAVAILABLE", "LIMIT_EXCEEDED"]);
-/** The longest wait between two connections, in milliseconds. */
+/** Maximum wait between two connections, in milliseconds. */
 const LONGEST_WAIT = 30_000;
 
 /**
- * The events, each once and in their order, until the signal ends them.
- * @throws PlatError where the viewer may not follow them, or the token has ended and there is no other
+ * The events, each once and in order, until the signal ends them.
+ * @throws PlatError if the viewer may not follow them, or the token has expired and there is no other
  */
 export async function* followEvents(
   { after, names, signal, onComplete, ...filter }: EventsOptions,
@@ -163,7 +165,7 @@ export async function* followEvents(
       }
     } catch (error) {
       if (error instanceof PlatError) throw error;
-      // Lost, or ended by the signal.
+      // The connection was lost, or ended by the signal.
     } finally {
       silence.abort();
     }

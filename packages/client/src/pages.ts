@@ -1,4 +1,4 @@
-/** Reading lists to their end. */
+/** Reads lists to their end. */
 import { PlatError } from "./errors.ts";
 
 interface Connection {
@@ -9,7 +9,7 @@ interface Connection {
 
 type Values<T> = T[keyof T];
 
-/** What one item of the list or connection is that a result holds. */
+/** The type of an item of the list or connection in a result. */
 export type Item<Result> = Values<{
   [Key in keyof Result]: NonNullable<Result[Key]> extends readonly (infer One)[]
     ? One
@@ -20,11 +20,11 @@ export type Item<Result> = Values<{
         : never;
 }>;
 
-/** Items of a page where none is asked for. */
+/** Default number of items of a page. */
 const DEFAULT_SIZE = 100;
 
 /**
- * The pages of a list, each read when it is asked for: by cursor where the answer has a `pageInfo`, else by offset.
+ * The pages of a list, each read on demand: by cursor if the answer has a `pageInfo`, otherwise by offset.
  * @param ask sends the operation with these variables
  */
 export async function* pagesOf<Result extends object>(

@@ -1,18 +1,18 @@
-/** When a request is sent again. */
+/** Retries of requests. */
 export interface RetryOptions {
-  /** How often a request is sent in all; 4 where omitted. */
+  /** Maximum number of attempts. Default: 4. */
   readonly attempts?: number;
-  /** The longest wait before the first repeat, in milliseconds; it doubles with each; 250 where omitted. */
+  /** Maximum wait before the first retry, in milliseconds; it doubles with each. Default: 250. */
   readonly baseMs?: number;
-  /** Milliseconds that all waits together may take: a longer `Retry-After` is not waited for; 30,000 where omitted. */
+  /** Maximum sum of all waits, in milliseconds. A longer `Retry-After` is not waited for. Default: 30,000. */
   readonly withinMs?: number;
 }
 
-/** What an attempt ended with, where it may be made again. */
+/** The outcome of an attempt that may be retried. */
 export interface Refusal<T> {
-  /** Gives what all ends with where it is not made again, or throws it. */
+  /** Returns or throws the final result if there is no further attempt. */
   end(): T;
-  /** Milliseconds that the service asks to wait. */
+  /** The wait in milliseconds that the service requests. */
   readonly afterMs?: number | undefined;
 }
 
@@ -25,9 +25,9 @@ export function retryAfterMs(header: string | null, now = Date.now()): number | 
 }
 
 /**
- * Milliseconds to wait before the repeat: a random part of a time that doubles, so that many clients do not come back together; added to
- * what the service asks for.
- * @param failed how many attempts have failed
+ * Milliseconds to wait before the retry: the requested wait, plus a random part of a time that doubles, so that many
+ * clients do not return simultaneously.
+ * @param failed number of failed attempts
  */
 export function waitMs(
   failed: number,
@@ -38,7 +38,7 @@ export function waitMs(
   return (afterMs ?? 0) + random() * baseMs * 2 ** (failed - 1);
 }
 
-/** Waits; ends early, with its reason, when the signal is aborted. */
+/** Waits. Rejects with the reason of the signal when it is aborted. */
 export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -55,8 +55,8 @@ export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
 }
 
 /**
- * Makes attempts until one gives a value.
- * @param attempt gives its value, or the refusal after which the next one is made; what it throws ends all
+ * Makes attempts until one returns a value.
+ * @param attempt returns its value, or the refusal after which it is retried; errors that it throws end all attempts
  */
 export async function withRetries<T>(
   attempt: () => Promise<{ value: T } | Refusal<T>>,

@@ -1,6 +1,9 @@
-/** Files among the variables, by the GraphQL multipart request: https://github.com/jaydenseric/graphql-multipart-request-spec */
+/**
+ * Files in variables, by the GraphQL multipart request specification:
+ * https://github.com/jaydenseric/graphql-multipart-request-spec
+ */
 
-/** How far an upload has come, in bytes of the whole request. */
+/** Progress of an upload, in bytes of the whole request. */
 export interface Progress {
   readonly sent: number;
   readonly total: number;
@@ -8,11 +11,11 @@ export interface Progress {
 
 interface FilesApart {
   readonly variables: unknown;
-  /** Each file with the paths at which it stands. */
+  /** Each file with its paths in the variables. */
   readonly files: ReadonlyMap<Blob, string[]>;
 }
 
-/** Puts null in the place of each file. */
+/** Replaces each file with null. */
 export function filesApart(variables: unknown): FilesApart {
   const files = new Map<Blob, string[]>();
   const walk = (value: unknown, path: string): unknown => {
@@ -27,7 +30,7 @@ export function filesApart(variables: unknown): FilesApart {
   return { variables: walk(variables, "variables"), files };
 }
 
-/** The body of a multipart request; the parts come in the order in which the service reads them. */
+/** The body of a multipart request. The parts are in the order in which the service reads them. */
 export function multipart(operation: object, files: FilesApart["files"]): FormData {
   const form = new FormData();
   const paths = [...files.values()];
@@ -38,7 +41,7 @@ export function multipart(operation: object, files: FilesApart["files"]): FormDa
   return form;
 }
 
-/** Browsers tell the progress of uploads by this alone. */
+/** The only API of browsers that reports the progress of uploads. */
 interface XhrLike {
   upload: { onprogress: ((event: { loaded: number; total: number }) => void) | null };
   onload: (() => void) | null;
@@ -53,7 +56,10 @@ interface XhrLike {
   send(body: FormData): void;
 }
 
-/** Sends a form and tells its progress: by XMLHttpRequest in browsers, elsewhere by a body that is counted while it is read. */
+/**
+ * Sends a form and reports its progress: by XMLHttpRequest in browsers, elsewhere by counting the body while it is
+ * read.
+ */
 export async function sendForm(
   url: string,
   init: { headers: Record<string, string>; signal: AbortSignal },

@@ -1,13 +1,13 @@
-/** Verification of webhooks by https://www.standardwebhooks.com, with what every runtime has: Web Crypto. */
+/** Verification of webhooks by https://www.standardwebhooks.com with Web Crypto, which every runtime has. */
 
-/** An event as a webhook brings it. */
+/** An event in a webhook. */
 export interface WebhookEvent {
   readonly id: string;
-  /** Such as `lead.created`. */
+  /** Name of the event, such as `lead.created`. */
   readonly type: string;
   /** RFC 3339, in UTC. */
   readonly timestamp: string;
-  /** The order of commits in the organization, without gaps; compare by BigInt. */
+  /** Sequence number in the order of commits in the organization, without gaps. Compare with BigInt. */
   readonly sequence: string;
   readonly organizationId: string;
   readonly projectId: string | null;
@@ -20,11 +20,11 @@ export interface WebhookEvent {
   /** Field → former and new value. */
   readonly changes?: Readonly<Record<string, readonly [unknown, unknown]>> | null;
   readonly data?: Readonly<Record<string, unknown>> | null;
-  /** The event is too large to be sent whole: read the record. */
+  /** Present if the event is too large to be sent completely: read the record. */
   readonly truncated?: true;
 }
 
-/** A request that is not a message of the service, or is too old. */
+/** A request that is not from the service, or is too old. */
 export class WebhookSignatureError extends Error {
   override readonly name = "WebhookSignatureError";
 }
@@ -33,9 +33,9 @@ type HeadersLike =
   { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 interface VerifyOptions {
-  /** Seconds that a message may be old, or early; 300 where omitted. */
+  /** Maximum difference of the timestamp in seconds, in the past or future. Default: 300. */
   readonly toleranceSeconds?: number;
-  /** Milliseconds since 1970; the present where omitted. */
+  /** Current time in milliseconds since 1970. Default: that of the runtime. */
   readonly now?: number;
 }
 
@@ -48,9 +48,9 @@ function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
 }
 
 /**
- * The event of a webhook's request, once its signature is verified.
- * @param body as it arrived: what was parsed and written again is another text
- * @param secret of the webhook; several while it is replaced
+ * Verifies the signature of a webhook's request, and returns its event.
+ * @param body the raw body: parsing and serializing it again changes the text
+ * @param secret of the webhook; several during a rotation
  * @throws WebhookSignatureError
  */
 export async function verifyWebhook(

@@ -1,4 +1,4 @@
-/** `npm run organizations -- move`: opens both installations, and says what is done. */
+/** `npm run organizations -- move`: opens both installations, and reports the progress. */
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import type { Client } from "pg";
@@ -15,11 +15,16 @@ interface Asked {
   config: Config;
   loginUrl: string;
   slug: string;
-  /** The settings of the other installation, a line each. */
+  /** File with the settings of the other installation, one per line. */
   settingsFile: string;
   yes: boolean;
 }
 
+/**
+ * Moves an organization, or with `yes` false only prints what would be moved.
+ * @param slug slug or id of the organization
+ * @throws Error with a sentence for the operator, if the move is impossible or did not complete
+ */
 export async function move({ config, loginUrl, slug, settingsFile, yes }: Asked): Promise<void> {
   const other = loadConfig(parseEnv(await readFile(settingsFile, "utf8")), ["--migrate-only"]);
   const url = other.baseUrl;
@@ -64,7 +69,12 @@ export async function move({ config, loginUrl, slug, settingsFile, yes }: Asked)
   });
 }
 
-export async function removeWhatMoved(loginUrl: string, slug: string, yes: boolean): Promise<void> {
+/**
+ * Removes the rows that an organization left here when it moved; with `yes` false it only prints where the
+ * organization is.
+ * @throws Error if no organization of that slug or id has moved
+ */
+export async function removeMovedOrganization(loginUrl: string, slug: string, yes: boolean): Promise<void> {
   await migrateOn(loginUrl, async (client) => {
     const { rows } = await client.query<{ id: string; url: string }>(
       `select m.organization_id as id, m.url from app_private.organization_moves m

@@ -1,14 +1,13 @@
 /**
  * Moves an organization to another installation, in one transaction there:
- *
- * 1. All rows are copied while the organization works, and the contents of its files.
- * 2. It is paused: changes are refused as UNAVAILABLE, first those of its members, then those of the engines, once they have
- *    finished what they work on for it.
- * 3. What has changed since is copied, until both sides are the same.
- * 4. The other installation commits, this one puts the organization aside and knows where it is.
- *
- * Until the commit nothing is visible there, and whatever ends the command leaves the organization here. What dies between both commits is
- * told by the status SWITCHING: the next run looks whether the other installation has the organization.
+ * 1. All rows, and the contents of its files, are copied while the organization works.
+ * 2. It is paused. Changes are refused as UNAVAILABLE: first those of its members, then those of the engines, once
+ * they have finished their current work for it.
+ * 3. Changes since the first copy are copied, until both sides are equal.
+ * 4. The other installation commits. This one archives the organization and records its new location.
+ * Nothing is visible there before the commit, and if the command ends before, the organization remains here. If it
+ * ends between both commits, the status is SWITCHING: the next run checks whether the other installation has the
+ * organization.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { escapeIdentifier, type Client, type ClientBase } from "pg";
@@ -34,49 +33,49 @@ export interface Installation {
 }
 
 export interface Source extends Installation {
-  /** Holds the lock by which others know that the command lives. */
+  /** Holds the lock that shows others that the command is running. */
   control: Client;
-  /** Reads, and holds rows. */
+  /** Reads, and locks rows. */
   client: Client;
 }
 
 export interface Target extends Installation {
   client: Client;
-  /** Its BASE_URL. */
+  /** BASE_URL of the installation. */
   url: string;
 }
 
 const LOCK = 7_528_006;
-/** Held as long as work that is in progress may still write in the pause. */
+/** Held while work in progress may still write during the pause. */
 const DRAIN_LOCK = 7_528_007;
-/** Seconds that work for the organization may take to finish. */
+/** Timeout in seconds for work in progress for the organization. */
 const DRAIN_S = 60;
 const POLL_MS = 100;
-/** Claims that may wait for computations for minutes, and are checked when their result is stored. */
+/** Leases that may last for minutes, until computations return, and are checked when the result is stored. */
 const revocable = ["app_private.workflow_runs", "app_private.workflow_streams"];
-/** Rows and jobs that an error names. */
+/** Maximum number of rows and jobs that an error names. */
 const MOST_NAMED = 5;
-/** Rounds of copying what differs, of which the last one finds nothing. */
+/** Maximum number of rounds that copy differences; the last one finds none. */
 const ROUNDS = 10;
-/** Small enough to be copied in a moment. */
+/** Number of rows that are copied within a moment. */
 const FEW_ROWS = 200;
 
 export interface MoveFacts {
   rows: number;
   tables: number;
-  /** Accounts that were copied, and those that are there already. */
+  /** Accounts that were copied, and accounts that existed there. */
   accounts: number;
   known: number;
   contents: number;
-  /** Contents that the store lacks. */
+  /** Checksums of contents that the store lacks. */
   missing: string[];
   jobs: number;
 }
 
 export interface MoveReport extends MoveFacts {
-  /** Rows that were copied again in the pause. */
+  /** Rows that were copied again during the pause. */
   changed: number;
-  /** Milliseconds in which changes were refused. */
+  /** Milliseconds during which changes were refused. */
   pausedMs: number;
 }
 
@@ -100,8 +99,8 @@ export class Move {
   }
 
   /**
-   * Finds what prevents a move, and finishes one that was interrupted between the two commits.
-   * @returns true if that is all that was left to do
+   * Finds obstacles to a move, and completes one that was interrupted between the two commits.
+   * @returns true if nothing else was left to do
    * @throws Error with a sentence for the operator
    */
   async prepare(): Promise<boolean> {
@@ -140,7 +139,7 @@ export class Move {
     const of = async (client: ClientBase) =>
       (
         await client.query<{ name: string }>(
-          // Not its system identifier, which a copy of a folder has, too.
+          // Not the system identifier, because a copied data folder has the same.
           "select concat_ws(' ', pg_catalog.pg_postmaster_start_time(), current_setting('port'), current_database()) as name",
         )
       ).rows[0]!.name;
@@ -194,7 +193,7 @@ export class Move {
     return this.#tables.tables.find((table) => table.name === name)!;
   }
 
-  /** What would be moved. */
+  /** The numbers of rows and files to be moved. */
   async facts(): Promise<MoveFacts> {
     const { client } = this.#source;
     this.#changes = await matchUsers(client, this.#target.client, this.#tables, this.#changes);
@@ -228,7 +227,7 @@ export class Move {
     const target = this.#target.client;
     const facts = await this.facts();
     await target.query("begin");
-    // Where it was before, its slugs are kept by the directory.
+    // At the former installation, the directory keeps its slugs.
     await target.query("delete from app_private.slugs where record_id = $1", [this.#organizationId]);
     try {
       await this.#copyAll(facts.rows);
@@ -259,7 +258,7 @@ export class Move {
     }
   }
 
-  /** Unless the other installation may have it. */
+  /** Ends the pause, unless the other installation may have committed. */
   async #giveUp(): Promise<void> {
     const { control, client } = this.#source;
     const back = async (one: Client) => one.query("rollback").then(Boolean, () => false);
@@ -282,27 +281,27 @@ export class Move {
         this.#tell(`Copied ${Math.min(10, Math.floor((10 * copied) / rows)) * 10} % of ${rows} rows`);
       }
     await client.query("commit");
-    // Comparisons join these tables, of which the planner knows nothing yet.
+    // Comparisons join these tables, for which the planner has no statistics yet.
     const names = this.#tables.tables.map(({ name }) => quoted(name));
     await this.#target.client.query(`analyze ${[...new Set(names)].join(", ")}`);
   }
 
-  /** Copies what has changed while it was copied, so that little is left for the pause. */
+  /** Copies changes made during the first copy, so that few remain for the pause. */
   async #follow(): Promise<void> {
     const { client } = this.#source;
     for (let round = 1, before = Infinity; round <= ROUNDS; round += 1) {
       this.#tell(`Following changes, round ${round}`);
-      // As of one moment: rows never refer to what a later statement would have found.
+      // In one snapshot, so that no row refers to one that only a later statement finds.
       await client.query("begin isolation level repeatable read read only");
       const changed = await this.#copyDifferences();
       await client.query("commit");
-      // It gets no better.
+      // Further rounds would not reduce the number.
       if (changed < FEW_ROWS || changed > before / 2) return;
       before = changed;
     }
   }
 
-  /** Others of the other installation's rows are found under ids of its own. */
+  /** Rows that the other installation has under ids of its own. */
   async #requireReferences(tables: readonly MovedTable[]): Promise<void> {
     await this.#copyCities();
     const target = this.#target.client;
@@ -325,9 +324,9 @@ export class Move {
   }
 
   /**
-   * Pauses the organization: its members first, so that no further work comes, then the engines, once what they work on
-   * has ended.
-   * @returns jobs that wait for the organization, which this installation no longer has
+   * Pauses the organization: first its members, so that no new work is created, then the engines, once their current
+   * work has ended.
+   * @returns jobs of the organization, which were removed here
    */
   async #pause(): Promise<Job[]> {
     const { control, client } = this.#source;
@@ -345,7 +344,7 @@ export class Move {
     for (const until = performance.now() + DRAIN_S * 1_000; ;) {
       await this.#drain(held, jobs, until);
       await control.query(`select pg_advisory_unlock(${lock})`, [this.#organizationId]);
-      // Waits for those that are about to commit.
+      // Waits for transactions that are about to commit.
       await control.query("select from app_private.event_counters c where c.stream_id = $1 for update", [
         this.#organizationId,
       ]);
@@ -354,19 +353,21 @@ export class Move {
       await this.#hold(tables.filter(({ isHeld, isCounted }) => isHeld || !isCounted));
       await this.#takeJobs(jobs);
       if ((await this.#inProgress(held)).length === 0) return jobs;
-      // Something was begun in between. Its result must be stored, or it would be done again.
+      // Work was begun in between. Its result must be stored, otherwise it would be repeated.
       await client.query("rollback to savepoint of_hold");
       jobs.splice(taken);
       await control.query(`select pg_advisory_lock(${lock})`, [this.#organizationId]);
     }
   }
 
-  /** Ends claims that are checked when their result is stored: the other installation starts again from the same events. */
+  /**
+   * Revokes leases that are checked when the result is stored: the other installation restarts from the same events.
+   */
   async #revokeClaims(tables: readonly MovedTable[]): Promise<void> {
     for (const { name, key, condition } of tables.filter((table) => revocable.includes(table.name))) {
       const columns = (alias: string) =>
         key.map((column) => `${alias}.${escapeIdentifier(column.name)}`).join(", ");
-      // Not in the transaction of the move, which would have those who store a result wait for its end.
+      // Outside of the transaction of the move, which would block those who store a result until its end.
       await this.#source.control.query(
         `with claimed as (select ${columns("t")} from ${quoted(name)} t
            where ${condition("t", this.#moved)} and t.holder is not null for no key update skip locked)
@@ -375,7 +376,7 @@ export class Move {
     }
   }
 
-  /** Waits for what is in progress now, such as an export, while the organization works: the pause is shorter for it. */
+  /** Waits for work in progress, such as an export, while the organization works, so that the pause is shorter. */
   async #finishLongWork(tables: readonly MovedTable[]): Promise<void> {
     const before = new Set(await this.#inProgress(tables));
     const until = performance.now() + DRAIN_S * 1_000;
@@ -383,7 +384,7 @@ export class Move {
       await pause(POLL_MS);
   }
 
-  /** Names of the rows and jobs that somebody works on. */
+  /** Names of the rows and jobs that are being processed. */
   async #inProgress(tables: readonly MovedTable[]): Promise<string[]> {
     const { rows } = await this.#source.client.query<{ id: string }>(
       "select j.id from graphile_worker._private_jobs j where j.locked_at is not null and j.payload #>> '{context,organizationId}' = $1",
@@ -392,7 +393,7 @@ export class Move {
     return [...(await this.#held(tables)), ...rows.map(({ id }) => `job ${id}`)];
   }
 
-  /** Takes what waits, until nothing is worked on. */
+  /** Removes waiting jobs until nothing is being processed. */
   async #drain(tables: readonly MovedTable[], jobs: Job[], until: number): Promise<void> {
     for (;;) {
       await this.#revokeClaims(tables);
@@ -408,7 +409,7 @@ export class Move {
     }
   }
 
-  /** Locks rows that nobody works on, so that nobody begins to. References to them are not blocked. */
+  /** Locks rows that are not being processed, so that no process leases them. References to them are not blocked. */
   async #hold(tables: readonly MovedTable[]): Promise<void> {
     const locks = tables.map(
       (table) =>
@@ -418,7 +419,7 @@ export class Move {
     await this.#source.client.query(locks.join(";\n"));
   }
 
-  /** Names of the rows that somebody works on. */
+  /** Names of the rows that are being processed. */
   async #held(tables: readonly MovedTable[]): Promise<string[]> {
     const parts = tables.map(({ name, key, condition }) => {
       const keys = key.map((column) => `t.${escapeIdentifier(column.name)}`).join(", ");
@@ -442,7 +443,7 @@ export class Move {
     jobs.push(...rows);
   }
 
-  /** Copies what differs until nothing does. @returns how many rows were written */
+  /** Copies differences until there are none. @returns the number of written rows */
   async #catchUp(): Promise<number> {
     let changed = 0;
     for (let round = 1; round <= ROUNDS; round += 1) {
@@ -487,7 +488,7 @@ export class Move {
       `select app_private.learn_words(array(select t.names from app_private.search_texts t where t.organization_id = $1))`,
       [this.#organizationId],
     );
-    // Whatever a process there keeps of its users' access is looked up again.
+    // Processes there look up the access of its users again.
     await target.query(
       `insert into app_private.access_versions as v (party_id)
          select unnest(array[$1, '00000000-0000-0000-0000-000000000000']::uuid[] || $2::uuid[])
@@ -509,13 +510,13 @@ export class Move {
           job.flags,
         ],
       );
-    // A former stay.
+    // Removes the record of an earlier move away from there.
     await target.query("delete from app_private.organization_moves where organization_id = $1", [
       this.#organizationId,
     ]);
   }
 
-  /** Places become known to an installation with its first project there. */
+  /** An installation learns of a city with its first project there. */
   async #copyCities(): Promise<void> {
     const places = this.#table("app_private.project_cities");
     const { rows } = await this.#source.client.query<{ city: object }>(
@@ -542,7 +543,7 @@ export class Move {
     if (known.length > 0) await this.#copyOf(places).differences();
   }
 
-  /** Seals secrets with the keys of the other installation. */
+  /** Reseals secrets with the keys of the other installation. */
   async #reseal(): Promise<void> {
     for (const table of this.#tables.tables)
       for (const name of table.sealed) {
@@ -567,7 +568,7 @@ export class Move {
   }
 }
 
-/** A row that no living process works on. */
+/** SQL: no living process holds the row. */
 const isFree = "(t.holder is null or t.holder <> all (array(select app_private.living_connections())))";
 
 interface Job {
@@ -581,7 +582,7 @@ interface Job {
   flags: string[];
 }
 
-/** Removes the rows of an organization that has moved. @returns how many */
+/** Removes the rows of an organization that has moved. @returns the number of rows */
 export async function removeMoved(client: Client, organizationId: string): Promise<number> {
   const { tables } = await readMovedTables(client);
   const moved: Moved = { organizationId, userIds: [] };
@@ -592,7 +593,8 @@ export async function removeMoved(client: Client, organizationId: string): Promi
       `update app_private.stored_files set organization_id = null, check_at = now() where organization_id = $1`,
       [organizationId],
     );
-    // Rows are found by way of others: all are found before any goes. The organization's slugs stay with the directory.
+    // Rows are found through other rows, so all are found before any is deleted. The slugs of the organization stay
+    // in the directory.
     const found = [];
     for (const { name, isAccount, condition } of tables)
       if (!isAccount)

@@ -1,4 +1,4 @@
-/** Contents of files of an organization that moves. */
+/** File contents of an organization that moves. */
 import { escapeIdentifier, type ClientBase } from "pg";
 import { thumbnailKey, type FileStore } from "../../providers/files/index.ts";
 import { quoted, type Moved, type MovedTables } from "./movedTables.ts";
@@ -9,7 +9,7 @@ interface Content {
   filesize: number;
 }
 
-/** The contents that rows of the organization have. */
+/** The contents that rows of the organization refer to. */
 export async function contentsOf(
   source: ClientBase,
   { tables }: MovedTables,
@@ -25,7 +25,10 @@ export async function contentsOf(
   return rows;
 }
 
-/** Copies what the other store lacks. @returns how many contents it lacked, and those that are missing here, too */
+/**
+ * Copies contents that the other store lacks. @returns the number of copied contents, and those that are missing here
+ * as well
+ */
 export async function copyContents(
   contents: readonly Content[],
   from: FileStore,
@@ -46,7 +49,7 @@ export async function copyContents(
   return { copied, missing };
 }
 
-/** Has the other installation know the contents; its sweep looks for their rows a day later. */
+/** Registers the contents at the other installation. Its sweep checks a day later whether rows refer to them. */
 export async function registerContents(
   source: ClientBase,
   target: ClientBase,

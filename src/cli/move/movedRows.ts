@@ -1,17 +1,17 @@
 /**
- * Copies the rows of a table from one installation to another one, and finds what differs between both: each row is compared by a hash of the
- * text of all its columns, in buckets, so that a table without differences costs one statement on either side.
+ * Copies the rows of a table between installations, and finds differences. Each row is compared by a hash of the text
+ * of all its columns, in buckets, so that an unchanged table takes one statement on either side.
  */
 import { escapeIdentifier, escapeLiteral, type ClientBase } from "pg";
 import { quoted, type Moved, type MovedTable } from "./movedTables.ts";
 
-/** What is written differently at the other installation. */
+/** Values that differ at the other installation. */
 export interface Changes extends Moved {
-  /** Ids of users here, with those of their accounts there. */
+  /** Ids of users here → ids of their accounts there. */
   users: ReadonlyMap<string, string>;
-  /** The same of cities. */
+  /** Ids of cities here → ids there. */
   cities: ReadonlyMap<string, string>;
-  /** Slugs and user names of users that somebody else has there. */
+  /** Slugs and user names that other users have there. */
   takenSlugs: readonly string[];
   takenNames: readonly string[];
 }
@@ -31,7 +31,7 @@ const literalArray = (texts: readonly string[]) =>
 function changed(table: MovedTable, column: string, changes: Changes): string {
   const own = `t.${escapeIdentifier(column)}`;
   if (table.name === "app_private.event_counters" && column === "is_closed") return "'false'";
-  // Nobody there works on it.
+  // No process there holds the row.
   if (table.isHeld && (column === "holder" || column === "held_until")) return "null::text";
   if (table.isHeld && column === "leased") return "'false'";
   const others = table.users.has(column)
@@ -95,7 +95,7 @@ class Side {
     return `select count(*) || ' ' || coalesce(sum((${this.#hash})::numeric), 0) as digest ${this.#from}`;
   }
 
-  /** Count and sum of hashes of each bucket. */
+  /** Number and sum of hashes of each bucket. */
   async buckets(): Promise<Map<number, string>> {
     const { rows } = await this.#client.query<{ bucket: number; digest: string }>(
       `select ${this.#bucket} as bucket, count(*) || ' ' || sum((${this.#hash})::numeric) as digest ${this.#from} group by 1`,
@@ -173,7 +173,7 @@ class Side {
   }
 }
 
-/** Tables that differ, found by one statement on either side. */
+/** Tables that differ, determined by one statement on either side. */
 export async function differingTables(
   source: ClientBase,
   target: ClientBase,
@@ -203,7 +203,7 @@ export class TableCopy {
     this.#target = new Side(target, table, changes, false);
   }
 
-  /** Copies all rows into a table that has none of them; tells of each batch how many. */
+  /** Copies all rows into an empty table. Yields the number of rows of each batch. */
   async *all(): AsyncGenerator<number> {
     for await (const rows of this.#source.rows()) {
       await this.#target.insert(rows);
@@ -211,7 +211,7 @@ export class TableCopy {
     }
   }
 
-  /** Copies what differs. @returns how many rows were written or removed */
+  /** Copies differences. @returns the number of rows that were written or removed */
   async differences(): Promise<number> {
     const [ours, theirs] = await Promise.all([this.#source.buckets(), this.#target.buckets()]);
     const differing = [...new Set([...ours.keys(), ...theirs.keys()])].filter(

@@ -1,14 +1,17 @@
-/** The tables whose rows move with an organization, how these are found, and what of them is copied. */
+/** The tables whose rows move with an organization, and how their rows are found and copied. */
 import { escapeIdentifier, escapeLiteral, type ClientBase } from "pg";
 import { schemas } from "../../database/catalogSql.ts";
 import { readOwnedTables, type CatalogForeignKey, type OwnedTable } from "../../database/tenancy.ts";
 
-/** Nothing here outlives a transaction, or it is of no use elsewhere; contents of files are copied by their checksums. */
+/**
+ * Tables whose rows do not outlive a transaction, or are of no use elsewhere. Contents of files are copied by their
+ * checksums.
+ */
 const staying = new Set([
   ...["event_batches", "pending_events", "job_deaths", "stored_files"].map((name) => `app_private.${name}`),
 ]);
 
-/** What of an account is copied for a user who has none at the other installation. */
+/** Tables that are copied for a user without an account at the other installation. */
 const ofAccounts = new Set([
   "app_public.users",
   "app_hidden.user_identities",
@@ -18,7 +21,9 @@ const ofAccounts = new Set([
   "app_public.processor_cards",
 ]);
 
-/** Sign-ins, confirmations in progress, and what people do for the installation. */
+/**
+ * Tables that are not copied for accounts: sign-ins, pending confirmations, and what people do for the installation.
+ */
 const notOfAccounts = new Set([
   "app_hidden.duplicate_accounts",
   ...["access_endings", "account_erasures", "email_change_stops", "email_changes", "email_verifications"].map(
@@ -30,7 +35,7 @@ const notOfAccounts = new Set([
   ...["user_networks", "user_otps"].map((name) => `app_private.${name}`),
 ]);
 
-/** Ids of users without a foreign key. */
+/** Columns with user ids, without a foreign key. */
 const otherUserColumns = new Set([
   "app_private.contact_messages.user_id",
   "app_private.lead_turns.user_id",
@@ -41,7 +46,7 @@ const organizations = "app_public.organizations";
 
 export interface Column {
   name: string;
-  /** Its type, or that which its domain is based on. */
+  /** The type, or the base type of its domain. */
   type: string;
 }
 
@@ -51,29 +56,30 @@ export interface MovedTable {
   columns: readonly Column[];
   /** Columns that are sealed with keys of the installation, and are not compared. */
   sealed: readonly string[];
-  /** Columns by which a row is known on both sides; none: the rows are replaced together. */
+  /** Columns that identify a row on both sides. If there are none, the rows are replaced together. */
   key: readonly Column[];
-  /** A generated number by which rows are ordered; each installation has its own. */
+  /** A generated number that orders the rows; it differs between installations. */
   order: string | undefined;
   /** Columns with ids of users. */
   users: ReadonlySet<string>;
-  /** Whether rows are those of accounts. */
+  /** Whether the rows belong to accounts. */
   isAccount: boolean;
-  /** Whether each change counts up the counter of the organization, so that a pause prevents it. */
+  /** Whether each change increments the counter of the organization, so that a pause prevents it. */
   isCounted: boolean;
-  /** Whether processes hold rows while they work on them. */
+  /** Whether processes lease rows of it. */
   isHeld: boolean;
-  /** SQL: whether a row belongs to what is moved. */
+  /** SQL condition for the rows that move. */
   condition(alias: string, moved: Moved): string;
 }
 
-/** Whose rows are moved. */
+/** The organization and accounts that move. */
 export interface Moved {
   organizationId: string;
   /** Users who have no account at the other installation. */
   userIds: readonly string[];
 }
 
+/** A qualified name such as `app_public.users`, quoted for SQL. */
 export const quoted = (table: string): string => table.split(".").map(escapeIdentifier).join(".");
 const uuids = (ids: readonly string[]) => `${escapeLiteral(`{${ids.join(",")}}`)}::uuid[]`;
 
@@ -100,7 +106,7 @@ const catalog = `
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where n.nspname in ${schemas} and c.relkind in ('r', 'p') and not c.relispartition`;
 
-/** SQL conditions by which the rows of an organization are found. */
+/** SQL conditions for the rows of an organization. */
 class Conditions {
   readonly #tables: ReadonlyMap<string, OwnedTable>;
 
@@ -130,7 +136,7 @@ export interface MovedTables {
   shape: string;
 }
 
-/** @throws Error if the catalog has a table of accounts of which nothing says whether it moves */
+/** @throws Error if a table of accounts is in none of the lists above */
 export async function readMovedTables(client: ClientBase): Promise<MovedTables> {
   const { tables: owned, foreignKeys } = await readOwnedTables(client);
   const { rows: found } = await client.query<CatalogColumns>(catalog);
@@ -209,13 +215,16 @@ const secretsOfIntegrations =
     return `(${of("app_public.organization_integrations")} or ${of("app_public.user_integrations")})`;
   };
 
-/** Users sign in again and send new requests; programs with an access token repeat the one that was not answered. */
+/**
+ * Idempotency keys: users sign in again and send new requests, but programs with an access token repeat the request
+ * that was not answered.
+ */
 const keysOfTokens =
   (conditions: Conditions): MovedTable["condition"] =>
   (alias, moved) =>
     `${alias}.viewer in (select 'token ' || k.id from app_public.access_tokens k where ${conditions.of("app_public.access_tokens", "k", moved)})`;
 
-/** References between rows that move and rows that stay. @returns one line for each foreign key that has some */
+/** References between rows that move and rows that stay. @returns one line for each foreign key with such references */
 export async function crossingReferences(
   client: ClientBase,
   { tables, foreignKeys }: MovedTables,
@@ -244,9 +253,9 @@ export async function crossingReferences(
 }
 
 /**
- * Rows at the other installation that refer to what is not there.
- * @param tables whose rows are looked at
- * @returns one line for each foreign key that has some
+ * References at the other installation to missing rows.
+ * @param tables that are checked
+ * @returns one line for each foreign key with such references
  */
 export async function danglingReferences(
   client: ClientBase,
@@ -273,4 +282,5 @@ export async function danglingReferences(
   return lines;
 }
 
+/** Whether it is the table of organizations itself. */
 export const isOrganizations = (table: MovedTable): boolean => table.name === organizations;

@@ -1,8 +1,9 @@
-/** Users of an organization that moves: who they are at the other installation. */
+/** Maps the users of an organization that moves to their accounts at the other installation. */
 import { escapeIdentifier, type ClientBase } from "pg";
 import type { Changes } from "./movedRows.ts";
 import { quoted, type MovedTables } from "./movedTables.ts";
 
+/** The changes before users, cities and names are matched with those of the other installation. */
 export const noChanges = (organizationId: string): Changes => ({
   organizationId,
   userIds: [],
@@ -13,9 +14,9 @@ export const noChanges = (organizationId: string): Changes => ({
 });
 
 /**
- * Members, former members, buyers and all others whom rows of the organization name. Who has an account with the same id or address at the
- * other installation keeps it; the accounts of the others are copied.
- * @param before what was found earlier: those of whom the account has been copied since
+ * Members, former members, buyers and all other users in rows of the organization. Users with the same id or address
+ * at the other installation keep that account; the accounts of the others are copied.
+ * @param before an earlier result, whose missing accounts have been copied since
  */
 export async function matchUsers(
   source: ClientBase,

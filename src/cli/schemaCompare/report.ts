@@ -12,7 +12,7 @@ export interface CompareOptions {
 export interface SchemaDifference {
   /** A kind of the catalog, or "order of columns". */
   kind: string;
-  /** What it is, and how it differs. */
+  /** The object, and how it differs. */
   lines: string[];
 }
 

@@ -2,7 +2,7 @@
 import type { Fact } from "../../providers/drafts/index.ts";
 import { number, numberWords, readings } from "./numberWords.ts";
 import type { Reading } from "./reading.ts";
-import { ours, wish } from "./wordingRules.ts";
+import { aboutOurHomes, wishQuestion } from "./wordingRules.ts";
 
 const dollars = new Set(["USD", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN"]);
 const signs: Record<string, string> = { "€": "EUR", "£": "GBP", "¥": "JPY" };
@@ -27,6 +27,9 @@ const nouns: [RegExp, Fact["field"]][] = [
 /** Names of the parts of a home, for a pattern. */
 export const homeParts = nouns.map(([pattern]) => pattern.source).join("|");
 
+/**
+ * Matches amounts with the facts of the same kind, to within half a cent. Numbers that match none become violations.
+ */
 export function readAmounts(reading: Reading): void {
   const ofKind = (kind: Fact["kind"], written: string, factor = 1) => {
     const meant = readings(written).map((value) => value * factor);
@@ -82,8 +85,8 @@ export function readAmounts(reading: Reading): void {
     (match) => {
       const known = counted(match[1]!, match[2]!);
       return known.length === 0 &&
-        reading.isAsked(match.index!, wish) &&
-        !ours.test(reading.sentenceAt(match.index!))
+        reading.isAsked(match.index!, wishQuestion) &&
+        !aboutOurHomes.test(reading.sentenceAt(match.index!))
         ? true
         : reading.support(match[0], match.index!, known);
     },

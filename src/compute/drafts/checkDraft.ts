@@ -11,18 +11,18 @@ import { readTimes } from "./times.ts";
 import { readUnits } from "./units.ts";
 import {
   courtesy,
-  deferring,
+  referral,
   denial,
   forSale,
-  gifts,
+  giftWords,
   greeting,
-  guarded,
+  commercialTerms,
   handover,
   keptForYou,
-  reductions,
+  discountWords,
   refusedWording,
-  soon,
-  titled,
+  relativeTime,
+  titledName,
 } from "./wordingRules.ts";
 
 export interface Verdict {
@@ -30,7 +30,7 @@ export interface Verdict {
   violations: string[];
   /** Keys of the facts that the text states. */
   used: Set<string>;
-  /** Sentences that no fact was matched with, for the sender to review. */
+  /** Sentences that no fact supports, for the sender to review. */
   loose: string[];
 }
 
@@ -130,7 +130,7 @@ function readNames(reading: Reading): void {
 
 /** A person named with a title is not a fact, except for the person who is greeted. */
 function readTitles(reading: Reading): void {
-  for (const { 0: name, index } of reading.rest.matchAll(titled))
+  for (const { 0: name, index } of reading.rest.matchAll(titledName))
     if (!greeting.test(reading.sentenceAt(index))) reading.unsupported(name);
 }
 
@@ -138,13 +138,13 @@ function readTitles(reading: Reading): void {
 function readGuarded(reading: Reading): void {
   // A sentence that already has a violation is reported once.
   if (reading.violations.size > 0) return;
-  for (const { 0: word, index } of reading.whole.matchAll(guarded)) {
+  for (const { 0: word, index } of reading.whole.matchAll(commercialTerms)) {
     const sentence = reading.sentenceAt(index);
     if (
-      !reading.isBacked(index) &&
+      !reading.isSupported(index) &&
       !reading.isSettled(index, word.length) &&
       !/\?\s*$/.test(sentence) &&
-      !deferring.test(sentence)
+      !referral.test(sentence)
     )
       reading.unsupported(sentence);
   }
@@ -156,16 +156,19 @@ function readGifts(reading: Reading): void {
   const promotions = reading.facts
     .filter(({ subjectType }) => subjectType === "promotion")
     .map(({ statement }) => statement.toLowerCase());
-  for (const [word] of text.matchAll(reductions)) if (promotions.length === 0) reading.unsupported(word);
-  for (const [word] of text.matchAll(gifts))
+  for (const [word] of text.matchAll(discountWords)) if (promotions.length === 0) reading.unsupported(word);
+  for (const [word] of text.matchAll(giftWords))
     if (!promotions.some((statement) => statement.includes(word))) reading.unsupported(word);
 }
 
-/** Homes that are not for sale must not be offered, homes that are not reserved must not be promised, and nothing is ready soon. */
+/**
+ * Homes that are not for sale must not be offered. Homes that are not reserved must not be promised. A home must not
+ * be announced as ready at a relative time, such as next spring.
+ */
 function readPromises(reading: Reading): void {
   const units = reading.facts.filter(({ kind }) => kind === "unit");
   for (const sentence of sentencesOf(reading.whole)) {
-    const time = soon.exec(sentence);
+    const time = relativeTime.exec(sentence);
     if (time && handover.test(sentence)) reading.unsupported(time[0]);
     const kept = keptForYou.exec(sentence);
     if (kept && !units.some(({ reserved }) => reserved)) reading.unsupported(kept[0]);
@@ -180,7 +183,7 @@ function readPromises(reading: Reading): void {
   }
 }
 
-/** Sentences that no fact was matched with. */
+/** Sentences that no fact supports. */
 const looseSentences = (reading: Reading): string[] =>
   sentencesOf(reading.whole)
     .map((sentence) => sentence.trim())

@@ -1,6 +1,7 @@
 /** Links and addresses of a draft: only those that facts contain. */
 import { excerpt, type Reading } from "./reading.ts";
 
+/** Matches links by host; mail addresses and links to other hosts become violations. */
 export function readLinks(reading: Reading): void {
   const hosts = new Map(
     reading.facts

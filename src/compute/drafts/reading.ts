@@ -1,14 +1,16 @@
 /** A text being parsed: which parts are already matched, and which facts it states. */
 import type { Fact } from "../../providers/drafts/index.ts";
-import { statesToo } from "./wordingRules.ts";
+import { factualSubjects } from "./wordingRules.ts";
 
+/** Escapes text for a regular expression. */
 export const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+/** At most 60 characters of a text on one line, in quotation marks, for violations. */
 export const excerpt = (text: string): string => `“${text.trim().replace(/\s+/g, " ").slice(0, 60)}”`;
 
 /** Replaces text that is already matched, so that nothing reads it twice. */
 const mark = "\u0001";
 
-/** A unit that the text mentions, and where. */
+/** A unit that the text mentions, with its offset. */
 interface Mention {
   at: number;
   unit: Fact;
@@ -23,8 +25,8 @@ export class Reading {
   readonly whole: string;
   rest: string;
   readonly facts: readonly Fact[];
-  /** Where a fact supports an amount or a time. */
-  #backed: number[] = [];
+  /** Offsets at which a fact supports an amount or a time. */
+  #supported: number[] = [];
   #bounds: number[];
 
   constructor(text: string, facts: readonly Fact[]) {
@@ -66,26 +68,26 @@ export class Reading {
     return this.whole.slice((this.#bounds[n - 1] ?? -1) + 1, (this.#bounds[n] ?? this.whole.length) + 1);
   }
 
-  /** Whether a range is part of a question that states nothing. */
+  /** Whether a range is in a question that states no fact. */
   isAsked(at: number, question: RegExp): boolean {
     const sentence = this.sentenceAt(at);
-    return /\?\s*$/.test(sentence) && question.test(sentence) && !statesToo.test(sentence);
+    return /\?\s*$/.test(sentence) && question.test(sentence) && !factualSubjects.test(sentence);
   }
 
   /** Whether a fact supports an amount or a time of the sentence. */
-  isBacked(at: number): boolean {
-    return this.#backed.some((place) => this.sentenceOf(place) === this.sentenceOf(at));
+  isSupported(at: number): boolean {
+    return this.#supported.some((place) => this.sentenceOf(place) === this.sentenceOf(at));
   }
 
   /**
-   * States those of the facts that are about the units of the sentence, or about no unit. A sentence that mentions no unit continues with
-   * those of the previous ones.
+   * Adds the facts about the units of the sentence, or about no unit, to the stated ones. A sentence that mentions no
+   * unit continues with the units of the previous ones.
    */
   support(written: string, at: number, candidates: readonly Fact[]): boolean {
     const about = this.#unitsAt(at);
     const fitting =
       about.size === 0 ? candidates : candidates.filter(({ unit }) => unit === undefined || about.has(unit));
-    if (fitting.some(({ kind }) => kind !== "count")) this.#backed.push(at);
+    if (fitting.some(({ kind }) => kind !== "count")) this.#supported.push(at);
     for (const { key } of fitting) this.used.add(key);
     if (fitting.length === 0)
       this.unsupported(candidates.length > 0 ? `${written} of ${[...about].join(", ")}` : written);

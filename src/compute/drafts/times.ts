@@ -2,7 +2,7 @@
 import type { Fact } from "../../providers/drafts/index.ts";
 import { months, numberWords, weekdays } from "./numberWords.ts";
 import { escape, type Reading } from "./reading.ts";
-import { proposal, talk, way } from "./wordingRules.ts";
+import { meetingQuestion, conversation, travel } from "./wordingRules.ts";
 
 const monthNames = [...months.keys()]
   .sort((a, b) => b.length - a.length)
@@ -34,11 +34,12 @@ function momentOf(fact: Fact): Moment | undefined {
 /** Reads a date or time that a text states; it must be that of a matching fact. */
 type ReadDate = (match: RegExpMatchArray, fits: (moment: Moment) => boolean) => boolean;
 
+/** Matches dates, clock times and days with facts. Times in a question about a meeting are accepted without one. */
 export function readTimes(reading: Reading): void {
   const moments = reading.facts.map(momentOf).filter((moment) => moment !== undefined);
   const readDate: ReadDate = (match, fits) => {
     const fitting = moments.filter(fits).map(({ fact }) => fact);
-    return fitting.length === 0 && reading.isAsked(match.index!, proposal)
+    return fitting.length === 0 && reading.isAsked(match.index!, meetingQuestion)
       ? true
       : reading.support(match[0], match.index!, fitting);
   };
@@ -49,7 +50,7 @@ export function readTimes(reading: Reading): void {
   // The duration of a conversation.
   reading.take(/\b[1-6]?\d(?:[-\s]to[-\s][1-6]?\d)?[-\s]minut\p{L}*/giu, (match) => {
     const sentence = reading.sentenceAt(match.index!);
-    return talk.test(sentence) && !way.test(sentence);
+    return conversation.test(sentence) && !travel.test(sentence);
   });
 }
 

@@ -1,4 +1,4 @@
-/** The units that a draft mentions: the units of a sentence decide which facts support it. */
+/** The units that a draft mentions. The units of a sentence determine which facts support it. */
 import { homeParts } from "./amounts.ts";
 import { escape, type Reading } from "./reading.ts";
 
@@ -6,12 +6,13 @@ const unitWords =
   "units?|suites?|apartments?|apt\\.?|condos?|homes?|lots?|residences?|penthouses?|unités?|appartements?|logements?|résidences?|unidad(?:es)?|apartamentos?|departamentos?|viviendas?|einheit(?:en)?|wohnung(?:en)?|#";
 const label = String.raw`[A-Za-z]{0,3}-?\d[\w-]*`;
 
-/** What follows a number that is not a label. */
+/** Words after a number that is not a label of a unit. */
 const isAmount = new RegExp(
   `^[-\\s]?(?:%|percent|per cent|pour cent|por ciento|prozent|[$€£¥]|k\\b|dollars?|euros?|${homeParts})|^\\s?[A-Z]{3}\\b`,
   "iu",
 );
 
+/** Matches labels of units, so that later rules know which facts apply to each sentence. */
 export function readUnits(reading: Reading): void {
   const units = reading.facts.filter(({ kind }) => kind === "unit");
   for (const unit of units)

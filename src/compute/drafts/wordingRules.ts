@@ -78,24 +78,24 @@ const others: RegExp[] = [
 ];
 
 /** Words for a price below the list price: a promotion must be among the facts. Saying that there is none is allowed. */
-export const reductions =
+export const discountWords =
   /(?<!\p{L})(?!(?<=\bno )discounts?(?=\s*(?:[.;!]|at the moment|at present|right now|currently)))(?:discount\w*|rebates?|price (?:cut|drop|reduction)s?|incentives?|remises?|rabais|descuentos?|rebajas?|rabatt\w*|(?:preis)?nachl[aä]ss\w*)(?!\p{L})/gu;
 
 /** Words for gifts: a promotion must support them. */
-export const gifts =
+export const giftWords =
   /(?<!\p{L})(?:cash\s?back|half[- ](?:price|off)|free of charge|for free|free (?:upgrades?|parking|appliances?|storage|furniture)|waive[ds]?|gratuit\p{L}*|gratis|kostenlos\p{L}*|geschenkt)(?!\p{L})/gu;
 
 /** The subject of a claim is something that people pay for. */
-export const guarded =
+export const commercialTerms =
   /(?<!\p{L})(?:pric(?:e|es|ing)|deposits?|fees?|costs?|bonus(?:es)?|upgrades?|cash|credits?|rates?|mortgages?|loans?|lend\w*|financ\w+|tax(?:es)?|invest\w*|worth|values?|money|profit\w*|savings?|cheap\w*|bargains?|market|demand|contracts?|sign(?! (?:up|in))(?:ed|ing)?|laws?|legal\w*|clauses?|cancel\w*|insur\w+|construction|complet(?:ed?|es|ion)|finish(?:ed|es)?|warrant\w+|on us|(?:buy|take)\s+(?:\p{L}+\s+){1,3}back|resale|rent(?:s|al|ed)?|prix|acomptes?|frais|hypoth\p{L}+|impôts?|contrats?|chantier|travaux|preise?|anzahlung\p{L}*|gebühr\p{L}*|kosten|hypothek\p{L}*|kredit\p{L}*|zins\p{L}*|steuern?|vertr[aä]g\p{L}*|wert|bauarbeiten|precios?|depósitos?|gastos|hipotecas?|impuestos?|contratos?|obras)(?!\p{L})/giu;
-/** A sentence that names who knows, what can be asked, or that something does not exist. */
-export const deferring =
+/** A sentence that refers to somebody who knows, or to possible questions, or that denies that something exists. */
+export const referral =
   /(?<!\p{L})(?:ask(?:ing)?|questions?|tell (?:me|us)|let (?:me|us) know|send you|explain|find out|discuss|talk (?:about|through|with you)|your (?:own )?(?:bank|lender|lawyer|advis[eo]r|accountant|notary|attorney|budget)|no (?:discounts?|legal)|nothing is|fragen?|frage|ihre bank|ihr anwalt|questions|votre (?:banque|notaire)|preguntas?|su banco)(?!\p{L})/iu;
-/** Phrases of any mail. */
+/** Courtesy phrases. */
 export const courtesy =
   /(?<!\p{L})(?:thanks?|welcome|please|hope|glad|happy|delighted|pleasure|looking forward|look forward|regards|sincerely|reply|contact|feel free|let me know|tell me|help|questions?|répon\p{L}+|antwort\p{L}*|fragen?|preguntas?|respond\p{L}*|merci|bienvenue|hésitez|cordialement|salutations|volontiers|plaisir|danke|dank|freue[nt]?|gerne?|bitte|grüßen?|hochachtung\p{L}*|melden|gracias|saludos|atentamente|encantad[oa]|disposición|gusto)(?!\p{L})/iu;
 /** A person by title and name. */
-export const titled =
+export const titledName =
   /(?<!\p{L})(?:Mr|Mrs|Ms|Miss|Dr|Herrn?|Frau|Monsieur|Madame|Mme|Señora?|Sra?)\.?\s+\p{Lu}\p{L}+/gu;
 export const greeting =
   /^\s*(?:dear|hello|hi|good (?:morning|afternoon|evening)|guten (?:tag|morgen)|sehr geehrte[rn]?|liebe[r]?|hallo|bonjour|chère?s?|cher|hola|buenos días|estimad[oa])(?!\p{L})/iu;
@@ -122,26 +122,26 @@ export function refusedWording(text: string): string[] {
   return found;
 }
 
-/** A question about a time to talk or to meet, */
-export const proposal =
+/** A question about a time to talk or to meet. */
+export const meetingQuestion =
   /\b(?:suits?|works? for|are you (?:free|available)|could we|can we|shall we|may i|do you have (?:time|a moment)|how about|what about|be convenient|call you|passt|hätten sie|haben sie|seriez-vous|auriez-vous|avez-vous|le (?:vendría|viene)|podríamos|puede)(?!\p{L})/iu;
-/** about what somebody is looking for, */
-export const wish =
+/** A question about wishes. */
+export const wishQuestion =
   /\b(?:are you looking|would you (?:like|rather|prefer)|do you (?:need|want|prefer)|you (?:had|have) in mind|suchen sie|möchten sie|cherchez-vous|préférez-vous|busca|prefiere)(?!\p{L})/iu;
-/** about any home, not about existing ones: */
-export const ours =
+/** Refers to existing homes or to the seller: such a question may state a fact. */
+export const aboutOurHomes =
   /\b(?:our|ours|we|it|this|these|those|units?|suites?|lots?|unsere?\p{L}*|wir|notre|nos|nous|nuestr\p{L}*|einheit|wohnung|unité|unidad)(?!\p{L})|\d{3}/iu;
-/** none of which states a fact. */
-export const statesToo =
+/** Subjects that state a fact even within a question. */
+export const factualSubjects =
   /open house|offer|price|promotion|deadline|ready|mov(?:e|ing)|hand(?:ed)? over|keys|deliver|sold|\bends?\b|begins?|starts?|clos(?:e|ing)|sign|decide|pay|deposit|remind|confirm|agreed|appointment|visite libre|offre|prix|offenen? tür|preis|angebot|precio|oferta|puertas abiertas/iu;
-export const talk =
+export const conversation =
   /\b(?:call|chat|talk|conversation|visit|tour|meeting|appel|entretien|visite|gespräch|anruf|besichtigung|llamada|visita)\b/iu;
-export const way =
+export const travel =
   /\b(?:walk|drive|ride|commute|station|bus|train|school|beach|downtown|airport|from|to the|away|fahrt|fuß|entfernt|à pied|distancia|andando)\b/iu;
 /** The month in which a home is ready must be one of a fact. */
 export const handover =
   /\b(?:mov(?:e|ing) in|(?<!you )(?<!you are )ready(?! to)|finished|complet(?:e|ed|ion)|hand(?:ed|ing)? over|handover|keys|bezugsfertig|einziehen|übergabe|schlüssel|emménag\p{L}*|livraison|remise des clés|mudarse|entrega|llaves)(?!\p{L})/iu;
-export const soon =
+export const relativeTime =
   /\b(?:next|this|coming) (?:week|month|year|spring|summer|fall|autumn|winter)\b|\bin (?:an?|one|two|three|four|six|\d+|a few|some) (?:days?|weeks?|months?|years?)\b|\b(?:by|before|in|around) (?:christmas|easter|new year|spring|summer|fall|autumn|winter)\b|nächste\p{L}* (?:woche|monat|jahr)|\bin \p{L}+ (?:wochen|monaten)|le mois prochain|\bdans \p{L}+ (?:semaines|mois)|el (?:mes que viene|próximo mes)|\ben \p{L}+ (?:semanas|meses)/iu;
 
 export const keptForYou = /\b(?:is|are|stays?|remains?) (?:\w+ )?(?:reserved|held|kept) for you\b/i;

@@ -2,7 +2,7 @@ import type { CatalogObject } from "../../database/catalog.ts";
 
 type Kind = CatalogObject["kind"];
 
-/** A catalog, to look up what belongs to what. */
+/** The objects of a catalog, indexed by the table, type or function that they belong to. */
 export class CatalogIndex {
   readonly #byKind: Map<Kind, CatalogObject[]>;
   readonly #byName: Map<string, CatalogObject[]>;
@@ -21,31 +21,31 @@ export class CatalogIndex {
     return this.#byKind.get(kind) ?? [];
   }
 
-  /** What belongs to the table, type or function of that name. */
+  /** Objects of a kind that belong to the table, type or function of that name. */
   of(kind: Kind, name: string): CatalogObject[] {
     return this.#byOwner.get(`${kind} ${name}`) ?? [];
   }
 
-  /** All that belongs to it. */
+  /** All objects that belong to it. */
   allOf(name: string): CatalogObject[] {
     return this.#byName.get(name) ?? [];
   }
 
-  /** @param target as statements name it, for example `column app_public.units.id`. */
+  /** @param target as written in statements, for example `column app_public.units.id` */
   comment(target: string): string | undefined {
     return this.#comments.get(target);
   }
 }
 
-/** Of `function app_public.f(uuid)` what follows its kind. */
+/** The name of an object: for `function app_public.f(uuid)`, the part after the kind. */
 export function nameOf({ identity }: CatalogObject): string {
   return identity.replace(/^(?:materialized )?\w+ /, "");
 }
 
-/** The schemas in the order in which they are shown. */
+/** The schemas, in the order of the output. */
 const schemas = ["app_public", "app_hidden", "app_private"];
 
-/** By schema, then by name. */
+/** Sorted by schema, then by name. */
 export function sortedByName(objects: readonly CatalogObject[]): CatalogObject[] {
   const key = (object: CatalogObject) => {
     const name = nameOf(object);

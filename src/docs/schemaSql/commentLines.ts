@@ -1,8 +1,7 @@
 import { lineLength } from "./sqlLayout.ts";
 
 /**
- * A comment's text as lines of SQL comments; what continues a long line is indented further, so that the text's own lines
- * can be told from those.
+ * The text of a comment as SQL comments. Continuations of long lines are indented further than the text's own lines.
  */
 export function commentLines(text: string | undefined, indent = 0): string[] {
   if (text === undefined) return [];
@@ -25,7 +24,7 @@ function wrap(text: string, width: number): string[] {
   return lines;
 }
 
-/** An item of a list and its comment: behind it where both fit into one line, else above it. */
+/** An item of a list with its comment: behind it if both fit on one line, otherwise above it. */
 export function withComment(item: string, comment: string | undefined, indent: number): string[] {
   const margin = " ".repeat(indent);
   const lines = `${margin}${item}`.split("\n");

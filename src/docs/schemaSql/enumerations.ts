@@ -9,14 +9,14 @@ interface Value {
   description: string;
 }
 
-/** An enumeration: a domain whose check lists the values, and a table of those with what they mean. */
+/** An enumeration: a domain whose check lists the values, and a table of the values with their descriptions. */
 interface Enumeration {
   description: string;
   values: Value[];
-  /** The domain, the table and what belongs to them, but the rows. */
+  /** The domain, the table and their objects, without the rows. */
   own: CatalogObject[];
   rows: CatalogObject[];
-  /** The same with this enumeration's names and texts replaced. */
+  /** The same, with placeholders for the names and texts of this enumeration. */
   pattern: CatalogObject[];
 }
 
@@ -26,7 +26,10 @@ export interface Enumerations {
   blocks: string[];
 }
 
-/** Enumerations are made alike, so what they have in common is written once. Those that are not stay tables and domains. */
+/**
+ * Enumerations have the same structure, so it is written once. Those with another structure are written as tables and
+ * domains.
+ */
 export function readEnumerations(catalog: CatalogIndex, domains: readonly CatalogObject[]): Enumerations {
   const tables = new Map(catalog.ofKind("table").map((table) => [nameOf(table), table]));
   const found = domains.flatMap(
@@ -72,10 +75,10 @@ function readEnumeration(
   return { description: tag ? `${tag}\n${description}` : description, values, own, rows, pattern };
 }
 
-/** The tag of values that are refused for now; it is part of the definition of its enumeration only. */
+/** The tag of values that are currently refused; it is not part of the common structure. */
 const notAvailable = /@notAvailable .*\n/g;
 
-/** `app_public.lead_status` becomes `app_public.<name>`, and likewise what is named after it. */
+/** Replaces `app_public.lead_status` with `app_public.<name>`, and likewise in derived names. */
 function withPlaceholders(text: string, name: string, description: string): string {
   const local = name.split(".")[1]!;
   const typeName = local.split("_").map((word) => word[0]!.toUpperCase() + word.slice(1));

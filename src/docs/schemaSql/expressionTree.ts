@@ -1,4 +1,4 @@
-/** What PostgreSQL writes of an expression or statement, as a tree of its parentheses, brackets and CASE … END. */
+/** An expression or statement as printed by PostgreSQL, as a tree of its parentheses, brackets and CASE … END. */
 export interface Group {
   open: "" | "(" | "[" | "case ";
   parts: Part[];
@@ -9,7 +9,7 @@ const token =
   /\s+|IS (?:NOT )?DISTINCT FROM|E'(?:[^'\\]|''|\\[\s\S])*'|'(?:[^']|'')*'|"(?:[^"]|"")*"(?:\.(?:\w+|"(?:[^"]|"")*"))*|[\w$]+(?:\.(?:\w+|"(?:[^"]|"")*"))*|[()[\]]|::|\|\||[^\s'"\w()[\]]/g;
 const closing = { "": "", "(": ")", "[": "]", "case ": " end" };
 
-/** Keywords are those words in capitals that have no quotes: they come in small letters here, as everywhere else. */
+/** Keywords are unquoted words in capitals; they are converted to lower case. */
 export function parse(sql: string): Group {
   const root: Group = { open: "", parts: [] };
   const stack = [root];
@@ -38,6 +38,7 @@ function trim(group: Group): Group {
   return group;
 }
 
+/** The text of a tree, the inverse of `parse`. */
 export function print(part: Part | readonly Part[]): string {
   if (typeof part === "string") return part;
   if (Array.isArray(part)) return part.map(print).join("");
@@ -45,7 +46,7 @@ export function print(part: Part | readonly Part[]): string {
   return `${open}${print(parts)}${closing[open]}`;
 }
 
-/** What ends a group when it is broken into lines. */
-export function closer(group: Group): string {
+/** The text that ends a group that is broken into lines. */
+export function closingText(group: Group): string {
   return closing[group.open].trim();
 }

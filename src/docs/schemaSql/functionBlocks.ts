@@ -4,7 +4,7 @@ import { commentLines } from "./commentLines.ts";
 import { grantStatements } from "./grantStatements.ts";
 import { format, lineLength } from "./sqlLayout.ts";
 
-/** A function with its comment above and its grants below; EXECUTE for PUBLIC is written, its absence is not. */
+/** A function with its comment above and its grants below. EXECUTE for PUBLIC is written, the lack of it is not. */
 export function functionBlock(object: CatalogObject, catalog: CatalogIndex): string {
   const grants = catalog.of("grant", nameOf(object));
   const usual = `revoke execute on ${object.identity} from public`;
@@ -17,7 +17,7 @@ export function functionBlock(object: CatalogObject, catalog: CatalogIndex): str
   ].join("\n");
 }
 
-/** The head as one writes it, the body as it is. */
+/** The declaration in the usual order; the body is unchanged. */
 function declaration(definition: string): string {
   const start = definition.search(/^AS \$/m);
   if (start < 0) return definition;
@@ -41,8 +41,8 @@ export function executedBy({ definition }: CatalogObject): string {
 }
 
 /**
- * The functions that belong to one table alone, by table: what only its triggers execute, and its computed columns, which
- * take its row and are named after it.
+ * The functions that belong to a single table, by table: those that only its triggers execute, and its computed
+ * columns.
  */
 export function functionsOfTables(catalog: CatalogIndex): Map<string, CatalogObject[]> {
   const tablesOf = Map.groupBy(catalog.ofKind("trigger"), executedBy);

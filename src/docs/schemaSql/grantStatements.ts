@@ -25,8 +25,8 @@ const order = [
 ];
 
 /**
- * Grants on one object in as few statements as say the same.
- * @param columns in the order of the table.
+ * The grants on one object in as few statements as possible.
+ * @param columns in the order of the table
  */
 export function grantStatements(grants: readonly CatalogObject[], columns: readonly string[] = []): string[] {
   const parsed = grants.map(parse);
@@ -50,7 +50,7 @@ export function grantStatements(grants: readonly CatalogObject[], columns: reado
   });
 }
 
-/** What the same roles have, by those roles. */
+/** Privileges that several roles have in common, by these roles. */
 function byRoles(held: readonly { text: string; role: string }[]): Map<string, string[]> {
   const byText = Map.groupBy(held, ({ text }) => text);
   const texts = [...byText.keys()].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));

@@ -17,7 +17,10 @@ const header = `-- The database as it is, for readers: written by \`npm run sche
 -- only where a grant says so. The owner's privileges, indexes of keys and names of not-null constraints that are the
 -- usual ones are omitted, as are the parentheses, casts and aliases that PostgreSQL adds to expressions.`;
 
-/** The whole schema as text for readers; the same catalog gives the same text, and a change of one object a local diff. */
+/**
+ * The whole schema as text for readers. Deterministic: the same catalog results in the same text, and a change of one
+ * object in a local diff.
+ */
 export function renderSchema(objects: readonly CatalogObject[]): string {
   const catalog = new CatalogIndex(objects);
   const enumerations = readEnumerations(catalog, sortedByName(catalog.ofKind("domain")));

@@ -2,7 +2,10 @@ import type { CatalogObject } from "../../database/catalog.ts";
 import type { CatalogIndex } from "./catalogIndex.ts";
 import { lineLength } from "./sqlLayout.ts";
 
-/** The rows of a table as one insert, a row a line where it fits; what the database fills in by itself is omitted. */
+/**
+ * The rows of a table as one insert, if possible one row per line. Columns with the value of their default are
+ * omitted.
+ */
 export function rowsBlock(table: string, catalog: CatalogIndex): string {
   const rows = catalog
     .of("row", table)
@@ -48,7 +51,7 @@ function arrayText(items: readonly unknown[], type: string): string {
 
 const quote = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
-/** Items between two texts, in further lines where one does not suffice; `margin` is what will stand before. */
+/** Items between two texts, on further lines if necessary; `margin` is the width of the text before them. */
 function fill(items: readonly string[], start: string, end: string, margin = 0): string {
   const indent = " ".repeat(margin + start.length - start.trimStart().length + 2);
   const lines = [start];
@@ -58,7 +61,7 @@ function fill(items: readonly string[], start: string, end: string, margin = 0):
     const isFresh = last === start || last.trim() === "";
     if (!isFresh && last.length + text.length + 2 > lineLength - margin) lines.push(`${indent}${text}`);
     else lines[lines.length - 1] = `${last}${isFresh ? "" : " "}${text}`;
-    // What follows a multi-line text is on its last line.
+    // After a multi-line text, the width continues from its last line.
     lines.push(...lines.pop()!.split("\n"));
   });
   return lines.join("\n");

@@ -1,7 +1,7 @@
 import { type Group, type Part } from "./expressionTree.ts";
 
 const connectives: ReadonlySet<Part | undefined> = new Set(["and", "or"]);
-/** What may stand before an operand that needs no parentheses, and after it. */
+/** Tokens before and after an operand that needs no parentheses. */
 const before: ReadonlySet<Part | undefined> = new Set([
   "and",
   "or",
@@ -16,7 +16,7 @@ const after: ReadonlySet<Part | undefined> = new Set([
   ...["and", "or", "then", "else", "when", "where", "group", "order", "limit", "having", "union"],
 ]);
 const clauseAfterWhere: ReadonlySet<Part> = new Set(["group", "order", "limit", "having", "union"]);
-/** What takes one expression in parentheses, which may itself be in parentheses then. */
+/** Tokens before one expression in parentheses, which may itself be in parentheses. */
 const wrapping: ReadonlySet<Part | undefined> = new Set([
   "check",
   "using",
@@ -29,8 +29,8 @@ const wrapping: ReadonlySet<Part | undefined> = new Set([
 ]);
 
 /**
- * Takes away what PostgreSQL adds to be certain and what nobody writes: parentheses around operands of AND and OR,
- * `::text` after a string, and the name that a selected function's column has by itself.
+ * Removes what PostgreSQL adds defensively: parentheses around operands of AND and OR, `::text` after strings, and
+ * the default alias of a selected function.
  */
 export function simplify(group: Group): Group {
   for (const part of group.parts) if (typeof part !== "string") simplify(part);
@@ -50,7 +50,7 @@ function withoutTextCasts(parts: Part[]): Part[] {
   return parts.filter((_, index) => !drop.has(index));
 }
 
-/** `((a || b) || c)`: read from the left anyway. */
+/** `((a || b) || c)`: concatenation is associative. */
 function flattenConcatenation(group: Group): void {
   const [first, ...rest] = group.parts;
   if (
@@ -62,7 +62,7 @@ function flattenConcatenation(group: Group): void {
     group.parts = [...first.parts, ...rest];
 }
 
-/** Operands between `||` and nothing else; PostgreSQL puts those that are more than a name into parentheses. */
+/** Whether they are operands between `||` only. PostgreSQL puts those that are more than a name into parentheses. */
 function isConcatenation(parts: readonly Part[]): boolean {
   return (
     parts.includes("||") &&
@@ -96,7 +96,7 @@ function withoutParentheses(group: Group): Part[] {
       part.parts = only.parts;
       return withoutParentheses({ open: group.open, parts: [part] });
     }
-    // What follows WHERE is one expression to the end of its clause.
+    // The tokens after WHERE are one expression, up to the end of the clause.
     if (left === "where" && (right === undefined || clauseAfterWhere.has(right)) && !isQuery(part))
       return part.parts;
     const isOperand =

@@ -1,7 +1,7 @@
-import { closer, parse, print, type Group, type Part } from "./expressionTree.ts";
+import { closingText, parse, print, type Group, type Part } from "./expressionTree.ts";
 import { simplify } from "./simplify.ts";
 
-/** Where lines end, and where they are broken before when something may follow. */
+/** Maximum line length, and the length at which lines are broken if something may follow. */
 export const lineLength = 120;
 const room = lineLength - 4;
 
@@ -24,7 +24,7 @@ const clauses: ReadonlySet<Part> = new Set([
 ]);
 const connectives: ReadonlySet<Part> = new Set(["and", "or"]);
 
-/** A statement or expression as PostgreSQL writes it, simplified and broken into lines that are not too long. */
+/** A statement or expression as printed by PostgreSQL, simplified and broken into lines. */
 export function format(
   sql: string,
   { indent = 0, used = indent }: { indent?: number; used?: number } = {},
@@ -32,12 +32,15 @@ export function format(
   return lay(simplify(parse(sql)).parts, indent, used, indent + 2).join("\n");
 }
 
-/** What a trigger executes stands below its condition, else in the line of FOR EACH ROW; a grant begins with EXECUTE. */
+/**
+ * The function of a trigger is on a line of its own if the trigger has a condition, otherwise on the line of FOR EACH
+ * ROW. A grant may begin with EXECUTE.
+ */
 function startsClause(part: Part, previous: Part | undefined): boolean {
   return clauses.has(part) && (part !== "execute" || typeof previous === "object");
 }
 
-/** Lines of which the first follows what is there already; the others begin with their indentation. */
+/** Lines of which the first one continues the current line; the others include their indentation. */
 function lay(parts: readonly Part[], indent: number, used: number, hanging: number): string[] {
   const flat = print(parts);
   if (used + flat.length <= room || parts.length === 0) return [flat];
@@ -53,7 +56,7 @@ function lay(parts: readonly Part[], indent: number, used: number, hanging: numb
   return opened(parts, indent, used);
 }
 
-/** One below the other. */
+/** Each piece on its own line. */
 function stacked(pieces: Part[][], indent: number, used: number, hanging: number): string[] {
   return pieces.flatMap((piece, index) => {
     if (index === 0) return lay(piece, indent, used, hanging);
@@ -61,7 +64,7 @@ function stacked(pieces: Part[][], indent: number, used: number, hanging: number
   });
 }
 
-/** As many in a line as fit. */
+/** As many items per line as fit. */
 function filled(items: Part[][], indent: number, used: number): string[] {
   const lines = [""];
   let column = used;
@@ -83,7 +86,7 @@ function filled(items: Part[][], indent: number, used: number): string[] {
   return lines;
 }
 
-/** With the content of its largest group on lines of their own. */
+/** With the content of its largest group on separate lines. */
 function opened(parts: readonly Part[], indent: number, used: number): string[] {
   const groups = parts.filter((part): part is Group => typeof part !== "string");
   const [largest] = groups.toSorted((a, b) => print(b).length - print(a).length);
@@ -91,7 +94,7 @@ function opened(parts: readonly Part[], indent: number, used: number): string[] 
   const at = parts.indexOf(largest);
   const inner = lay(largest.parts, indent + 2, indent + 2, indent + 2);
   const start = `${print(parts.slice(0, at))}${largest.open.trim()}`;
-  const end = `${closer(largest)}`;
+  const end = `${closingText(largest)}`;
   const [first, ...rest] = lay(parts.slice(at + 1), indent, indent + end.length, indent);
   const head = used + start.length > room ? wrapped(start, indent, used) : [start];
   return [...head, ...begin(indent + 2, inner), `${" ".repeat(indent)}${end}${first ?? ""}`, ...rest];
@@ -115,7 +118,7 @@ function begin(indent: number, [first, ...rest]: string[]): string[] {
   return [" ".repeat(indent) + first!, ...rest];
 }
 
-/** In pieces that each begin where `starts` says, without the space between them. */
+/** Splits into pieces that begin where `starts` is true, without the space between them. */
 function split(
   parts: readonly Part[],
   starts: (part: Part, previous: Part | undefined) => boolean,

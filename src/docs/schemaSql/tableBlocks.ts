@@ -5,11 +5,11 @@ import { functionBlock } from "./functionBlocks.ts";
 import { grantStatements } from "./grantStatements.ts";
 import { format } from "./sqlLayout.ts";
 
-/** Fixed, so that a longer name moves no other line. */
+/** Fixed width, so that a longer name does not change other lines. */
 const nameWidth = 24;
 const typeWidth = 28;
 
-/** Everything of one table: columns, keys, indexes, row security, grants, triggers, and the functions that are its own. */
+/** Everything of one table: columns, keys, indexes, row security, grants, triggers, and functions that only it uses. */
 export function tableBlock(
   table: CatalogObject,
   catalog: CatalogIndex,
@@ -53,7 +53,7 @@ function create(table: CatalogObject, catalog: CatalogIndex): string {
   const list = items.flatMap(({ text, target }, index) =>
     withComment(`${text}${index < items.length - 1 ? "," : ""}`, catalog.comment(target), 2),
   );
-  // Where the list belongs: it has a place of its own, except in what makes a partition.
+  // The list has a separate place, except in functions that create partitions.
   const [, head, tail] = /^(.+?)(?: \(\)| (?=FOR VALUES|DEFAULT))(.*)$/s.exec(table.definition)!;
   const body = list.length > 0 ? ` (\n${list.join("\n")}\n)` : head!.includes(" partition of ") ? "" : " ()";
   return `${format(head!)}${body}${tail ? ` ${format(tail)}` : ""};`;
@@ -93,7 +93,7 @@ function policyText({ definition }: CatalogObject): string {
 }
 
 function statement({ identity, definition }: CatalogObject, catalog: CatalogIndex): string[] {
-  // The usual kind of index need not be named.
+  // The default kind of index is not named.
   const text = format(definition.replace(" USING btree (", " ("));
   return [...commentLines(catalog.comment(identity)), `${text};`];
 }

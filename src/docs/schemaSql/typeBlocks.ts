@@ -19,7 +19,7 @@ export function domainBlock(domain: CatalogObject, catalog: CatalogIndex): strin
   ].join("\n");
 }
 
-/** A composite type with the comments on its attributes, or another type as it is. */
+/** A composite type with the comments on its attributes, or another type. */
 export function typeBlock(type: CatalogObject, catalog: CatalogIndex): string {
   const name = nameOf(type);
   const lines = type.definition.split("\n").flatMap((line) => {
@@ -33,7 +33,7 @@ export function typeBlock(type: CatalogObject, catalog: CatalogIndex): string {
   ].join("\n");
 }
 
-/** A view with what belongs to it. */
+/** A view with its objects. */
 export function viewBlock(view: CatalogObject, catalog: CatalogIndex): string {
   const name = nameOf(view);
   const comments = catalog.of("comment", name).flatMap(({ identity, definition }) => {

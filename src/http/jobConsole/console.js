@@ -1,5 +1,8 @@
 // @ts-check
-/** The page for jobs. It asks the API as everybody does, and writes what comes back as text; the token is kept in this page alone. */
+/**
+ * The script of the job page. It uses the API with the rights of the signed-in user. Responses are inserted as text;
+ * the token is only kept in memory.
+ */
 
 /** @type {string | undefined} */
 let token;
@@ -49,7 +52,7 @@ function row(cells, long = []) {
   return made;
 }
 
-/** Does what a button or a form stands for, and tells what was refused. @param {() => Promise<void>} work */
+/** Runs the action of a button or form, and shows its error. @param {() => Promise<void>} work */
 function act(work) {
   tell("");
   work().catch((error) => tell(error instanceof Error ? error.message : String(error)));

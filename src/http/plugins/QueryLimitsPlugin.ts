@@ -174,25 +174,25 @@ export function checkDocument(
 }
 
 /** Cached data about the documents of a schema. Plans and documents belong to one schema. */
-interface Known {
+interface SchemaDocuments {
   readonly documents: Documents;
   readonly byNode: WeakMap<DocumentNode, KnownDocument>;
 }
-const bySchema = new WeakMap<GraphQLSchema, Known>();
+const bySchema = new WeakMap<GraphQLSchema, SchemaDocuments>();
 
-function knownOf(schema: GraphQLSchema, bytes: number): Known {
+function documentsOf(schema: GraphQLSchema, bytes: number): SchemaDocuments {
   const known = bySchema.get(schema) ?? { documents: new Documents(bytes), byNode: new WeakMap() };
   bySchema.set(schema, known);
   return known;
 }
 
 /** Cached data about the documents of a schema; see Documents. */
-export function keptDocuments(schema: GraphQLSchema): Documents["size"] {
+export function documentCache(schema: GraphQLSchema): Documents["size"] {
   return bySchema.get(schema)?.documents.size ?? { bytes: 0, documents: 0 };
 }
 
 /** A cached document; undefined if it is not cached, or was evicted. */
-export function keptDocument(schema: GraphQLSchema, text: string): KnownDocument | undefined {
+export function cachedDocument(schema: GraphQLSchema, text: string): KnownDocument | undefined {
   return bySchema.get(schema)?.documents.peek(text);
 }
 
@@ -262,7 +262,7 @@ const INTROSPECTION_COST = 50_000;
 async function executeWithin(
   args: Args,
   work: OperationWork,
-  { documents, byNode }: Known,
+  { documents, byNode }: SchemaDocuments,
   {
     introspectionHoldMs = INTROSPECTION_HOLD_MS,
     compileAtOnce = false,
@@ -377,7 +377,7 @@ export const QueryLimitsPlugin: GraphileConfig.Plugin = {
           const request = requestContext.expressv4?.req;
           const text = (request?.body as { query?: unknown } | undefined)?.query;
           const work = findRequestState(request)?.work ?? new OperationWork(partyOf(null, undefined));
-          const known = knownOf(config.schema, bytes);
+          const known = documentsOf(config.schema, bytes);
           const { documents, byNode } = known;
           const look = (query: string): KnownDocument => {
             const found = documents.find(query);

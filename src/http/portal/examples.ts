@@ -11,11 +11,11 @@ export interface Example {
   about: readonly string[];
   document: string;
   variables?: Readonly<Record<string, unknown>>;
-  /** What is looked up first: a query, and the paths in its answer at which values of variables stand. */
+  /** A query that precedes the example, and the paths in its response from which variables get their values. */
   needs?: { query: string; variables: Readonly<Record<string, string>> };
 }
 
-/** One of the oldest: the workflow of the demo writes to new leads, which changes their status. */
+/** An old lead, because the workflow of the demo mails new leads, which changes their status. */
 const anyLead = {
   query: `{ leads(first: 1, filter: { status: [NEW] }, orderBy: [REGISTERED_AT_ASC]) { id } }`,
   path: "leads.0.id",

@@ -23,7 +23,7 @@ async function guideFiles(): Promise<Map<string, string>> {
   return new Map([...own, ...Object.entries(others)] as [string, string][]);
 }
 
-/** As GitHub names the headings of a document, so that links into it work in both places. */
+/** The anchor that GitHub generates for a heading, so that links work in both places. */
 const anchorOf = (text: string): string =>
   text
     .toLowerCase()
@@ -32,7 +32,7 @@ const anchorOf = (text: string): string =>
     .trim()
     .replaceAll(/\s/g, "-");
 
-/** Where a link of a document leads in the portal; undefined where that is not served. */
+/** The target of a document's link in the portal; undefined if the file is not served. */
 function linkFrom(file: string, href: string, pages: ReadonlyMap<string, string>): string | undefined {
   if (/^(?:https:|#)/.test(href)) return href;
   const [path = "", anchor] = href.split("#");
@@ -50,7 +50,7 @@ interface Rendered {
   parts: { anchor: string; text: string }[];
 }
 
-/** A document as HTML; `file` is where it lies, from which its links lead. */
+/** A document as HTML. Relative links are resolved from `file`. */
 export function render(file: string, text: string, pages: ReadonlyMap<string, string>): Rendered {
   const parts: Rendered["parts"] = [];
   let title = "";
@@ -98,7 +98,9 @@ export function withServedLinks(file: string, text: string, pages: ReadonlyMap<s
     .join("");
 }
 
-/** A guide by its name as Markdown, the list of all where the name is empty; undefined where there is none. */
+/**
+ * A guide by its name as Markdown; the list of all guides if the name is empty; undefined if there is no such guide.
+ */
 export async function guideText(name: string): Promise<string | undefined> {
   const files = await guideFiles();
   const file = name === "" ? "docs/README.md" : files.get(name);
@@ -107,7 +109,7 @@ export async function guideText(name: string): Promise<string | undefined> {
   return withServedLinks(file, await readFile(join(repository, file), "utf8"), pages);
 }
 
-/** What a document says first, in a sentence or two. */
+/** The first sentences of a document. */
 function beginningOf(text: string): string {
   const paragraph = text.split(/\n{2,}/).find((part) => /^[A-Z`*[]/.test(part)) ?? "";
   const plain = paragraph.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll(/\s*\n\s*/g, " ");
@@ -115,8 +117,9 @@ function beginningOf(text: string): string {
 }
 
 /**
- * `/llms.txt`: what a program that reads text should know of the service, with links (llmstxt.org). Made from the documents.
- * @param reference where the reference is as Markdown; none where it is not served
+ * `/llms.txt`: an overview of the service for programs that read text, with links (llmstxt.org). Generated from the
+ * documents.
+ * @param reference paths of the reference in Markdown; empty if it is not served
  */
 export async function textForAgents(reference: readonly { name: string; path: string }[]): Promise<string> {
   const files = await guideFiles();
@@ -162,7 +165,9 @@ export async function textForAgents(reference: readonly { name: string; path: st
   ].join("\n\n");
 }
 
-/** The page of a guide by its name, that of all guides where the name is empty; undefined where there is none. */
+/**
+ * The page of a guide by its name; the list of all guides if the name is empty; undefined if there is no such guide.
+ */
 export async function guidePage(name: string): Promise<string | undefined> {
   const files = await guideFiles();
   const file = name === "" ? "docs/README.md" : files.get(name);

@@ -25,7 +25,7 @@ type Operation = { kind: "query" | "mutation" | "subscription"; name: string; do
 type Type = { kind: "type"; name: string; domain: string; about: GraphQLNamedType };
 type Entry = Operation | Type;
 
-/** Aggregates and the like are found by links; listed, they would hide the rest. */
+/** Aggregates and similar types are not listed, because they would hide the others; links lead to them. */
 const isListed = ({ kind, name }: Entry): boolean =>
   kind !== "type" ||
   !/(Aggregates|Payload|Input|Connection|Edge|Filter|OrderBy|Sort|Range|Conditions?)$/.test(name);
@@ -33,7 +33,7 @@ const isListed = ({ kind, name }: Entry): boolean =>
 /** The file of a domain: `webhooks-and-events`. */
 const fileOf = (domain: string): string => domain.toLowerCase().replaceAll(" ", "-");
 
-/** The domains with their addresses. */
+/** The domains with their paths. */
 export const domains: readonly { name: string; path: string }[] = domainNames.map((name) => ({
   name,
   path: `/reference/domains/${fileOf(name)}.md`,
@@ -112,7 +112,7 @@ const exampleOf = ({ title, document, variables, answer, events }: Facts["exampl
     ...(events?.length ? [`Causes ${events.map((name) => `\`${name}\``).join(", ")}.`] : []),
   ].join("\n\n");
 
-/** The texts of the reference by their paths below `/reference/`, without `.md`; the overview has none. */
+/** The texts of the reference by their paths below `/reference/`, without `.md`. The path of the overview is empty. */
 export class MarkdownReference {
   readonly #entries: Entry[];
   readonly #facts: Facts;
@@ -135,12 +135,12 @@ export class MarkdownReference {
     );
   }
 
-  /** @returns undefined where there is no such text */
+  /** @returns undefined if there is no such text */
   text(path: string): string | undefined {
     if (path === "") return this.#overview();
     const domain = domainNames.find((name) => path === `domains/${fileOf(name)}`);
     if (domain) return this.#domain(domain);
-    // A query and a subscription may have one name.
+    // A query and a subscription may have the same name.
     const found = this.#entries.filter(({ name }) => name === path);
     return found.length > 0 ? found.map((entry) => this.#entry(entry)).join("\n") : undefined;
   }
@@ -240,7 +240,7 @@ export class MarkdownReference {
     ];
   }
 
-  /** The operations that answer a type, or take it. */
+  /** The operations that return a type, or have an argument of it. */
   #usersOf(type: GraphQLNamedType): string[] {
     return this.#entries
       .filter((entry): entry is Operation => entry.kind !== "type")

@@ -8,23 +8,26 @@ import { repository } from "./guides.ts";
 import { examples, type Example } from "./examples.ts";
 
 export interface Facts {
-  /** By mutation; Markdown. */
+  /** Permissions by mutation, as Markdown. */
   permissions: Record<string, string[]>;
-  /** By what has the state: the steps by hand and by the service. */
+  /** Transitions by record type: those by viewers, and those by the service. */
   states: Record<string, { from: string; byHand: string[]; byService: string[] }[]>;
   errors: { code: string; status: string; when: string }[];
-  /** Those of the explorer's list have a domain. */
+  /** Examples of the explorer have a domain. */
   examples: ((Example | OperationExample) & Partial<Recorded>)[];
 }
 
-/** What the tests have recorded of an example. */
+/** Results of an example, recorded by the tests. */
 export interface Recorded {
   answer: unknown;
-  /** What happened in the organization by it. */
+  /** Types of the events that it caused. */
   events: string[];
 }
 
-/** An example of an operation that examples.ts does not show, found by the tests; all of docs/operation-examples.json. */
+/**
+ * An example of an operation that examples.ts does not show, found by the tests. All of them are in
+ * docs/operation-examples.json.
+ */
 export type OperationExample = Omit<Example, "domain"> & { domain?: undefined };
 
 /** The rows of the first table of a text. */
@@ -43,6 +46,7 @@ function rowsOf(text: string): string[][] {
 const bare = (text: string) => text.replaceAll("`", "");
 const listed = (text = "") => (text === "–" || text === "" ? [] : text.split(", "));
 
+/** Reads the generated tables and recorded examples in docs/. @throws Error if a file is missing */
 export async function readFacts(): Promise<Facts> {
   const [mutations, states, errors, recorded, found] = await Promise.all(
     [

@@ -1,7 +1,7 @@
 /** The common parts of all portal pages: the head, the navigation and the signed-in user. */
 import { escapeHtml } from "../../providers/mail/letter.ts";
 
-/** The pages in the order in which they are offered. */
+/** The pages, in the order of the navigation. */
 const ways = [
   ["/", "Plat"],
   ["/guides", "Guides"],
@@ -11,8 +11,8 @@ const ways = [
 ] as const;
 
 /**
- * Nothing but the portal's own files and the API of this server; pages contain no inline scripts or styles.
- * @param isEdited whether it has an editor: browsers write attributes with styles into what is typed there, which is harmless.
+ * Allows only the portal's own files and the API of this server; pages contain no inline scripts or styles.
+ * @param isEdited whether the page has an editor, in which browsers may add style attributes to edited text
  */
 export const policyOf = (isEdited: boolean): string =>
   [
@@ -28,16 +28,16 @@ export const policyOf = (isEdited: boolean): string =>
   ].join("; ");
 
 export interface PortalPage {
-  /** Where it is offered. */
+  /** Path of the page. */
   path: string;
   title: string;
   /** HTML of its main part. */
   main: string;
-  /** The file of its script; every page has that of the head, which is `portal.js`. */
+  /** The file of its script. Every page also has `portal.js`. */
   script?: string;
-  /** Whether it takes the width of the window. */
+  /** Whether it uses the full width of the window. */
   wide?: boolean;
-  /** Where the same is as Markdown. */
+  /** Path of the same content as Markdown. */
   markdown?: string;
 }
 

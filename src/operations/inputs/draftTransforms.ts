@@ -83,7 +83,7 @@ function requestOf({ key, body }: { key: string; body: string }, input: Record<s
     .digest("hex");
 }
 
-/** Of two identical requests, the second waits for the first, which writes the draft. */
+/** The second of two identical requests waits for the first, which writes the draft. */
 async function completed(status: () => Promise<string>, first: string): Promise<void> {
   const until = performance.now() + 60_000;
   for (let now = first; now === "PENDING"; now = await status()) {

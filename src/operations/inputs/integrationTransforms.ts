@@ -15,9 +15,10 @@ interface Offered {
   app: Facts["app"];
 }
 
+/** The implementations of the tags `@transform hideCredentials` and `@transform connectIntegration`. */
 export function integrationTransforms(integrations: Integrations): IntegrationTransforms {
   type Ask = (text: string, values: unknown[]) => Promise<DatabaseValue>;
-  /** As the viewer, in a transaction of its own. */
+  /** Runs statements with the rights of the viewer, in a separate transaction. */
   function inTransaction<T>(context: Grafast.Context, callback: (ask: Ask) => Promise<T>): Promise<T> {
     const { withPgClient, pgSettings } = context;
     return withPgClient(pgSettings, (client) =>

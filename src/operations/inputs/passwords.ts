@@ -75,7 +75,7 @@ export async function provePassword(value: string, context: TransformContext): P
 const proved = new WeakSet<object>();
 
 /** Whether the password of an input was verified and is correct. */
-export const wasProved = (input: object): boolean => proved.has(input);
+export const isPasswordVerified = (input: object): boolean => proved.has(input);
 
 /** Database functions that know the account, and its key. */
 function proofOf({ claims, operation, input }: TransformContext) {

@@ -38,7 +38,7 @@ const tokenFormat = /^(tok|pm)_\w{3,200}$/;
 /** @param pool connections of the API's own role, for recording the processor's responses */
 export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, "query">): PaymentTransforms {
   const query = (text: string, values: unknown[]) => pool.query(text, values) as Promise<DatabaseValue>;
-  const moves = paymentActions(processor, query);
+  const actions = paymentActions(processor, query);
 
   async function begin<Facts>(
     context: Grafast.Context,
@@ -109,7 +109,7 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
         [operation, input, repeat ?? null],
       );
       if (payment.answered) return null;
-      await carryOut("cardId", () => moves.pay(payment));
+      await carryOut("cardId", () => actions.pay(payment));
       return payment.id;
     },
 
@@ -120,7 +120,7 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
         repeat ?? null,
       ]);
       if (refund.answered) return null;
-      await carryOut("chargeId", () => moves.refund(refund));
+      await carryOut("chargeId", () => actions.refund(refund));
       return refund.chargeId;
     },
 
@@ -131,7 +131,7 @@ export function paymentTransforms(processor: PaymentProcessor, pool: Pick<Pool, 
         [operation, input, repeat ?? null, processor.takesMoney],
       );
       if (representative.answered) return null;
-      await carryOut("organizationId", () => moves.tell(representative, context.ip));
+      await carryOut("organizationId", () => actions.submitRepresentative(representative, context.ip));
       return representative.id;
     },
   };

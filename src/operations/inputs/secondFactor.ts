@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ArgumentTransform } from "../inputFields.ts";
 import { secretOfSecondFactor, type Seal } from "../../secrets/seal.ts";
-import { wasProved, type TransformContext } from "./passwords.ts";
+import { isPasswordVerified, type TransformContext } from "./passwords.ts";
 import { newTotpSecret, stepOfCode } from "../../auth/totp.ts";
 
 /** Matches no account. */
@@ -25,7 +25,7 @@ export const proveSecondFactor =
   async (value: string, { pool, claims, operation, input }: TransformContext): Promise<string> => {
     const takesPassword =
       "currentPassword" in input || ("password" in input && operation !== "resetPassword");
-    if (takesPassword && !wasProved(input)) return WRONG;
+    if (takesPassword && !isPasswordVerified(input)) return WRONG;
     const [way, who] =
       operation === "login"
         ? ["LOGIN", String(input.username)]

@@ -63,7 +63,7 @@ export interface WrittenDraft {
 }
 
 export interface DraftProvider {
-  /** As in extensions.provider of an error. */
+  /** Its name in extensions.provider of an error. */
   readonly name: string;
   /**
    * Writes a draft; never retries.

@@ -19,7 +19,7 @@ const contents: Record<Purpose | "GENERAL", readonly Part[]> = {
   APPOINTMENT: ["office"],
 };
 
-/** What a purpose is about, and what to write without one. */
+/** The record that a purpose requires, and the message without one. */
 const missing: Partial<
   Record<Purpose, { fact: [subjectType: string, field: string, more?: Partial<Fact>]; warning: string }>
 > = {

@@ -32,4 +32,5 @@ export class FileStoreFailed extends Error {
   }
 }
 
+/** Key of the thumbnail of the content with that checksum. */
 export const thumbnailKey = (checksum: string): string => `${checksum}.thumbnail`;

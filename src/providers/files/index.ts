@@ -13,7 +13,7 @@ export interface FileStoreOptions {
   s3?: S3Options | undefined;
   /** The folder is `files` in it. */
   dataDir: string;
-  /** Where contents of that folder are also copied to. S3-compatible stores have their own means. */
+  /** Folder to which contents are also copied. S3-compatible stores have their own means. */
   archive?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What can be uploaded for each purpose: types by content, and maximum sizes. */
+/** The kinds of files: purposes, accepted types by content, and maximum sizes. */
 
 const images = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/avif"];
 const texts = ["text/plain", "text/csv"];
@@ -60,7 +60,9 @@ export const fileKinds = {
 
 export type FileKindName = keyof typeof fileKinds;
 
+/** Whether a value names a kind of file. */
 export const isFileKind = (name: unknown): name is FileKindName =>
   typeof name === "string" && Object.hasOwn(fileKinds, name);
 
+/** Whether it is the type of an image that can be decoded. */
 export const isPicture = (type: string): boolean => images.includes(type);

@@ -5,8 +5,9 @@ import type { CityName, LocationProvider, Place } from "./place.ts";
 export type { CityName, LocationProvider, Place } from "./place.ts";
 
 /**
- * How the service locates addresses: the embedded databases, or a MaxMind file for IP addresses.
- * @param geoipFile a city database in MaxMind's format; without one, the embedded database, if its package is installed.
+ * Creates the location provider: the embedded databases, or a MaxMind file for IP addresses.
+ * @param geoipFile a city database in MaxMind's format; without one, the embedded database, if its package is
+ * installed.
  */
 export function createLocationProvider({ geoipFile }: { geoipFile?: string | undefined }): LocationProvider {
   return {

@@ -1,5 +1,5 @@
 import type { Pool } from "pg";
-import { inShare } from "../../database/orderedPool.ts";
+import { withinShare } from "../../database/orderedPool.ts";
 import type { FairSemaphore } from "../../admission/fairSemaphore.ts";
 import { partyOf } from "../../admission/party.ts";
 import type { Logger } from "../../base/log.ts";
@@ -44,7 +44,7 @@ export function createViewerPlace(
   }
   return async (ip) => {
     try {
-      await placeNewCities(inShare(pool, connections, partyOf(null, ip)));
+      await placeNewCities(withinShare(pool, connections, partyOf(null, ip)));
       return ip ? await provider.locate(ip) : null;
     } catch (error) {
       log.warn(

@@ -14,7 +14,7 @@ export interface MailOptions {
   from: string;
 }
 
-/** How the service sends mail. */
+/** Creates the mail provider: SMTP, or the outbox folder. */
 export function createMailProvider({ smtpUrl, dataDir, from }: MailOptions): MailProvider {
   return smtpUrl ? createSmtp(smtpUrl, from) : createOutbox(join(dataDir, "outbox"), from);
 }

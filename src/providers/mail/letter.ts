@@ -1,6 +1,6 @@
 import type { Language } from "../../messages/catalogue.ts";
-import { tell } from "../../messages/recognize.ts";
-import { writtenOut } from "../../messages/values.ts";
+import { localize } from "../../messages/recognize.ts";
+import { formatValues } from "../../messages/values.ts";
 import { oneLine } from "./composeMail.ts";
 
 /** A mail is defined once, as blocks, and rendered as plain text and as HTML. */
@@ -44,13 +44,13 @@ export const render = (letter: Letter): Rendered => ({
 
 /** A letter translated into a language; user-written text is not changed. */
 function told(letter: Letter, language: Language): Letter & { footer: string } {
-  const say = (text: string) => writtenOut(tell(text, language, "mails").message, language);
+  const say = (text: string) => formatValues(localize(text, language, "mails").message, language);
   const block = (of: Block): Block => {
     if (typeof of === "string") return say(of);
     if ("link" in of) return { ...of, label: say(of.label) };
     if ("facts" in of)
       return {
-        facts: of.facts.map(([label, value]) => [say(label), value && writtenOut(value, language)]),
+        facts: of.facts.map(([label, value]) => [say(label), value && formatValues(value, language)]),
       };
     return of;
   };

@@ -1,4 +1,4 @@
-import { money, when } from "../../messages/values.ts";
+import { money, dateTime } from "../../messages/values.ts";
 import { render, type Block, type Rendered } from "./letter.ts";
 
 /** All mails of the service, one function each, in English; src/messages/catalogue has the other languages. */
@@ -12,7 +12,7 @@ export function oneTimeCode(values: { code: string; expiresAt: Date }): Rendered
     blocks: [
       "We received a request to reset your password. Use this code to set a new one:",
       { code: values.code },
-      `It can be used once, until ${when(values.expiresAt)}. Earlier codes are no longer valid.`,
+      `It can be used once, until ${dateTime(values.expiresAt)}. Earlier codes are no longer valid.`,
       "If it was not you, ignore this email: your password remains unchanged. Never share the code with anybody who asks for it.",
     ],
     footer: "You are receiving this email because a password reset was requested for this email address.",
@@ -28,7 +28,7 @@ export function verificationCode(values: { code: string; link: string; expiresAt
       { link: values.link, label: "Confirm the address" },
       "To confirm it with the API, use verifyEmail and this code:",
       { code: values.code },
-      `It can be used once, until ${when(values.expiresAt)}, and only by the signed-in user of the account.`,
+      `It can be used once, until ${dateTime(values.expiresAt)}, and only by the signed-in user of the account.`,
       "If it was not you, ignore this email: the account cannot send anything on your behalf. To take it over, reset its password.",
     ],
     footer: "You are receiving this email because somebody created an account with this email address.",
@@ -58,7 +58,7 @@ export function newAddressCode(values: { code: string; link: string; expiresAt: 
       { link: values.link, label: "Confirm the new address" },
       "To confirm it with the API, use confirmEmailChange and this code:",
       { code: values.code },
-      `It can be used until ${when(values.expiresAt)}, and only by the signed-in user of the account.`,
+      `It can be used until ${dateTime(values.expiresAt)}, and only by the signed-in user of the account.`,
       "If it was not you, ignore this email: the account does not get your address.",
     ],
     footer: "You are receiving this email because somebody requested this email address for an account.",
@@ -96,7 +96,7 @@ export function formerAddressCode(values: {
       { link: values.link, label: "Confirm the change" },
       "To confirm it with the API, use confirmEmailChange and this code:",
       { code: values.code },
-      `It can be used until ${when(values.expiresAt)}. Never share the code with anybody who asks for it.`,
+      `It can be used until ${dateTime(values.expiresAt)}. Never share the code with anybody who asks for it.`,
     ],
     footer: "You are receiving this email because this is the email address of your account.",
   });
@@ -186,7 +186,7 @@ export function accountChanged({ change, facts, network, at }: AccountChange & {
       happened!,
       {
         facts: [
-          ["When", when(at)],
+          ["When", dateTime(at)],
           ["From", network ?? null],
           ["Program", facts.device ?? null],
         ],
@@ -204,7 +204,7 @@ export function secondFactorRequired(values: { organization: string; dueAt: Date
     subject: `${organization} requires a second factor`,
     blocks: [
       `${organization} requires a second factor of its members, and your account has none.`,
-      `Set one up by ${when(dueAt)}: an authenticator app on your phone. After that, you cannot see data of ${organization} without one.`,
+      `Set one up by ${dateTime(dueAt)}: an authenticator app on your phone. After that, you cannot see data of ${organization} without one.`,
       { link, label: "Set up a second factor" },
       "With the API, use enrollSecondFactor and confirmSecondFactor.",
     ],
@@ -219,7 +219,7 @@ export function secondFactorReminder(values: { organization: string; dueAt: Date
     subject: `${organization}: one day left to set up a second factor`,
     blocks: [
       `${organization} requires a second factor of its members, and your account has none.`,
-      `From ${when(dueAt)} on, you cannot see data of ${organization} without one: an authenticator app on your phone.`,
+      `From ${dateTime(dueAt)} on, you cannot see data of ${organization} without one: an authenticator app on your phone.`,
       { link, label: "Set up a second factor" },
       "With the API, use enrollSecondFactor and confirmSecondFactor.",
     ],
@@ -267,7 +267,7 @@ export function organizationDeletion(values: {
   return render({
     subject: subjects[about],
     blocks: [
-      `After ${when(finalAt)}, ${organization} will be permanently deleted with all its data. Until then, each of its owners can cancel the deletion.`,
+      `After ${dateTime(finalAt)}, ${organization} will be permanently deleted with all its data. Until then, each of its owners can cancel the deletion.`,
       { facts: [["Requested by", by]] },
       { link, label: "View or cancel it" },
       "To cancel it with the API, use cancelOrganizationDeletion. Export the data that you need beforehand, with exportOrganization.",
@@ -307,7 +307,7 @@ export function consentRequest(values: {
     blocks: [
       asked,
       { link, label },
-      `The link can be used until ${when(expiresAt)}. Unless you use it, nothing is sent to you.`,
+      `The link can be used until ${dateTime(expiresAt)}. Unless you use it, nothing is sent to you.`,
       "If it was not you, ignore this email.",
     ],
     footer:
@@ -336,7 +336,7 @@ const invitation = (
   { link, label },
   `Sign in to the account with this email address, or create one first. To accept with the API, use ${operation} and this token:`,
   { code: token },
-  `The invitation can be used once, until ${when(expiresAt)}.`,
+  `The invitation can be used once, until ${dateTime(expiresAt)}.`,
 ];
 
 /** The invitation to join an organization. */
@@ -452,7 +452,7 @@ export function projectInvite(
           { link, label: "See the invitation" },
           "An owner or administrator accepts or declines. To answer with the API, use acceptProjectOrganizationInvite or declineProjectOrganizationInvite and this id:",
           { code: id },
-          `It can be accepted until ${when(expiresAt)}. Until then, neither organization sees data of the other.`,
+          `It can be accepted until ${dateTime(expiresAt)}. Until then, neither organization sees data of the other.`,
         ],
     footer: token
       ? `You are receiving this email because somebody at ${organization} entered this email address. If you do not know them, ignore it.`

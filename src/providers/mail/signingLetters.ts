@@ -1,4 +1,4 @@
-import { when } from "../../messages/values.ts";
+import { dateTime } from "../../messages/values.ts";
 import { render, type Rendered } from "./letter.ts";
 
 /** Mails to the signers of agreements. */
@@ -24,7 +24,7 @@ export function signingInvitation(
       `${name}, ${organization} asks you to sign "${title}" for ${project}.`,
       { link, label: "Read and sign" },
       "Read it first. To sign or decline, request a code.",
-      ...(expiresAt ? [`It can be signed until ${when(expiresAt)}.`] : []),
+      ...(expiresAt ? [`It can be signed until ${dateTime(expiresAt)}.`] : []),
       "The link is personal: do not share it. To sign with the API, use signAgreement and this token:",
       { code: token },
     ],
@@ -45,7 +45,7 @@ export function signingCode(values: {
     blocks: [
       `Use this code to sign or decline "${title}" of ${organization}:`,
       { code },
-      `It can be used once, until ${when(expiresAt)}. Earlier codes are no longer valid.`,
+      `It can be used once, until ${dateTime(expiresAt)}. Earlier codes are no longer valid.`,
       "If you did not request it, ignore this email. Never share the code with anybody who asks for it.",
     ],
     footer: why(values),

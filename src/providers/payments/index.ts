@@ -13,7 +13,7 @@ export interface PaymentsOptions {
   workerUrl: () => string;
   /** Shared connections of the process; the sandbox opens its own by default. */
   pool?: SandboxOptions["pool"];
-  /** Where the sandbox delivers its events: this process; undefined if it accepts none. */
+  /** URL for events of the sandbox: this process; undefined if it accepts none. */
   endpoint: string | undefined;
   /** The return URL of payers after authentication at their bank. */
   returnUrl: string;

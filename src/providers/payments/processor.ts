@@ -207,7 +207,7 @@ export interface PaymentProcessor {
   createAccount(representative: RepresentativeFacts, ip: string | undefined): Promise<AccountState>;
   readAccount(accountId: string): Promise<AccountState & { people: PersonState[] }>;
   /** Creates or updates the representative. */
-  tellPerson(accountId: string, representative: RepresentativeFacts): Promise<PersonState>;
+  submitPerson(accountId: string, representative: RepresentativeFacts): Promise<PersonState>;
   removePerson(accountId: string, personId: string): Promise<void>;
   /** Closes the account permanently; idempotent. Throws a ProcessorRefusal while it has a balance. */
   closeAccount(accountId: string): Promise<void>;

@@ -7,7 +7,7 @@ import type {
   PersonState,
   RepresentativeFacts,
 } from "./processor.ts";
-import { all, asked } from "./stripeClient.ts";
+import { allPages, callStripe } from "./stripeClient.ts";
 
 /** The missing requirements, without duplicates. */
 const dueOf = (
@@ -84,7 +84,7 @@ function personParams(r: RepresentativeFacts): Stripe.AccountCreatePersonParams 
 
 /** Removes something that may already have been removed. A closed account is unknown to the key. */
 const gone = (remove: () => Promise<unknown>): Promise<void> =>
-  asked(async () => {
+  callStripe(async () => {
     try {
       await remove();
     } catch (error) {
@@ -93,13 +93,20 @@ const gone = (remove: () => Promise<unknown>): Promise<void> =>
     }
   });
 
+/**
+ * @param stripe the client, created on first use
+ * @param serviceUrl default of an organization without a website
+ */
 export function stripeAccounts(
   stripe: () => Stripe,
   serviceUrl: string,
-): Pick<PaymentProcessor, "createAccount" | "readAccount" | "tellPerson" | "removePerson" | "closeAccount"> {
+): Pick<
+  PaymentProcessor,
+  "createAccount" | "readAccount" | "submitPerson" | "removePerson" | "closeAccount"
+> {
   return {
     createAccount: ({ organizationId, organization }, ip) =>
-      asked(async () => {
+      callStripe(async () => {
         const { name, email, phone, url, country } = organization;
         const address = addressOf(organization.address);
         // To the minute, so that concurrent calls send the same request.
@@ -127,16 +134,16 @@ export function stripeAccounts(
       }),
 
     readAccount: (id) =>
-      asked(async () => {
+      callStripe(async () => {
         const [account, people] = await Promise.all([
           stripe().accounts.retrieve(id),
-          all(stripe().accounts.listPersons(id, { limit: 100 })),
+          allPages(stripe().accounts.listPersons(id, { limit: 100 })),
         ]);
         return { ...accountState(account), people: people.map(personState) };
       }),
 
-    tellPerson: (accountId, representative) =>
-      asked(async () => {
+    submitPerson: (accountId, representative) =>
+      callStripe(async () => {
         const { id, personId, version } = representative;
         const params = personParams(representative);
         const idempotencyKey = `plat_person_${id}_${version}`;

@@ -34,7 +34,7 @@ export function stripeClient({ secretKey, api, timeoutMs = 15_000 }: StripeOptio
 const mostTries = 10;
 
 /** Runs a call and translates its errors. Those of the package may contain request data, so only their message is used. */
-export async function asked<T>(work: () => Promise<T>): Promise<T> {
+export async function callStripe<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();
@@ -67,7 +67,7 @@ function translated(error: unknown): unknown {
 }
 
 /** All pages of a list. */
-export async function all<T>(pages: AsyncIterable<T>): Promise<T[]> {
+export async function allPages<T>(pages: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = [];
   for await (const item of pages) items.push(item);
   return items;

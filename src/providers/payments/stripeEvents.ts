@@ -1,7 +1,7 @@
 /** Events of Stripe, and the verification of their origin. */
 import type { Stripe } from "stripe";
 import type { PaymentProcessor, ProcessorEvent } from "./processor.ts";
-import { all, asked } from "./stripeClient.ts";
+import { allPages, callStripe } from "./stripeClient.ts";
 import { stripePackage } from "./stripePackage.ts";
 
 /** Events that may affect our records; a list can be filtered by twenty. */
@@ -51,6 +51,7 @@ function summary(event: Stripe.Event): ProcessorEvent {
 /** The retention of the processor's list of events. */
 const thirtyDays = 30 * 24 * 60 * 60;
 
+/** @param webhookSecret verifies signatures; without one, all webhook requests are refused */
 export function stripeEvents(
   stripe: () => Stripe,
   webhookSecret: string | undefined,
@@ -70,9 +71,9 @@ export function stripeEvents(
       }
     },
     eventsSince: (seconds) =>
-      asked(async () => {
+      callStripe(async () => {
         const since = Math.max(Math.floor(seconds), Math.floor(Date.now() / 1000) - thirtyDays);
-        const events = await all(
+        const events = await allPages(
           stripe().events.list({ created: { gte: since }, types: wanted!, limit: 100 }),
         );
         return events.reverse().map(summary);

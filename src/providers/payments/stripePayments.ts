@@ -9,7 +9,7 @@ import {
   type PaymentState,
   type RefundState,
 } from "./processor.ts";
-import { all, asked } from "./stripeClient.ts";
+import { allPages, callStripe } from "./stripeClient.ts";
 
 const brands: Record<string, string> = {
   visa: "VISA",
@@ -67,6 +67,7 @@ function disputeState(status: string): "OPEN" | "WON" | "LOST" {
 
 const expand = ["latest_charge.balance_transaction"];
 
+/** @param returnUrl where the payer returns after authentication at the bank */
 export function stripePayments(
   stripe: () => Stripe,
   returnUrl: string,
@@ -91,7 +92,7 @@ function cardOperations(
 ): Pick<PaymentProcessor, "createCustomer" | "addCard" | "removeCard"> {
   return {
     createCustomer: ({ userId, email, name }) =>
-      asked(async () => {
+      callStripe(async () => {
         const customer = await stripe().customers.create(
           { ...(email && { email }), ...(name && { name }), metadata: { plat_user: userId } },
           { idempotencyKey: `plat_customer_${userId}` },
@@ -99,7 +100,7 @@ function cardOperations(
         return customer.id;
       }),
     addCard: ({ customerId, token, holderName, key }) =>
-      asked(async () => {
+      callStripe(async () => {
         const repeatable = (step: string) => (key ? { idempotencyKey: `plat_${step}_${key}` } : {});
         const card = token.startsWith("pm_")
           ? { id: token }
@@ -116,7 +117,7 @@ function cardOperations(
         );
       }),
     removeCard: (id) =>
-      asked(async () => {
+      callStripe(async () => {
         try {
           await stripe().paymentMethods.detach(id);
         } catch (error) {
@@ -141,7 +142,7 @@ function paymentOperations(
 
   return {
     createPayment: (payment) =>
-      asked(async () => {
+      callStripe(async () => {
         const { amount, currency, description, customerId, cardId, accountId, metadata } = payment;
         const intent = await stripe().paymentIntents.create(
           {
@@ -160,7 +161,7 @@ function paymentOperations(
         return paymentState(stripe(), intent);
       }),
     confirmPayment: ({ id, processorId }) =>
-      asked(async () => {
+      callStripe(async () => {
         try {
           const intent = await stripe().paymentIntents.confirm(
             processorId,
@@ -176,9 +177,9 @@ function paymentOperations(
           throw error;
         }
       }),
-    readPayment: (id) => asked(() => read(id)),
+    readPayment: (id) => callStripe(() => read(id)),
     cancelPayment: (id) =>
-      asked(async () => {
+      callStripe(async () => {
         try {
           return await paymentState(stripe(), await stripe().paymentIntents.cancel(id, { expand }));
         } catch (error) {
@@ -193,7 +194,7 @@ function paymentOperations(
 function refundOperations(stripe: () => Stripe): Pick<PaymentProcessor, "refund" | "acceptDispute"> {
   return {
     refund: (refund) =>
-      asked(async () => {
+      callStripe(async () => {
         if (refund.processorId) return refundState(await stripe().refunds.retrieve(refund.processorId));
         const { id, processorChargeId: charge, amount, currency, reason } = refund;
         if (!refund.isNew)
@@ -214,7 +215,7 @@ function refundOperations(stripe: () => Stripe): Pick<PaymentProcessor, "refund"
         );
       }),
     acceptDispute: (charge) =>
-      asked(async () => {
+      callStripe(async () => {
         const [dispute] = (await stripe().disputes.list({ charge, limit: 1 })).data;
         if (dispute && dispute.status !== "lost") await stripe().disputes.close(dispute.id);
       }),
@@ -225,7 +226,7 @@ async function chargeState(stripe: Stripe, charge: Stripe.Charge): Promise<Charg
   const { currency, payment_method_details: details } = charge;
   const balance = charge.balance_transaction as Stripe.BalanceTransaction | null;
   const isPaid = charge.status === "succeeded";
-  const refunds = isPaid ? await all(stripe.refunds.list({ charge: charge.id, limit: 100 })) : [];
+  const refunds = isPaid ? await allPages(stripe.refunds.list({ charge: charge.id, limit: 100 })) : [];
   const [dispute] = charge.disputed ? (await stripe.disputes.list({ charge: charge.id, limit: 1 })).data : [];
   return {
     id: charge.id,

@@ -50,7 +50,7 @@ const over = new Set([
 
 interface Session {
   token: string;
-  /** Of the account. */
+  /** Base URL of the account. */
   base: string;
   name: string;
   until: number;
@@ -72,6 +72,7 @@ const statuses: Record<string, EnvelopeState["signers"][number]["status"]> = {
 
 const envelopePath = (id: string, more = "") => `/envelopes/${encodeURIComponent(id)}${more}`;
 
+/** Creates a client, which signs in on first use. Its methods throw SigningFailed. */
 export function createDocusign(options: DocusignOptions): Docusign {
   const api = new DocusignApi(options);
   const { noticeUrl } = options;
@@ -359,7 +360,7 @@ function definition(envelope: Envelope, url: string | undefined): object {
   return {
     transactionId: envelope.transactionId,
     status: "sent",
-    // As much as there is space for.
+    // As much as fits.
     emailSubject: `Please sign: ${envelope.title}`.slice(0, 100),
     emailBlurb: `${envelope.organization} asks you to sign.`,
     documents: [{ documentId: "1", name: document.filename, fileExtension: "pdf" }],

@@ -25,7 +25,7 @@ export interface SmsOptions {
   baseUrl: string;
 }
 
-/** How the service sends text messages. */
+/** Creates the provider of text messages: Twilio, the outbox folder, or none. */
 export function createSmsProvider({ textMessages, twilio, dataDir, baseUrl }: SmsOptions): SmsProvider {
   if (textMessages === "off") return noSms;
   if (!twilio) return createSmsOutbox(join(dataDir, "outbox"));

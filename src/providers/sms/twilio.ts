@@ -76,6 +76,10 @@ const skewMs = 60_000;
 const because = (code: unknown) =>
   [code ? ` (${String(code)})` : "", reasons[String(code)] ? `: ${reasons[String(code)]}` : ""].join("");
 
+/**
+ * Creates a provider. `send` throws SmsRefused for permanent failures, SmsDeferred for temporary ones. Default
+ * timeout: 10 s.
+ */
 export function createTwilio(options: TwilioOptions): SmsProvider {
   const { accountSid, authToken, sender, baseUrl, notices, timeoutMs = 10_000 } = options;
   const { api = "https://api.twilio.com" } = options;

@@ -11,7 +11,7 @@ const headers = { "content-type": "application/json" };
 
 let underWay: Promise<string> | undefined;
 
-/** Whoever hashes passwords for strangers still has to hash them for those who sign in, from elsewhere. */
+/** Hashing passwords for sign-ups must not delay sign-ins from other networks. */
 export default {
   title: "strangers make accounts, 10 at once each, while others sign in",
   async play(world) {
@@ -26,7 +26,7 @@ export default {
     );
   },
   async bystander(world) {
-    // One at a time, as a person does: ten a second would wait for each other.
+    // One at a time, like a person; ten per second would wait for each other.
     underWay ??= world
       .request("/graphql", { method: "POST", headers, body: login })
       .then(({ text }) => text)

@@ -1,14 +1,14 @@
 import type { Attack } from "../attack.ts";
 
 const queries = [
-  // What it reads is large.
+  // Reads much.
   "{ publicProjects(first: 1000) { id overview units { id title description project { id overview units { id title description } } } } }",
-  // What it reads is small, and its answer repeats it.
+  // Reads little, and repeats it in the response.
   `{ publicProjects(first: 100) { ${Array.from({ length: 5 }, (_, n) => `u${n}: units { ${Array.from({ length: 5 }, (__, m) => `p${m}: project { id title overview metadata amenities }`).join(" ")} }`).join(" ")} } }`,
   "{ publicProjects(first: 20) { units { project { units { project { units { id title } } } } } } }",
 ];
 
-/** Large answers are refused or cut while they are produced. */
+/** Large responses are refused, or cut while they are written. */
 export default {
   title: "strangers and members ask for the largest answers",
   async play(world, signal) {

@@ -6,7 +6,9 @@ const update = `mutation ($input: UpdateLeadsInput!) { updateLeads(input: $input
 
 let turn = 0;
 
-/** As many leads as a call takes: half of them new, half of them refused one by one, then all of them changed. */
+/**
+ * The maximum number of leads per call: half of them new, half of them refused one by one, then all of them changed.
+ */
 export default {
   title: "lists of 500 leads, made and changed",
   async play(world) {

@@ -4,7 +4,7 @@ import { everythingOf, unlikeAnyOther } from "../documents.ts";
 const part = everythingOf("Project", 1).join(" ");
 const wide = `{ publicProjects(first: 1) { ${part} } recentlySoldUnits(first: 1) { ${everythingOf("Unit", 1).join(" ")} } }`;
 
-/** Cost next to nothing, and each takes long to plan and megabytes to keep. */
+/** Their cost is low, but each takes long to plan and megabytes to cache. */
 export default {
   title: "a stranger sends wide documents, each another one",
   async play(world) {

@@ -3,11 +3,11 @@ import { unlikeAnyOther, withinLimits } from "../documents.ts";
 
 const project = `{ publicProjects(first: 1) { ${withinLimits("publicProjects(first: 1)", "Project").join(" ")} } }`;
 
-/** Each is as long to plan as is allowed, as a stranger, and as a viewer. */
+/** Each takes the maximum allowed time to plan, as a visitor and as a viewer. */
 export default {
   title: "distinct documents just within the limits",
   async prepare(world) {
-    // A service that runs for a while has planned many.
+    // A service that has run for a while has planned many.
     for (let n = 0; n < 3; n += 1) await world.ask(world.member, unlikeAnyOther(project));
   },
   async play(world) {

@@ -2,7 +2,7 @@ import type { Attack } from "../attack.ts";
 
 const FIELDS = 29;
 
-/** Changes of everything that commits take turns for, each read with what surrounds it, and none of them stored. */
+/** Dry runs of changes that are serialized at commit, each with related records in the response. */
 export default {
   title: "dry runs of thirty changes each",
   async play(world, signal) {

@@ -3,7 +3,7 @@ import type { Attack } from "../attack.ts";
 const exports: string[] = [];
 let turn = 0;
 
-/** As many as somebody may have at a time; a table on paper takes the most to write. */
+/** The maximum number of concurrent exports of a user; PDF tables take the most time to write. */
 export default {
   title: "exports of 2,000 leads as PDF and XLSX",
   async prepare(world) {
@@ -23,7 +23,7 @@ export default {
     }
   },
   async play(world, signal) {
-    // More than an hour allows.
+    // More than the limit per hour.
     await world.owner.query("delete from app_private.limit_uses where key like 'export %'");
     const { data, errors } = await world.ask(
       world.attacker,

@@ -3,7 +3,7 @@ import { connect as connectTcp } from "node:net";
 import { connect } from "node:tls";
 import type { Attack, HostileWorld } from "../attack.ts";
 
-/** What a client says before it stops doing its part. */
+/** The bytes that a client sends before it stalls. */
 const beginnings = ({ attacker, project }: HostileWorld): string[] => {
   const large = JSON.stringify({
     query: `{ ${Array.from({ length: 20 }, (_, n) => `p${n}: project(id: "${project.id}") { id title }`).join(" ")} }`,
@@ -18,7 +18,7 @@ const beginnings = ({ attacker, project }: HostileWorld): string[] => {
   ];
 };
 
-/** Each turn leaves connections behind that do nothing more, from an address of the attacker's own. */
+/** Each turn leaves stalled connections behind, from an address of the attacker. */
 export default {
   title: "connections that send half a request or read no answer",
   async play(world, signal) {
@@ -33,7 +33,7 @@ export default {
     });
     const leave = () => sockets.forEach((socket) => socket.destroy());
     signal.addEventListener("abort", leave, { once: true });
-    // Some of them stay until the service ends them; the next turn does not wait for that.
+    // Some remain until the service closes them; the next turn does not wait for that.
     const turn = AbortSignal.any([signal, AbortSignal.timeout(500)]);
     await Promise.all(sockets.map((socket) => once(socket, "close", { signal: turn }))).catch(() => {});
     if (signal.aborted) leave();

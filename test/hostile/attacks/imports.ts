@@ -3,7 +3,7 @@ import type { Attack } from "../attack.ts";
 
 const mutation = `mutation ($input: ImportLeadsInput!) { importLeads(input: $input) { createdCount failedCount errors { row message } } }`;
 
-/** Half of the rows are wrong in several ways; nothing is kept, so that each turn has as much to do as the first. */
+/** Half of the rows have several errors, so nothing is stored and each turn takes as long as the first. */
 const file = Buffer.from(
   `name,email,phone,tags,metadata,notes that nobody knows\n${Array.from({ length: 5_000 }, (_, n) =>
     n % 2 === 0

@@ -2,7 +2,7 @@ import { getIntrospectionQuery } from "postgraphile/graphql";
 import type { Attack } from "../attack.ts";
 import { unlikeAnyOther } from "../documents.ts";
 
-/** The whole schema, again and again: as everybody asks for it, and in a text that is new. */
+/** Repeated queries of the whole schema: the usual query, and new texts. */
 export default {
   title: "viewers ask for the whole schema",
   async play(world) {

@@ -1,7 +1,7 @@
 import type { Attack } from "../attack.ts";
 import { makeLead } from "../workflow.ts";
 
-/** A lead takes its turn in a transaction that does not end; the next ones must not wait for it. */
+/** The assignment of a lead by turns in a transaction that stays open must not block the next ones. */
 export default {
   title: "leads of a project whose members take turns, one of which is not committed",
   async prepare({ owner, project }) {

@@ -3,7 +3,7 @@ import type { Attack, HostileWorld } from "../attack.ts";
 const amount = 40;
 let turns = 0;
 
-/** Units of the attackers' project whose holds are over. */
+/** Units of the attackers' project with expired holds. */
 async function overdueUnits({ owner, project }: HostileWorld): Promise<string[]> {
   const { rows } = await owner.query<{ id: string }>(
     `insert into app_public.units (project_id, title, number, status, price)
@@ -18,7 +18,10 @@ async function overdueUnits({ owner, project }: HostileWorld): Promise<string[]>
   return ids;
 }
 
-/** What ends by itself is locked by a transaction that does not end, such as an import: everybody's statements find it due. */
+/**
+ * Expired records are locked by a transaction that stays open, such as an import, so that all statements find them
+ * due.
+ */
 export default {
   title: "holds that are over stay locked by a transaction that goes on",
   async play(world, signal) {

@@ -11,7 +11,7 @@ const bodies = [
 ];
 let turn = 0;
 
-/** A byte becomes an object of a hundred, and a large body holds the event loop while it is read. */
+/** Each byte becomes an object of a hundred bytes, and a large body blocks the event loop while it is parsed. */
 export default {
   title: "10 MB of JSON with as many values as fit",
   async play(world) {

@@ -1,7 +1,7 @@
 import { fullPages } from "../../harness/fullPages.ts";
 import type { Attack } from "../attack.ts";
 
-/** Nothing wrong with any of them: so many of one organization at a time. */
+/** Many valid requests of one organization in parallel. */
 export default {
   title: "an organization of 1,000 units asks for full pages",
   async prepare(world) {

@@ -13,11 +13,11 @@ function ask(world: HostileWorld) {
   return world.ask(null, query, variables);
 }
 
-/** One document, and another plan for each set of its variables. */
+/** One document, with a different plan for each set of variables. */
 export default {
   title: "one document with a plan for each set of variables",
   async prepare(world) {
-    // A service that runs for a while has planned many.
+    // A service that has run for a while has planned many.
     for (let n = 0; n < 3; n += 1) await ask(world);
   },
   async play(world) {

@@ -4,7 +4,10 @@ import type { Attack, Caller, HostileWorld } from "../attack.ts";
 const mutation = `mutation ($input: UploadProjectDocumentInput!) { uploadProjectDocument(input: $input) { id } }`;
 const content = Buffer.concat([Buffer.from("%PDF-1.7\n"), Buffer.alloc(40_000_000, 32)]);
 
-/** A document that the sender may not upload: a stranger, a member, and its owner where the content is none. */
+/**
+ * An upload that is refused: by a user of another organization, by a member, and by the owner with an invalid
+ * content.
+ */
 function request({ project }: HostileWorld, caller: Caller, bytes: Buffer) {
   const boundary = randomBytes(12).toString("hex");
   const part = (name: string, value: string) =>

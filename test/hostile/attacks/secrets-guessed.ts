@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Attack } from "../attack.ts";
 
 const guess = () => randomBytes(32).toString("base64url");
-/** What strangers may try, with a secret that is none. */
+/** Endpoints without authentication, with invalid secrets. */
 const guesses: [query: string, variables: () => Record<string, unknown>][] = [
   [
     "mutation ($input: RefreshSessionInput!) { refreshSession(input: $input) { token } }",

@@ -6,9 +6,9 @@ import type { Attack, HostileWorld } from "../attack.ts";
 
 const SOCKETS = 10;
 
-/** What a stranger says who reads no answer. */
+/** Messages of a client that reads no responses. */
 function* messages(n: number): Generator<object> {
-  // As many values as fit: they take a multiple of their length in memory.
+  // The maximum number of values: they take a multiple of their length in memory.
   const values = (bytes: number) => Array.from({ length: bytes / 3 }, () => []);
   if (n % 2 === 0) yield { type: "connection_init", payload: { values: values(7_000) } };
   else yield { type: "connection_init", payload: { values: values(50_000) } };
@@ -31,7 +31,7 @@ function openSocket({ address }: HostileWorld): WebSocket {
   return client.on("error", () => {});
 }
 
-/** Each turn leaves connections behind that send and do not read, from an address of the attacker's own. */
+/** Each turn leaves connections behind that send and do not read, from an address of the attacker. */
 export default {
   title: "WebSockets of strangers that send and do not read",
   async play(world, signal) {
@@ -44,7 +44,7 @@ export default {
         for (const message of messages(n)) client.send(JSON.stringify(message), () => {});
       }),
     );
-    // One of them is known to the service: otherwise nothing is attacked.
+    // The service must have accepted one of them, otherwise nothing is attacked.
     await Promise.any(clients.map((client) => once(client, "open", { signal }))).catch(() => {
       if (!signal.aborted) throw new Error("No WebSocket was opened.");
     });

@@ -4,7 +4,7 @@ import { makeLead, makeWorkflow, startExecution } from "../workflow.ts";
 
 let workflow: string;
 
-/** A stranger's own organization evaluates conditions that take 100⁶ operations. */
+/** Another organization evaluates conditions with 100⁶ operations. */
 export default {
   title: "conditions of 100 to the power of 6 operations",
   async prepare(world) {

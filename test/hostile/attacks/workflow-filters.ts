@@ -4,7 +4,7 @@ import { makeLead, makeWorkflow, startExecution } from "../workflow.ts";
 
 let workflows: string[];
 
-/** Filters that a thread does not come back from, and texts that take all memory. */
+/** Filters that do not return, and texts that exhaust the memory. */
 export default {
   title: "filters that take minutes, texts that double",
   async prepare(world) {

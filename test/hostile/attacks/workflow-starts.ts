@@ -3,7 +3,7 @@ import { makeLead, makeWorkflow, startExecution } from "../workflow.ts";
 
 let workflow: string;
 
-/** Honest steps, as many as one organization can start. */
+/** Valid steps, as many as one organization can start. */
 export default {
   title: "an organization starts executions as fast as it can",
   async prepare(world) {

@@ -4,7 +4,7 @@ import { makeLead, makeWorkflow, startExecution } from "../workflow.ts";
 
 let workflow: string;
 
-/** Each text would be within a budget of its own. */
+/** Each text would be within the budget if it had one of its own. */
 export default {
   title: "steps of 150 texts with loops",
   async prepare(world) {

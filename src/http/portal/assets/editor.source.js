@@ -1,4 +1,7 @@
-/** What `npm run portal` bundles into editor.js: the editors of the explorer, and of GraphQL only what they take. */
+/**
+ * Bundled into editor.js by `npm run portal`: the editors of the explorer, with the parts of the GraphQL package that
+ * they need.
+ */
 import {
   autocompletion,
   closeBrackets,
@@ -43,12 +46,14 @@ const look = EditorView.theme({
 });
 
 /**
- * An editor. Tab leaves it, as it does every field: whoever has no mouse is not kept in it.
- * @param {{ parent: Element, label: string, language: "graphql" | "json", run?: () => void, readOnly?: boolean }} options
+ * Creates an editor. Tab leaves it like any field, so that keyboard users are not trapped.
+ * @param {{ parent: Element, label: string, language: "graphql" | "json", run?: () => void, readOnly?: boolean }}
+ * options
  */
 export function createEditor({ parent, label, language, run, readOnly = false }) {
   const changing = new Compartment();
-  // In a shadow tree the editor adopts its styles; in the document it would write them into the page, which the policy forbids.
+  // In a shadow tree, the editor adopts style sheets. In the document, it would insert style elements, which the
+  // content security policy forbids.
   const root = parent.attachShadow({ mode: "open" });
   const view = new EditorView({
     root,
@@ -97,12 +102,12 @@ export function createEditor({ parent, label, language, run, readOnly = false })
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
     },
     focus: () => view.focus(),
-    /** What completes and checks the document. @param {object} introspection */
+    /** Enables completion and validation. @param {object} introspection */
     setSchema: (introspection) => updateSchema(view, buildClientSchema(introspection)),
   };
 }
 
-/** The operations of a document, in their order. @param {string} text */
+/** The operations of a document, in order. @param {string} text */
 export function operationsOf(text) {
   const document = parse(text);
   return document.definitions.flatMap((definition) =>

@@ -1,4 +1,4 @@
-/** Types of `entries.js`, for the service; browsers take the file as it is. */
+/** Types of `entries.js` for the service; browsers load that file directly. */
 import type {
   GraphQLField,
   GraphQLInputField,

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the reference says of operations and types, as a page and as Markdown: nothing here needs a browser. */
+/** Contents of the reference, for its pages and for Markdown. Nothing here requires a browser. */
 
 /** @param {any} type `[Lead!]!` */
 export const written = (type) =>
@@ -9,10 +9,10 @@ export const written = (type) =>
       ? `[${written(type.ofType)}]`
       : type.name;
 
-/** The type within lists and the like. @param {any} type @returns {string} */
+/** The type without list and non-null wrappers. @param {any} type @returns {string} */
 export const named = (type) => (type.ofType ? named(type.ofType) : type.name);
 
-/** The first that a name matches says where it belongs. @type {[string, RegExp][]} */
+/** The domain of an operation or type is the first one whose pattern matches the name. @type {[string, RegExp][]} */
 const domains = [
   ["Webhooks and events", /webhook|event|subscription|changed/i],
   ["Workflows", /workflow|generation|escalation|tracker/i],
@@ -51,9 +51,9 @@ export const domainNames = [
 ];
 
 /**
- * Codes that an operation can be refused with, from what it takes.
+ * Error codes that an operation can return, derived from its arguments.
  * @param {{ kind: string, name: string, about: any }} operation
- * @param {readonly { name: string }[] | undefined} inputFields those of its argument `input`, where it has one
+ * @param {readonly { name: string }[] | undefined} inputFields those of its argument `input`, if it has one
  * @param {{ permissions: Record<string, string[]>, states: object, errors: readonly { code: string }[] }} facts
  */
 export function codesOf({ kind, name, about }, inputFields, facts) {
@@ -77,7 +77,7 @@ export function codesOf({ kind, name, about }, inputFields, facts) {
   ].filter((code) => facts.errors.some((one) => one.code === code));
 }
 
-/** The state machine of what an operation answers, or of a type. @param {any} about @param {object} states */
+/** The state machine of the result of an operation, or of a type. @param {any} about @param {object} states */
 export function stateNameOf(about, states) {
   const name = about.type ? named(about.type) : about.name;
   const words = name.replaceAll(
@@ -87,7 +87,7 @@ export function stateNameOf(about, states) {
   return Object.hasOwn(states, words) ? words : undefined;
 }
 
-/** The first value at a path of an answer; `*` stands for each element of a list. @param {any} data @param {string} path */
+/** The first value at a path of a response; `*` is any element of a list. @param {any} data @param {string} path */
 export function valueAt(data, path) {
   let values = [data];
   for (const part of path.split("."))
@@ -97,7 +97,7 @@ export function valueAt(data, path) {
   return values[0];
 }
 
-/** The variables of an example, with what was found first in their places. @param {any} example @param {any} found */
+/** The variables of an example, with values from the query that precedes it. @param {any} example @param {any} found */
 export function filledVariables({ variables, needs }, found) {
   const values = structuredClone(variables ?? {});
   for (const [variable, path] of Object.entries(needs?.variables ?? {})) {

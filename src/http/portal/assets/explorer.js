@@ -1,5 +1,8 @@
 // @ts-check
-/** The explorer: an operation, its variables and headers, its answer and what it cost, and the events that happen meanwhile. */
+/**
+ * The explorer: an operation with its variables and headers, its response and cost, and the events that occur
+ * meanwhile.
+ */
 import { known } from "./portal.js";
 import { createEditor, operationsOf } from "./editor.js";
 import { domainNames, filledVariables, valueAt } from "./entries.js";
@@ -36,14 +39,14 @@ function open({ text = firstDocument, values = "{}" } = {}) {
   readOperations();
 }
 
-/** What a document has several of, one chooses from. */
+/** Lists the operations of a document, for a choice if there are several. */
 function readOperations() {
   /** @type {{ name?: string }[]} */
   let operations = [];
   try {
     operations = operationsOf(documentEditor.text);
   } catch {
-    // The editor shows what is wrong.
+    // The editor shows the error.
   }
   const names = operations.flatMap(({ name }) => (name ? [name] : []));
   const chosen = at("operation").value;
@@ -96,7 +99,7 @@ async function execute() {
 }
 
 /**
- * Whether the SQL statements of an operation are for whoever it is sent as.
+ * Whether the user that the operation is sent as may read its SQL statements.
  * @param {Record<string, string>} [extra]
  */
 function mayReadSql(extra = {}) {
@@ -105,7 +108,10 @@ function mayReadSql(extra = {}) {
   return readers === "everyone" || (readers === "operators" && session.viewer?.isOperator && !isOther);
 }
 
-/** The answer of an operation, whose statements are shown beside it. @param {any} body @param {Record<string, string>} extra */
+/**
+ * Sends an operation, and shows its SQL statements beside the response. @param {any} body @param {Record<string,
+ * string>} extra
+ */
 async function askWithSql(body, extra) {
   const { answer, statements, more, ...refusal } = await ask(
     body,
@@ -142,7 +148,7 @@ function statementShown({ text, values, ms, rows, plan }) {
   );
 }
 
-/** Opens an example, with what it is about found first. @param {any} example */
+/** Opens an example, after querying the ids that it needs. @param {any} example */
 async function openExample(example) {
   const values = structuredClone(example.variables ?? {});
   open({ text: example.document, values: JSON.stringify(values, null, 2) });
@@ -210,7 +216,7 @@ async function learn() {
     isKnown = true;
     at("document").dataset.schema = "known";
   } catch (error) {
-    // Strangers may not be told the schema; whoever signs in is.
+    // Visitors may not read the schema; signed-in users may.
     if (!(error instanceof Refused)) throw error;
   }
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** The events of an organization as they are committed, through lost connections. */
+/** The events of an organization as they are committed; the stream is resumed after lost connections. */
 import { element, session } from "./session.js";
 
 /**
@@ -58,7 +58,7 @@ function follow({ names, onEvent, onState }) {
 }
 
 /**
- * Follows the chosen organization, whichever it is.
+ * Follows the selected organization, also after the selection changes.
  * @param {Parameters<typeof follow>[0] & { idle: string }} listening
  */
 export function followSession(listening) {
@@ -81,7 +81,7 @@ export function followSession(listening) {
 }
 
 /**
- * An event as an item of a list; no more than the latest fifty stay.
+ * Adds an event to a list, which shows the latest fifty.
  * @param {Element} list @param {any} event
  */
 export function showEvent(list, event) {

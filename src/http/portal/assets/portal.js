@@ -1,17 +1,17 @@
 // @ts-check
-/** The head of every page: who is signed in, for which organization, and how to change that. */
+/** The head of every page: the signed-in user, the selected organization, and the sign-in form. */
 import { act, demoPeople, element, Refused, session, tell } from "./session.js";
 
 const place = /** @type {HTMLElement} */ (document.getElementById("account"));
 
-/** Signs in as somebody of the demo. @param {string} username @param {string} password */
+/** Signs in as a user of the demo. @param {string} username @param {string} password */
 export const signInAs = (username, password) =>
   act(async () => {
     await session.signIn({ username, password });
     tell(`You are signed in as ${session.viewer.fullName}.`);
   });
 
-/** Buttons for the people of the demo, each within a list item. */
+/** Buttons that sign in as users of the demo, as list items. */
 export async function personButtons(after = () => {}) {
   const { people, password = "" } = await demoPeople();
   return people.map(({ username, name, part }) =>
@@ -131,6 +131,6 @@ function show() {
 
 session.addEventListener("change", show);
 show();
-/** Fulfilled when it is known who is signed in. */
+/** Resolves when it is known whether a user is signed in. */
 export const known = act(() => session.load());
 await known;

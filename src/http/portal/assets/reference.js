@@ -226,7 +226,7 @@ function showEntry(one) {
           element(
             "p",
             {},
-            "Each record is given to whoever may read it; what the viewer may not see is missing from lists, and null. ",
+            "Each record is returned to viewers who may read it. Other records are missing from lists, and null elsewhere. ",
             element("a", { href: "/guides/permissions" }, "Who may read what"),
             ".",
           ),
@@ -265,7 +265,7 @@ const inputTypeOf = (about) =>
 const inputFieldsOf = (/** @type {any} */ about) =>
   entries.get(`type.${inputTypeOf(about)}`)?.about.inputFields;
 
-/** The members of its input, so that nobody has to follow the link. @param {any} about */
+/** The fields of its input, inlined so that nobody has to follow the link. @param {any} about */
 const inputOf = (about) => members(`Members of ${inputTypeOf(about)}`, inputFieldsOf(about));
 
 /** @param {string} name */
@@ -398,7 +398,7 @@ search.addEventListener("input", showList);
 window.addEventListener("hashchange", () => show());
 let reader = session.viewer?.id;
 session.addEventListener("change", () => {
-  // Strangers may be told less.
+  // Visitors may see less of it.
   if (session.viewer?.id !== reader && entries.size === 0) load().catch(console.error);
   reader = session.viewer?.id;
 });

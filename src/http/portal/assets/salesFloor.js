@@ -1,5 +1,5 @@
 // @ts-check
-/** The units of a project as they are now: what anybody does to one shows at once. */
+/** The current units of a project. Changes by anyone appear immediately. */
 import { known } from "./portal.js";
 import { followSession, showEvent } from "./feed.js";
 import { act, element, request, session, tell } from "./session.js";
@@ -116,7 +116,7 @@ function card(unit) {
   );
 }
 
-/** Reads units anew that something happened to: several of them in one request. */
+/** Ids of units that have changed; they are read again together, in one request. */
 const stale = new Set();
 let timer = 0;
 /** @param {any} event */

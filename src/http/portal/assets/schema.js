@@ -1,8 +1,8 @@
 // @ts-check
-/** What the service says about its schema, and what the guides say beyond it. */
+/** The introspection of the schema, and additional facts from the guides. */
 import { ask, Refused } from "./session.js";
 
-/** The introspection of the schema. @throws Refused where strangers are not told */
+/** The introspection of the schema. @throws Refused if visitors may not read it */
 export async function readSchema() {
   const { data, errors } = await ask({ documentId: "portal:Schema" });
   if (errors) throw new Refused(errors);

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Who is signed in, and asking the API as them. The token is kept by this tab alone (sessionStorage), until it is closed or
- * signed out, which ends the session at the service.
+ * The signed-in user, and requests on their behalf. The token is stored for this tab only (sessionStorage), until the
+ * tab is closed or the user signs out, which also ends the session at the service.
  */
 
 const kept = "plat.session";
@@ -10,7 +10,7 @@ const kept = "plat.session";
 const read = () => JSON.parse(sessionStorage.getItem(kept) ?? "{}");
 const write = (/** @type {object} */ values) => sessionStorage.setItem(kept, JSON.stringify(values));
 
-/** A refusal of the API. */
+/** An error response of the API. */
 export class Refused extends Error {
   /** @param {{ message: string, extensions?: Record<string, any> }[]} errors */
   constructor(errors) {
@@ -19,7 +19,7 @@ export class Refused extends Error {
   }
 }
 
-/** Tells "change" when somebody signs in or out, or chooses another organization. */
+/** Emits "change" when a user signs in or out, or selects another organization. */
 export const session = new (class extends EventTarget {
   /** @type {any} */
   viewer = null;
@@ -45,12 +45,12 @@ export const session = new (class extends EventTarget {
     write({ token: login.token });
     await this.load();
   }
-  /** Ends the session at the service; the token is dropped whatever it says. */
+  /** Ends the session at the service. The token is removed even if that fails. */
   async signOut() {
     try {
       await request("SignOut");
     } catch {
-      // Ended already, or nobody answers.
+      // The session has ended already, or the service does not answer.
     }
     this.drop();
   }
@@ -59,7 +59,7 @@ export const session = new (class extends EventTarget {
     this.viewer = null;
     this.#changed();
   }
-  /** Finds out whose token it is. */
+  /** Loads the user of the stored token. */
   async load() {
     if (this.token) {
       const { viewer } = await request("Viewer");
@@ -78,7 +78,7 @@ export const session = new (class extends EventTarget {
 })();
 
 /**
- * The whole answer.
+ * The complete response.
  * @param {{ query?: string, documentId?: string, variables?: object, operationName?: string }} body
  * @param {Record<string, string>} [headers]
  * @param {string} [path]
@@ -103,7 +103,7 @@ export async function ask(body, headers = {}, path = "/graphql") {
 }
 
 /**
- * What was asked for, by one of the portal's documents.
+ * The data of one of the portal's own documents.
  * @param {string} name of a document of src/http/ownDocuments.ts
  * @param {object} [variables]
  * @returns {Promise<any>}
@@ -121,7 +121,7 @@ export function tell(text) {
   if (place) place.textContent = text;
 }
 
-/** Does what a button stands for, and tells what was refused. @param {() => Promise<void>} work */
+/** Runs the action of a button, and shows its error. @param {() => Promise<void>} work */
 export async function act(work) {
   tell("");
   try {
@@ -132,7 +132,7 @@ export async function act(work) {
 }
 
 /**
- * An element. Texts are written as texts, whatever stands in them.
+ * Creates an element. Texts are inserted as text, never as HTML.
  * @param {string} tag
  * @param {Record<string, any>} [properties]
  * @param {...(string | Node | undefined | false | null)} children
@@ -149,5 +149,5 @@ export function element(tag, properties = {}, ...children) {
 
 /** @type {Promise<{ people: { username: string, name: string, part: string }[], password?: string }> | undefined} */
 let demo;
-/** As whom visitors of the demo may sign in; nobody where there is none. */
+/** Users of the demo that visitors can sign in as; empty without the demo. */
 export const demoPeople = () => (demo ??= fetch("/portal/demo.json").then((response) => response.json()));

@@ -1,5 +1,5 @@
 // @ts-check
-/** An operation as code: what one would write for curl, for fetch, and with the client. */
+/** Code that sends an operation: with curl, with fetch, and with the client. */
 import { element } from "./session.js";
 
 /** @param {{ query: string, variables?: object, operationName?: string }} body */
@@ -14,7 +14,7 @@ function snippetsOf({ query, variables = {}, operationName }) {
   };
 }
 
-/** The three of them, one shown at a time. @param {Parameters<typeof snippetsOf>[0]} body */
+/** The three snippets, one of which is shown at a time. @param {Parameters<typeof snippetsOf>[0]} body */
 export function codeFor(body) {
   const snippets = snippetsOf(body);
   const text = element("code", {}, snippets.curl);

@@ -1,5 +1,5 @@
 // @ts-check
-/** The steps of a status as a picture, and as a table for whoever does not see it. */
+/** The transitions of a status as a diagram, and as a table for screen readers. */
 import { element } from "./session.js";
 
 const svgOf = (
@@ -14,7 +14,7 @@ const svgOf = (
 };
 
 /**
- * States stand in columns by how many steps it takes to come to them.
+ * States are arranged in columns, by the number of transitions from an initial state.
  * @param {string} name
  * @param {{ from: string, byHand: string[], byService: string[] }[]} steps
  */

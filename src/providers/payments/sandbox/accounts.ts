@@ -1,6 +1,6 @@
 /** Accounts of organizations and their people. Complete ones are verified immediately; the address `address_no_match` is not found. */
 import { invalid, missing } from "./sandboxErrors.ts";
-import type { Store, Thing } from "./sandboxStore.ts";
+import type { Store, SandboxRecord } from "./sandboxStore.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
 const nothingDue = {
@@ -12,9 +12,12 @@ const nothingDue = {
   disabled_reason: null as string | null,
 };
 
-export const getAccount = (store: Store, id: string): Promise<Thing> => store.get("account", id, "account");
+/** @throws ApiError `resource_missing` */
+export const getAccount = (store: Store, id: string): Promise<SandboxRecord> =>
+  store.get("account", id, "account");
 
-export async function createAccount(store: Store, params: DatabaseValue): Promise<Thing> {
+/** Creates an account that cannot receive payments until its details are complete. */
+export async function createAccount(store: Store, params: DatabaseValue): Promise<SandboxRecord> {
   if (!["custom", "express", "standard"].includes(params.type)) throw invalid("Invalid type.", "type");
   const { type, country = "US", email = null, company = {}, business_profile = {}, metadata = {} } = params;
   const account = store.make("account", "acct", {
@@ -32,7 +35,7 @@ export async function createAccount(store: Store, params: DatabaseValue): Promis
 }
 
 /** An account accepts payments when its representative is verified, and all other people are known. */
-async function judged(store: Store, account: Thing): Promise<Thing> {
+async function judged(store: Store, account: SandboxRecord): Promise<SandboxRecord> {
   const people = await store.all("person", { account: account.id });
   const due = people.flatMap(({ id, requirements }) =>
     requirements.currently_due.map((field: string) => `${id}.${field}`),
@@ -55,17 +58,17 @@ async function judged(store: Store, account: Thing): Promise<Thing> {
       disabled_reason: enabled ? null : "requirements.past_due",
     },
   });
-  if (account.charges_enabled !== undefined) await store.tell("account.updated", after, account.id);
+  if (account.charges_enabled !== undefined) await store.emit("account.updated", after, account.id);
   return after;
 }
 
-async function getPerson(store: Store, account: string, id: string): Promise<Thing> {
+async function getPerson(store: Store, account: string, id: string): Promise<SandboxRecord> {
   const person = await store.get("person", id, "person");
   if (person.account !== account) throw missing("person", id, "person");
   return person;
 }
 
-function looked(person: Thing): Thing {
+function looked(person: SandboxRecord): SandboxRecord {
   const { dob, address, relationship } = person;
   const due: string[] = [];
   if (!dob?.year) due.push("dob.day", "dob.month", "dob.year");
@@ -107,12 +110,13 @@ const flags = (relationship: DatabaseValue = {}) =>
     ]),
   );
 
+/** Creates or updates a person of an account. @throws ApiError for a second representative */
 export async function savePerson(
   store: Store,
   accountId: string,
   id: string | undefined,
   params: DatabaseValue,
-): Promise<Thing> {
+): Promise<SandboxRecord> {
   const account = await getAccount(store, accountId);
   const before = id === undefined ? undefined : await getPerson(store, accountId, id);
   const relationship = { ...before?.relationship, ...flags(params.relationship) };
@@ -124,18 +128,19 @@ export async function savePerson(
   const base = before ?? store.make("person", "person", { account: accountId });
   const address = { ...before?.address, ...params.address };
   const person = await store.put(
-    looked({ ...base, ...params, address, relationship, account: accountId } as Thing),
+    looked({ ...base, ...params, address, relationship, account: accountId } as SandboxRecord),
   );
-  await store.tell(before ? "person.updated" : "person.created", person, accountId);
+  await store.emit(before ? "person.updated" : "person.created", person, accountId);
   await judged(store, account);
   return person;
 }
 
+/** Deletes a person, which may make the account incomplete again. */
 export async function deletePerson(store: Store, accountId: string, id: string): Promise<object> {
   const account = await getAccount(store, accountId);
   const person = await getPerson(store, accountId, id);
   await store.remove(id);
-  await store.tell("person.deleted", person, accountId);
+  await store.emit("person.deleted", person, accountId);
   await judged(store, account);
   return { id, object: "person", deleted: true };
 }

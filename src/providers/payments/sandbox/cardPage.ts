@@ -11,6 +11,7 @@ ${content}
 
 const escaped = (text: string) => text.replace(/[^\w-]/g, "");
 
+/** The page of the bank. @param secret the client secret of the payment intent */
 export const authenticationPage = (secret: string) =>
   page(`<h1>3-D Secure</h1>
 <p>A test payment wants to be confirmed. No money moves.</p>

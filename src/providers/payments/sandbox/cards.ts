@@ -1,7 +1,7 @@
 /** The well-known test cards, by their test tokens. */
 import { createHash } from "node:crypto";
 import { ApiError, invalid } from "./sandboxErrors.ts";
-import type { Store, Thing } from "./sandboxStore.ts";
+import type { Store, SandboxRecord } from "./sandboxStore.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
 interface TestCard {
@@ -75,7 +75,7 @@ async function makeCard(
   id: string,
   prefix: "tok_" | "pm_card_",
   holder: string | null = null,
-): Promise<Thing | undefined> {
+): Promise<SandboxRecord | undefined> {
   if (!id.startsWith(prefix)) return undefined;
   const name = id.slice(prefix.length).replace(/^visa_(?=charge)/, "");
   if (!Object.hasOwn(cards, name)) return undefined;
@@ -101,10 +101,11 @@ async function makeCard(
   );
 }
 
-export const behaviourOf = (method: Thing): TestCard => cards[method.test_card as string] ?? {};
+/** The behavior of a test card; a normal card has none. */
+export const behaviourOf = (method: SandboxRecord): TestCard => cards[method.test_card as string] ?? {};
 
 /** A payment method from a token. */
-export async function createPaymentMethod(store: Store, params: DatabaseValue): Promise<Thing> {
+export async function createPaymentMethod(store: Store, params: DatabaseValue): Promise<SandboxRecord> {
   if (params.type !== "card") throw invalid("Invalid type: the sandbox knows cards only.", "type");
   if (params.card?.number !== undefined)
     throw new ApiError(
@@ -120,11 +121,12 @@ export async function createPaymentMethod(store: Store, params: DatabaseValue): 
 }
 
 /** An existing one, or a new one for a test payment method, each time another. */
-export async function paymentMethod(store: Store, id: string): Promise<Thing> {
+export async function paymentMethod(store: Store, id: string): Promise<SandboxRecord> {
   return (await makeCard(store, id, "pm_card_")) ?? store.get("payment_method", id, "payment_method");
 }
 
-export async function attach(store: Store, id: string, customer: string): Promise<Thing> {
+/** Attaches a payment method to a customer. @throws ApiError for a declined card, or one of another customer */
+export async function attach(store: Store, id: string, customer: string): Promise<SandboxRecord> {
   await store.get("customer", customer, "customer");
   const method = await paymentMethod(store, id);
   if (method.customer !== null && method.customer !== customer)
@@ -137,7 +139,8 @@ export async function attach(store: Store, id: string, customer: string): Promis
   return store.put({ ...method, customer });
 }
 
-export async function detach(store: Store, id: string): Promise<Thing> {
+/** Detaches a payment method from its customer, permanently. */
+export async function detach(store: Store, id: string): Promise<SandboxRecord> {
   const method = await store.get("payment_method", id, "payment_method");
   if (method.customer === null)
     throw invalid(

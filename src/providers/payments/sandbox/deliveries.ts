@@ -5,8 +5,8 @@ import type { WorkPool } from "../../../database/workConnections.ts";
 import { backoff } from "../../../base/backoff.ts";
 import type { Logger } from "../../../base/log.ts";
 import { stripePackage } from "../stripePackage.ts";
-import { settleRefund, shown } from "./sandboxPayments.ts";
-import { withStore, type Thing } from "./sandboxStore.ts";
+import { settleRefund, publicFields } from "./sandboxPayments.ts";
+import { withStore, type SandboxRecord } from "./sandboxStore.ts";
 
 /** The target of deliveries, and their signing secret. */
 export interface Endpoint {
@@ -87,8 +87,8 @@ export class Deliveries {
     return this.#running;
   }
 
-  async #deliver(event: Thing, { url, secret }: Endpoint): Promise<void> {
-    const body = JSON.stringify(shown(event));
+  async #deliver(event: SandboxRecord, { url, secret }: Endpoint): Promise<void> {
+    const body = JSON.stringify(publicFields(event));
     const signer = new (stripePackage())("sk_test_sandbox").webhooks;
     const header = signer.generateTestHeaderString({ payload: body, secret });
     let taken = false;
@@ -115,7 +115,7 @@ export class Deliveries {
   async #round(): Promise<number> {
     if (this.#isStopping) return 0;
     // Leased, so that processes do not do the same concurrently, and the work of a dead one becomes due again.
-    const { rows } = await this.#pool.query<{ data: Thing }>(
+    const { rows } = await this.#pool.query<{ data: SandboxRecord }>(
       `update app_private.sandbox_objects o set data = o.data || jsonb_build_object('due', extract(epoch from now()) + $1::int)
        from (select id, data from app_private.sandbox_objects
          where data ? 'due' and (data ->> 'due')::numeric <= extract(epoch from now()) and ($2 or kind <> 'event')

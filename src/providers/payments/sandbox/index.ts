@@ -34,6 +34,7 @@ export interface Sandbox {
   stop(): Promise<void>;
 }
 
+/** Starts the sandbox on a local port. @param port 0 for any free port */
 export async function startSandbox({
   connectionString,
   pool: shared,

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
 import type { WorkPool } from "../../../database/workConnections.ts";
 import { ApiError } from "./sandboxErrors.ts";
-import { expanded, shown, type Reply } from "./sandboxPayments.ts";
+import { expandFields, publicFields, type Reply } from "./sandboxPayments.ts";
 import { withStore, type Store } from "./sandboxStore.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
@@ -55,7 +55,10 @@ async function answer(
   const carryOut = async (store: Store) => {
     const result = await handle(store, params, request);
     const { status, body } = isReply(result) ? result : { status: 200, body: result };
-    return { status, body: status === 200 ? await expanded(store, body, params.expand) : shown(body) };
+    return {
+      status,
+      body: status === 200 ? await expandFields(store, body, params.expand) : publicFields(body),
+    };
   };
   if (key === undefined) return withStore(pool, carryOut);
 

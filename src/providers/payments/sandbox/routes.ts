@@ -29,6 +29,7 @@ const read =
   (store, _params, request) =>
     store.get(kind, id(request));
 
+/** Builds the application that serves these URLs. */
 export function sandboxRoutes(options: RoutesOptions): Express {
   const { on } = options;
   const app = express();
@@ -141,7 +142,7 @@ function authenticationRoutes(app: Express, { pool, kick }: Pick<RoutesOptions, 
     const agreed = (request.body as { decision?: string }).decision === "complete";
     try {
       const back = await withStore(pool, (store) =>
-        payments.authenticated(store, String(request.params["secret"]), agreed),
+        payments.confirmAuthentication(store, String(request.params["secret"]), agreed),
       );
       kick().catch(() => {});
       if (back) response.redirect(303, back);

@@ -10,9 +10,11 @@ export class ApiError extends Error {
   }
 }
 
+/** A refused request, with HTTP status 400. @param param name of the invalid parameter */
 export const invalid = (message: string, param?: string, code?: string) =>
   new ApiError(400, "invalid_request_error", message, { ...(param && { param }), ...(code && { code }) });
 
+/** A record that does not exist, with HTTP status 404. @param param name of the parameter with its id */
 export const missing = (kind: string, id: string, param = "id") =>
   new ApiError(
     404,

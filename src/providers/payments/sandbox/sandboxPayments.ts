@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { behaviourOf, paymentMethod } from "./cards.ts";
 import { ApiError, invalid, missing } from "./sandboxErrors.ts";
-import type { Store, Thing } from "./sandboxStore.ts";
+import type { Store, SandboxRecord } from "./sandboxStore.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
 /** A response with another HTTP status than 200, such as 402, whose changes are committed. */
@@ -20,7 +20,8 @@ const whole = (value: unknown, param: string): number => {
   return number;
 };
 
-export async function createIntent(store: Store, params: DatabaseValue): Promise<Thing | Reply> {
+/** Creates a payment intent, and confirms it with `confirm`. Amounts are in minor units. */
+export async function createIntent(store: Store, params: DatabaseValue): Promise<SandboxRecord | Reply> {
   const { currency, customer, payment_method, description, metadata, transfer_data, on_behalf_of } = params;
   const amount = whole(params.amount, "amount");
   if (!/^[a-z]{3}$/.test(String(currency)))
@@ -54,20 +55,21 @@ export async function createIntent(store: Store, params: DatabaseValue): Promise
     transfer_data: transfer_data ?? null,
     on_behalf_of: on_behalf_of ?? null,
     return_url: params.return_url ?? null,
-  }) as Thing;
+  }) as SandboxRecord;
   intent.client_secret = `${intent.id}_secret_${randomBytes(12).toString("hex")}`;
   await store.put(intent);
-  await store.tell("payment_intent.created", intent);
+  await store.emit("payment_intent.created", intent);
   if (params.confirm === "true") return confirmIntent(store, intent.id, params, "");
   return intent;
 }
 
+/** Charges the payment method, or requires authentication first. @param address base URL of the authentication page */
 export async function confirmIntent(
   store: Store,
   id: string,
   params: DatabaseValue,
   address: string,
-): Promise<Thing | Reply> {
+): Promise<SandboxRecord | Reply> {
   let intent = await store.get("payment_intent", id);
   if (!["requires_payment_method", "requires_confirmation", "requires_action"].includes(intent.status))
     throw unexpected(intent, "confirm");
@@ -100,14 +102,18 @@ export async function confirmIntent(
       },
     };
     await store.put(intent);
-    await store.tell("payment_intent.requires_action", intent);
+    await store.emit("payment_intent.requires_action", intent);
     return intent;
   }
   return charge(store, intent, method);
 }
 
 /** The bank of the card decides. */
-async function charge(store: Store, intent: Thing, method: Thing): Promise<Thing | Reply> {
+async function charge(
+  store: Store,
+  intent: SandboxRecord,
+  method: SandboxRecord,
+): Promise<SandboxRecord | Reply> {
   const { decline, dispute } = behaviourOf(method);
   const { amount, currency } = intent;
   const fee = decline ? 0 : Math.round(amount * 0.029) + (currency === "jpy" || currency === "krw" ? 0 : 30);
@@ -135,7 +141,7 @@ async function charge(store: Store, intent: Thing, method: Thing): Promise<Thing
       reason: decline?.decline_code ?? null,
     },
     receipt_url: null as string | null,
-    balance_transaction: null as Thing | null,
+    balance_transaction: null as SandboxRecord | null,
   });
   if (!decline)
     made.balance_transaction = store.make("balance_transaction", "txn", {
@@ -149,9 +155,9 @@ async function charge(store: Store, intent: Thing, method: Thing): Promise<Thing
     type: "card_error",
     ...decline,
     charge: made.id,
-    payment_method: shown(method),
+    payment_method: publicFields(method),
   };
-  const after: Thing = {
+  const after: SandboxRecord = {
     ...intent,
     status: decline ? "requires_payment_method" : "succeeded",
     amount_received: decline ? 0 : amount,
@@ -161,14 +167,14 @@ async function charge(store: Store, intent: Thing, method: Thing): Promise<Thing
     ...(decline && { payment_method: null }),
   };
   await store.put(after);
-  await store.tell(decline ? "charge.failed" : "charge.succeeded", made);
-  await store.tell(decline ? "payment_intent.payment_failed" : "payment_intent.succeeded", after);
+  await store.emit(decline ? "charge.failed" : "charge.succeeded", made);
+  await store.emit(decline ? "payment_intent.payment_failed" : "payment_intent.succeeded", after);
   if (dispute) await openDispute(store, made);
   if (error) return { status: 402, body: { error: { ...error, payment_intent: after } } };
   return after;
 }
 
-async function openDispute(store: Store, of: Thing): Promise<void> {
+async function openDispute(store: Store, of: SandboxRecord): Promise<void> {
   const dispute = await store.put(
     store.make("dispute", "dp", {
       amount: of.amount,
@@ -180,21 +186,25 @@ async function openDispute(store: Store, of: Thing): Promise<void> {
     }),
   );
   await store.put({ ...of, disputed: true });
-  await store.tell("charge.dispute.created", dispute);
+  await store.emit("charge.dispute.created", dispute);
 }
 
 /** The evidence winning_evidence or losing_evidence decides, as in the real test mode. */
-export async function updateDispute(store: Store, id: string, params: DatabaseValue): Promise<Thing> {
+export async function updateDispute(store: Store, id: string, params: DatabaseValue): Promise<SandboxRecord> {
   const dispute = await store.get("dispute", id);
   const text = params.evidence?.uncategorized_text;
   const status = text === "winning_evidence" ? "won" : text === "losing_evidence" ? "lost" : dispute.status;
   const after = await store.put({ ...dispute, status });
-  await store.tell(status === dispute.status ? "charge.dispute.updated" : "charge.dispute.closed", after);
+  await store.emit(status === dispute.status ? "charge.dispute.updated" : "charge.dispute.closed", after);
   return after;
 }
 
 /** The payer's decision on the page of the bank. */
-export async function authenticated(store: Store, secret: string, agreed: boolean): Promise<string | null> {
+export async function confirmAuthentication(
+  store: Store,
+  secret: string,
+  agreed: boolean,
+): Promise<string | null> {
   const intent = await store.find(/^(pi_\w+)_secret_/.exec(secret)?.[1] ?? "");
   if (intent?.client_secret !== secret) throw missing("payment_intent", "…");
   if (intent.status === "requires_action") {
@@ -210,7 +220,7 @@ export async function authenticated(store: Store, secret: string, agreed: boolea
         next_action: null,
         last_payment_error: { type: "card_error", code: "payment_intent_authentication_failure", message },
       });
-      await store.tell("payment_intent.payment_failed", after);
+      await store.emit("payment_intent.payment_failed", after);
     }
   }
   return intent.return_url
@@ -218,15 +228,16 @@ export async function authenticated(store: Store, secret: string, agreed: boolea
     : null;
 }
 
-export async function cancelIntent(store: Store, id: string): Promise<Thing> {
+/** Cancels a payment intent. @throws ApiError if it has succeeded, is processing, or was canceled */
+export async function cancelIntent(store: Store, id: string): Promise<SandboxRecord> {
   const intent = await store.get("payment_intent", id);
   if (["succeeded", "canceled", "processing"].includes(intent.status)) throw unexpected(intent, "cancel");
   const after = await store.put({ ...intent, status: "canceled", next_action: null });
-  await store.tell("payment_intent.canceled", after);
+  await store.emit("payment_intent.canceled", after);
   return after;
 }
 
-function unexpected(intent: Thing, what: string): ApiError {
+function unexpected(intent: SandboxRecord, what: string): ApiError {
   return invalid(
     `You cannot ${what} this PaymentIntent because it has a status of ${intent.status}.`,
     undefined,
@@ -234,7 +245,8 @@ function unexpected(intent: Thing, what: string): ApiError {
   );
 }
 
-export async function createRefund(store: Store, params: DatabaseValue): Promise<Thing> {
+/** Refunds a charge, completely unless `amount` is given. Refunds of some test cards remain pending for a second. */
+export async function createRefund(store: Store, params: DatabaseValue): Promise<SandboxRecord> {
   // The charge is locked from here: concurrent refunds wait for each other.
   const of = params.charge
     ? await store.get("charge", params.charge)
@@ -271,8 +283,8 @@ export async function createRefund(store: Store, params: DatabaseValue): Promise
   );
   const amount_refunded = of.amount_refunded + amount;
   const after = await store.put({ ...of, amount_refunded, refunded: amount_refunded === of.amount });
-  await store.tell("refund.created", refund);
-  await store.tell("charge.refunded", after);
+  await store.emit("refund.created", refund);
+  await store.emit("charge.refunded", after);
   return refund;
 }
 
@@ -280,35 +292,35 @@ export async function createRefund(store: Store, params: DatabaseValue): Promise
 export async function settleRefund(store: Store, id: string): Promise<void> {
   const { due, ...settled } = await store.get("refund", id);
   if (due === undefined) return;
-  const refund = settled as Thing;
+  const refund = settled as SandboxRecord;
   if (refund["status"] === "pending") {
-    await store.tell("refund.updated", await store.put({ ...refund, status: "succeeded" }));
+    await store.emit("refund.updated", await store.put({ ...refund, status: "succeeded" }));
     return;
   }
   const of = await store.get("charge", refund["charge"]);
   await store.put({ ...of, amount_refunded: of.amount_refunded - refund["amount"], refunded: false });
-  await store.tell(
+  await store.emit(
     "refund.failed",
     await store.put({ ...refund, status: "failed", failure_reason: "expired_or_canceled_card" }),
   );
 }
 
 /** Fields that `expand` names, as objects instead of ids. */
-export async function expanded(store: Store, body: DatabaseValue, expand: unknown): Promise<unknown> {
+export async function expandFields(store: Store, body: DatabaseValue, expand: unknown): Promise<unknown> {
   const paths = Array.isArray(expand) ? expand : [];
   let result = body;
   if (
     paths.some((path) => String(path).startsWith("latest_charge")) &&
     typeof body?.latest_charge === "string"
   )
-    result = { ...body, latest_charge: shown((await store.find(body.latest_charge))!) };
-  return shown(result);
+    result = { ...body, latest_charge: publicFields((await store.find(body.latest_charge))!) };
+  return publicFields(result);
 }
 
 /** Without internal fields of the sandbox; for a list, each element. */
-export function shown(thing: DatabaseValue): DatabaseValue {
+export function publicFields(thing: DatabaseValue): DatabaseValue {
   if (thing === null || typeof thing !== "object" || Array.isArray(thing)) return thing;
-  if (thing.object === "list") return { ...thing, data: thing.data.map(shown) };
+  if (thing.object === "list") return { ...thing, data: thing.data.map(publicFields) };
   const { test_card: _card, due: _due, tries: _tries, is_detached: _detached, ...rest } = thing;
   return rest;
 }

@@ -7,7 +7,7 @@ import { invalid, missing } from "./sandboxErrors.ts";
 import type { DatabaseValue } from "../../../database/databaseValue.ts";
 
 /** An object as in the API. */
-export interface Thing {
+export interface SandboxRecord {
   id: string;
   object: string;
   created: number;
@@ -45,8 +45,8 @@ export class Store {
     this.#client = client;
   }
 
-  async find(id: string): Promise<Thing | undefined> {
-    const { rows } = await this.#client.query<{ data: Thing }>(
+  async find(id: string): Promise<SandboxRecord | undefined> {
+    const { rows } = await this.#client.query<{ data: SandboxRecord }>(
       "select data from app_private.sandbox_objects where id = $1 for update",
       [id],
     );
@@ -54,14 +54,14 @@ export class Store {
   }
 
   /** @param param the parameter that named it @throws ApiError if there is no such object of the kind */
-  async get(kind: string, id: unknown, param?: string): Promise<Thing> {
+  async get(kind: string, id: unknown, param?: string): Promise<SandboxRecord> {
     const thing = await this.find(String(id));
     if (thing?.object !== kind) throw missing(kind, String(id), param);
     return thing;
   }
 
   /** All of a kind with these field values, newest first. */
-  async all(kind: string, where: Record<string, string>): Promise<Thing[]> {
+  async all(kind: string, where: Record<string, string>): Promise<SandboxRecord[]> {
     return this.#select(kind, { where });
   }
 
@@ -71,7 +71,7 @@ export class Store {
     kind: string,
     { limit = "10", starting_after: after, ending_before: before }: PageParams,
     of: Selection,
-  ): Promise<{ object: "list"; url: string; has_more: boolean; data: Thing[] }> {
+  ): Promise<{ object: "list"; url: string; has_more: boolean; data: SandboxRecord[] }> {
     const most = Number(limit);
     if (!Number.isInteger(most) || most < 1 || most > 100)
       throw invalid("A list gives from 1 to 100 objects at a time.", "limit", "parameter_invalid_integer");
@@ -87,9 +87,9 @@ export class Store {
   async #select(
     kind: string,
     { where = {}, since, types = [], after, before, most }: Selection & Around,
-  ): Promise<Thing[]> {
+  ): Promise<SandboxRecord[]> {
     const position = (n: number) => `(select position from app_private.sandbox_objects where id = $${n})`;
-    const { rows } = await this.#client.query<{ data: Thing }>(
+    const { rows } = await this.#client.query<{ data: SandboxRecord }>(
       `select data from app_private.sandbox_objects
        where kind = $1 ${Object.keys(where)
          .map((member, index) => `and data ? '${member}' and data ->> '${member}' = $${index + 7}`)
@@ -102,7 +102,7 @@ export class Store {
     return rows.map(({ data }) => data);
   }
 
-  async put<T extends Thing>(thing: T): Promise<T> {
+  async put<T extends SandboxRecord>(thing: T): Promise<T> {
     await this.#client.query(
       `insert into app_private.sandbox_objects (id, kind, data) values ($1, $2, $3)
        on conflict (id) do update set data = excluded.data`,
@@ -115,7 +115,7 @@ export class Store {
     await this.#client.query("delete from app_private.sandbox_objects where id = $1", [id]);
   }
 
-  make<T extends object>(object: string, prefix: string, members: T): T & Thing {
+  make<T extends object>(object: string, prefix: string, members: T): T & SandboxRecord {
     return {
       id: `${prefix}_${randomBytes(12).toString("hex")}`,
       object,
@@ -126,7 +126,7 @@ export class Store {
   }
 
   /** Records an event, which is delivered after the transaction. */
-  async tell(type: string, thing: Thing, account?: string): Promise<void> {
+  async emit(type: string, thing: SandboxRecord, account?: string): Promise<void> {
     await this.put(
       this.make("event", "evt", {
         type,

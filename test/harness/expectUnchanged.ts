@@ -28,16 +28,16 @@ const tables = [
 /** All tables that operations on leads and projects can write to, including events and slugs. */
 const written = [...tables.map((name) => `app_public.${name}`), "app_private.slugs"];
 
-interface Known {
+interface Digest {
   /** Number of rows and the latest transaction that wrote one: the digest is unchanged as long as these are. */
   state: string;
   digest: string;
 }
-const known = new WeakMap<Api["owner"], Map<string, Known>>();
+const known = new WeakMap<Api["owner"], Map<string, Digest>>();
 
 /** A digest of the rows of each table. A table that was not written since the last digest is not read again. */
 export async function digest({ owner }: Api, of: string[] = written): Promise<Record<string, string>> {
-  const latest = known.get(owner) ?? new Map<string, Known>();
+  const latest = known.get(owner) ?? new Map<string, Digest>();
   known.set(owner, latest);
   const states = await perTable(owner, of, "count(*) || ' ' || coalesce(max(xmin::text::bigint), 0)", true);
   const changed = of.filter((name) => latest.get(name)?.state !== states[name]);
@@ -67,7 +67,7 @@ async function perTable(
 }
 
 /** Runs work and proves that it changed no record and wrote no event. */
-export async function untouched<T>(api: Api, work: () => Promise<T>): Promise<T> {
+export async function expectUnchanged<T>(api: Api, work: () => Promise<T>): Promise<T> {
   const before = await digest(api);
   const result = await work();
   expect(await digest(api)).toEqual(before);

@@ -12,8 +12,8 @@ const unused = () => {
   throw new Error("Nothing is served here.");
 };
 
-/** The preset of a schema that serves nobody, on connections of plat_authenticator. */
-export function presetAlone(
+/** The preset of a schema that is only built, not served, on connections of plat_authenticator. */
+export function schemaOnlyPreset(
   pool: PresetOptions["pool"],
   options: Partial<Pick<PresetOptions, "signLoginToken" | "signFileAddress" | "adaptor">> = {},
 ): GraphileConfig.Preset {
@@ -34,23 +34,25 @@ export function presetAlone(
 
 /**
  * Reads a database and builds its schema.
- * @param authenticatorUrl the connection string of the API.
- * @param options the signing keys; without them, nothing can be signed. How statements are sent; by default as in the API.
+ * @param authenticatorUrl the connection string of the API
+ * @param options the signing keys, without which nothing can be signed, and the adaptor. Default: the one of the API
  */
 export async function buildSchema(
   authenticatorUrl: string,
-  options: Parameters<typeof presetAlone>[1] = {},
+  options: Parameters<typeof schemaOnlyPreset>[1] = {},
 ): Promise<GraphQLSchema> {
   const pool = makePool({ connectionString: authenticatorUrl, max: 2 });
   try {
-    return (await makeSchema(presetAlone(pool, options))).schema;
+    return (await makeSchema(schemaOnlyPreset(pool, options))).schema;
   } finally {
     await pool.end();
   }
 }
 
 /** The equivalent of `postgraphile` for an existing schema. */
-export function serving(schema: Promise<GraphQLSchema>): (preset: GraphileConfig.Preset) => GraphqlInstance {
+export function servedSchema(
+  schema: Promise<GraphQLSchema>,
+): (preset: GraphileConfig.Preset) => GraphqlInstance {
   schema.catch(() => {});
   return (preset) => {
     let server: ReturnType<Parameters<GraphqlInstance["createServ"]>[0]> | undefined;

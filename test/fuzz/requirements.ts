@@ -1,6 +1,7 @@
 /**
- * Which permissions an operation takes: those without which it does something else for an access token of somebody who may do everything.
- * Each is tried in dry runs, with an input that works, so that any number of tokens can try the same.
+ * Determines the permissions that an operation requires: those without which it has another outcome for an access
+ * token of a user with all permissions. Each is tested with dry runs of a working input, so that any number of tokens
+ * can use the same.
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -13,31 +14,31 @@ import type { Operation, Player } from "./fuzzer.ts";
 
 type Variables = Record<string, unknown>;
 
-/** What each mutation takes, by its name: more than one where it depends on what it is about. */
-export type TakesOf = Record<string, string[]>;
+/** Required permissions by mutation: several alternatives if they depend on the record or the input. */
+export type Requirements = Record<string, string[]>;
 
 const file = resolve(import.meta.dirname, "../../docs/mutations.md");
-const line = /^\| `(?<name>\w+)` +\| (?<takes>.*?) +\|$/gm;
+const line = /^\| `(?<name>\w+)` +\| (?<required>.*?) +\|$/gm;
 
-/** What the guide lists. */
-export function readTakes(): TakesOf {
+/** The requirements in the guide. */
+export function readRequirements(): Requirements {
   const found = readFileSync(file, "utf8").matchAll(line);
   return Object.fromEntries(
-    [...found].map(({ groups: { name, takes } = {} }) => [
+    [...found].map(({ groups: { name, required } = {} }) => [
       name!,
-      takes!.split(" or ").map((one) => one.replaceAll(/[`,]/g, "")),
+      required!.split(" or ").map((one) => one.replaceAll(/[`,]/g, "")),
     ]),
   );
 }
 
 /** Replaces the table of the guide. */
-export function writeTakes(takesOf: TakesOf): void {
-  const shown = (takes: string) => takes.replaceAll(/\w+\.\w+/g, "`$&`").replaceAll("` `", "`, `");
+export function writeRequirements(requirements: Requirements): void {
+  const shown = (required: string) => required.replaceAll(/\w+\.\w+/g, "`$&`").replaceAll("` `", "`, `");
   const rows = [
-    ["Mutation", "Takes"],
-    ...Object.entries(takesOf)
+    ["Mutation", "Requires"],
+    ...Object.entries(requirements)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, takes]) => [`\`${name}\``, takes.map(shown).join(" or ")]),
+      .map(([name, required]) => [`\`${name}\``, required.map(shown).join(" or ")]),
   ] as [string, string][];
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
   const lines = rows.map((row) => `| ${row.map((cell, i) => cell.padEnd(widths[i]!)).join(" | ")} |`);
@@ -46,10 +47,13 @@ export function writeTakes(takesOf: TakesOf): void {
   writeFileSync(file, `${text.slice(0, text.indexOf("| Mutation"))}${lines.join("\n")}\n`);
 }
 
-/** What comes of an input that does not work for whoever may do everything. */
+/** The outcome of an input that does not work for a user with all permissions. */
 export const refused = "is refused";
 
-/** Mutations that store something before they ask a provider: what a dry run undoes is missing then. Their rows are written by hand. */
+/**
+ * Mutations that commit data before they call a provider, which a dry run would roll back. Their rows in the guide
+ * are written by hand.
+ */
 const inSeveralTransactions: ReadonlySet<string> = new Set([
   "createOrganizationIntegration",
   "createOrganizationPaymentsRepresentative",
@@ -62,14 +66,14 @@ const inSeveralTransactions: ReadonlySet<string> = new Set([
   "suggestLeadEmail",
 ]);
 
-/** What an operation takes where no access token will do, whatever its permissions. */
+/** The requirement of an operation that no access token can execute. */
 const session = "a session";
-/** What it takes where visitors succeed too. */
+/** The requirement of an operation that visitors can execute. */
 const nothing = "nothing";
-/** What it takes where a token without any permission will do. */
+/** The requirement of an operation that any access token can execute. */
 const token = "any token";
 
-/** The document that runs the operation and asks for nothing of what it gives. */
+/** The document that executes the operation and selects as little as possible. */
 function bareDocumentOf(kind: string, field: GraphQLField<unknown, unknown>): string {
   const variables = field.args.map((arg) => `$${arg.name}: ${arg.type}`).join(", ");
   const args = field.args.map((arg) => `${arg.name}: $${arg.name}`).join(", ");
@@ -77,7 +81,7 @@ function bareDocumentOf(kind: string, field: GraphQLField<unknown, unknown>): st
   return `${head} { ${field.name}${args ? `(${args})` : ""} ${selectionOf(field)} }`;
 }
 
-/** Whether rows were refused, of a mutation that tells what became of each. */
+/** The selection that shows refused rows, for mutations with a result per row. */
 export function selectionOf(field: GraphQLField<unknown, unknown>): string {
   const type = getNamedType(field.type);
   if (!isCompositeType(type)) return "";
@@ -86,11 +90,11 @@ export function selectionOf(field: GraphQLField<unknown, unknown>): string {
     : "{ __typename }";
 }
 
-export class Takes {
+export class RequirementFinder {
   readonly #world: Payments;
   readonly #permissions: readonly string[];
   readonly #dryRun: { on: boolean };
-  /** Mutations whose functions take UUIDs. */
+  /** Mutations whose functions have UUID arguments. */
   readonly #ofIds: ReadonlySet<string>;
   readonly #programs = new Map<string, { id: string; person: Person }>();
 
@@ -106,7 +110,7 @@ export class Takes {
     this.#dryRun = dryRun;
   }
 
-  static async of(world: Payments): Promise<Takes> {
+  static async of(world: Payments): Promise<RequirementFinder> {
     const { rows } = await world.owner.query<{ permission: string }>(
       "select distinct permission from app_private.role_permissions order by 1",
     );
@@ -115,7 +119,7 @@ export class Takes {
        and array['uuid', 'uuid[]']::regtype[]::oid[] && proargtypes::oid[]`,
     );
     const host = await (globalThis.platHost?.() ?? import("../harness/host.ts"));
-    return new Takes(
+    return new RequirementFinder(
       world,
       rows.map(({ permission }) => permission),
       host.dryRun,
@@ -123,7 +127,7 @@ export class Takes {
     );
   }
 
-  /** What comes of the operation for somebody, in a dry run where that is possible: "done", or the code of its refusal. */
+  /** The outcome of the operation for a person, if possible in a dry run: "done", or the code of its refusal. */
   async #outcome(person: Person, { kind, field }: Operation, variables: Variables): Promise<string> {
     this.#dryRun.on = !inSeveralTransactions.has(field.name);
     try {
@@ -141,7 +145,7 @@ export class Takes {
     }
   }
 
-  /** The player's program, with such permissions alone. */
+  /** An access token of the player, with only these permissions. */
   async #program(player: Player, scopes: readonly string[]): Promise<Person> {
     const key = `${player.person.id} ${player.home}`;
     const known = this.#programs.get(key);
@@ -162,18 +166,16 @@ export class Takes {
     return (await this.#outcome(await this.#program(player, scopes), operation, input)) === "done";
   }
 
-  /**
-   * The permissions that the operation takes with this input, less what the input has beside what it needs.
-   */
+  /** The permissions that the operation requires with a minimal version of this input. */
   async find(player: Player, operation: Operation, variables: Variables): Promise<string> {
     const input = await this.#least(player, operation, variables);
     const does = (scopes: readonly string[]) => this.#does(player, operation, input, scopes);
     const visitor = await this.#outcome(this.#world.anonymous, operation, input);
-    // They may not see what it is about: it is no mutation for those alone who are signed in.
+    // They may not see the record. It is not a mutation for signed-in users only.
     if (!isUnauthenticated(visitor)) return nothing;
     if (!(await does(this.#permissions))) return session;
     let taken: readonly string[] = this.#permissions;
-    // Halves first: most operations take one or two of thirty.
+    // By bisection: most operations require one or two of thirty permissions.
     for (let size = taken.length >> 1; size >= 1; size >>= 1)
       for (let from = 0; from < taken.length;) {
         const fewer = [...taken.slice(0, from), ...taken.slice(from + size)];
@@ -184,9 +186,10 @@ export class Takes {
   }
 
   /**
-   * Tries a token with such permissions, and tokens with all but one of them each.
-   * @param listed what the operation takes, depending on what it is about: permissions with a space between them, or a word for none
-   * @returns `refused` where the player does not succeed with the input, or what it takes, where it is none of these
+   * Tries a token with the listed permissions, and tokens without one of them each.
+   * @param listed alternatives of the operation: permissions separated by spaces, or a word for none
+   * @returns `refused` if the player does not succeed with the input; the requirement if it is not listed; otherwise
+   * undefined
    */
   async differs(
     player: Player,
@@ -210,8 +213,8 @@ export class Takes {
     }
     const visitor = await this.#outcome(this.#world.anonymous, operation, variables);
     if (!isUnauthenticated(visitor) && listed.includes(nothing)) return undefined;
-    // Visitors are told to sign in whatever they ask about, before anything else is said of it; but what is no id never gets to a
-    // function that takes a UUID.
+    // Visitors are asked to sign in before anything else is checked, but an invalid id never reaches a function with
+    // a UUID argument.
     const nowhere = ofNothing(variables, () =>
       this.#ofIds.has(operation.field.name) ? randomUUID() : "nothing",
     );
@@ -223,14 +226,14 @@ export class Takes {
       return "to sign in first";
     if (isUnauthenticated(visitor))
       for (const one of listed.filter((text) => text !== nothing))
-        if (await this.#takes(one, does)) return undefined;
-    // With what the input has beside what it needs it may take more.
+        if (await this.#requires(one, does)) return undefined;
+    // Optional parts of the input may require more.
     const found = await this.find(player, operation, variables);
     return listed.some((one) => withoutReading(one) === withoutReading(found)) ? undefined : found;
   }
 
-  /** Whether tokens with that do, and such with less do not. */
-  async #takes(listed: string, does: (scopes: readonly string[]) => Promise<boolean>): Promise<boolean> {
+  /** Whether tokens with these permissions succeed, and tokens with fewer do not. */
+  async #requires(listed: string, does: (scopes: readonly string[]) => Promise<boolean>): Promise<boolean> {
     if (listed === session) return !(await does(this.#permissions));
     const permissions = listed === token ? [] : listed.split(" ");
     if (!(await does(permissions))) return false;
@@ -239,12 +242,12 @@ export class Takes {
     return true;
   }
 
-  /** Whether the player succeeds with it. */
+  /** Whether the player succeeds with the input. */
   async #works({ person }: Player, operation: Operation, variables: Variables): Promise<boolean> {
     return (await this.#outcome(person, operation, variables)) === "done";
   }
 
-  /** The input without what it does as well without. */
+  /** The input without its optional parts. */
   async #least(player: Player, operation: Operation, variables: Variables): Promise<Variables> {
     let least = variables;
     for (const path of pathsOf(variables)) {
@@ -255,22 +258,22 @@ export class Takes {
   }
 }
 
-/** Of what is public everybody reads what is about it, whoever the token is of. */
-const withoutReading = (takes: string): string =>
-  takes
+/** Reading public records and their related records requires no permission. */
+const withoutReading = (required: string): string =>
+  required
     .split(" ")
     .filter((permission) => !/^org\.member$|\.read$/.test(permission))
     .join(" ");
 
 const ids = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** The same with ids of nothing, or what is no id in their place. */
+/** The same input with ids of no record, or with invalid ids. */
 const ofNothing = (variables: Variables, id: () => string): Variables =>
   JSON.parse(JSON.stringify(variables).replaceAll(ids, id)) as Variables;
 
 const isUnauthenticated = (outcome: string): boolean => outcome.startsWith("UNAUTHENTICATED");
 
-/** The arguments, and the members of the input. */
+/** The paths of the arguments and of the fields of the input. */
 const pathsOf = (variables: Variables): string[][] =>
   Object.entries(variables).flatMap(([key, value]) =>
     key === "input" && value ? Object.keys(value).map((member) => [key, member]) : [[key]],

@@ -34,7 +34,7 @@ export async function attempt(client: ClientBase, sql: string): Promise<Database
  * @param run runs one text, in a savepoint.
  * @returns the remaining failures, in the given order; the first failure that cannot wait is returned alone.
  */
-export async function runInFoundOrder<S extends Step>(
+export async function runInDependencyOrder<S extends Step>(
   client: ClientBase,
   groups: readonly (readonly S[])[],
   mayWait: (error: DatabaseError) => boolean,

@@ -1,17 +1,18 @@
 /**
- * The permissions of each mutation: a token with those that docs/mutations.md lists is enough, one without any of them is refused, and so are
- * visitors. `FUZZ_WRITE=1 npm run test:long -- test/fuzz/takes.test.ts` adds what is found.
+ * The permissions of each mutation: a token with those that docs/mutations.md lists is sufficient, one without any of
+ * them is refused, and so are visitors. `FUZZ_WRITE=1 npm run test:long -- test/fuzz/requirements.test.ts` adds missing ones
+ * to the guide.
  */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { getNamedType, type GraphQLInputObjectType } from "graphql";
 import { long } from "../harness/seeds.ts";
 import { expectNothingStored } from "../harness/expectNothingStored.ts";
 import { mutationOf } from "../harness/records.ts";
-import { explore, type Working } from "./explore.ts";
-import { readTakes, selectionOf, writeTakes } from "./takes.ts";
+import { explore, type WorkingInput } from "./explore.ts";
+import { readRequirements, selectionOf, writeRequirements } from "./requirements.ts";
 import { schema, startFuzzWorld, type FuzzWorld } from "./world.ts";
 
-const takesOf = readTakes();
+const requirements = readRequirements();
 let fuzz: FuzzWorld;
 /** Mutations that were run dry. */
 const dryRuns = new Set<string>();
@@ -21,7 +22,7 @@ const faults: string[] = [];
 const asked = () => new Map([...fuzz.world.calls].filter(([method]) => method !== "readEvent"));
 
 /** The operation as a dry run, which leaves nothing behind and asks nobody. */
-async function runDry({ player: { person }, operation, variables }: Working): Promise<void> {
+async function runDry({ player: { person }, operation, variables }: WorkingInput): Promise<void> {
   const { field } = operation;
   const inputType = getNamedType(field.args[0]!.type) as GraphQLInputObjectType;
   const description = inputType.getFields().dryRun!.description!;
@@ -50,27 +51,27 @@ beforeAll(async () => {
 afterAll(() => fuzz.stop());
 
 test(
-  "each mutation takes the permissions that are listed",
+  "each mutation requires the permissions that are listed",
   async () => {
     const differences: string[] = [];
     const { working, missing } = await explore(fuzz, {
-      takesOf,
+      requirements,
       rounds: Number(process.env.FUZZ_ROUNDS ?? (long ? 200 : 1)),
       inputs: long || process.env.FUZZ_ROUNDS ? 4 : 1,
       seed: Number(process.env.SEED ?? 1),
       idleRounds: 30,
       // Engines that run meanwhile store things.
       ...(!long && { works: runDry }),
-      unlisted(name, takes, variables) {
-        differences.push(`${name} takes ${takes}, with ${JSON.stringify(variables)}`);
-        takesOf[name] = [...(takesOf[name] ?? []), takes].toSorted();
+      unlisted(name, required, variables) {
+        differences.push(`${name} requires ${required}, with ${JSON.stringify(variables)}`);
+        requirements[name] = [...(requirements[name] ?? []), required].toSorted();
       },
     });
     if (process.env.FUZZ_TELL)
       process.stderr.write(
         `${working.size} mutations were tried, ${dryRuns.size} dry; not ${missing.join(", ")}\n${differences.join("\n")}\n`,
       );
-    if (process.env.FUZZ_WRITE) writeTakes(takesOf);
+    if (process.env.FUZZ_WRITE) writeRequirements(requirements);
     expect(process.env.FUZZ_WRITE ? [] : differences).toEqual([]);
     expect(long ? missing : []).toEqual([]);
   },
@@ -85,5 +86,5 @@ if (!long)
 
 test("each mutation is listed", () => {
   const mutations = Object.keys(schema.getMutationType()!.getFields());
-  expect(Object.keys(takesOf).toSorted()).toEqual(mutations.toSorted());
+  expect(Object.keys(requirements).toSorted()).toEqual(mutations.toSorted());
 });

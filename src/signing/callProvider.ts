@@ -6,7 +6,7 @@ import { openSigning, SigningFailed, type Signing } from "../providers/signing/i
  * Calls the signing provider of an agreement. Failures of the organization's account are recorded there, so that its owners notice.
  * @throws SigningFailed to be retried by the job runner; callers handle REFUSED
  */
-export async function atProvider<T>(
+export async function callProvider<T>(
   helpers: JobHelpers,
   agreementId: string,
   work: (signing: Signing) => Promise<T>,

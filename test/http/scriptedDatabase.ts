@@ -1,6 +1,6 @@
 import type { Pool } from "pg";
 
-export interface Scripted {
+export interface ScriptedDatabase {
   pool: Pool;
   /** The statements that it was asked, with their values. */
   asked: [text: string, ...values: unknown[]][];
@@ -12,8 +12,8 @@ export interface Scripted {
  * A database by a script, for what is around it: each statement gets the rows of the first pattern that it fits, and fails where these are
  * an error. What statements do is tested with the real one.
  */
-export function scripted(answers: readonly [RegExp, unknown[] | Error][]): Scripted {
-  const asked: Scripted["asked"] = [];
+export function scriptedDatabase(answers: readonly [RegExp, unknown[] | Error][]): ScriptedDatabase {
+  const asked: ScriptedDatabase["asked"] = [];
   const released: unknown[] = [];
   const query = async (statement: string | { text: string; values?: unknown[] }, given?: unknown[]) => {
     const { text, values = given ?? [] } = typeof statement === "string" ? { text: statement } : statement;

@@ -4,7 +4,10 @@ import type { Pool } from "pg";
  * Searches a database for texts: returns the tables that contain any of them, of all schemas but the catalog's, with
  * the number of rows. Rows are compared as text, so JSON and arrays are included; case is ignored.
  */
-export async function mentions(owner: Pool, texts: readonly string[]): Promise<Record<string, number>> {
+export async function tablesContaining(
+  owner: Pool,
+  texts: readonly string[],
+): Promise<Record<string, number>> {
   const { rows: tables } = await owner.query<{ name: string }>(
     `select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where c.relkind in ('r', 'p') and not c.relispartition and n.nspname !~ '^(pg_|information_schema)' order by 1`,

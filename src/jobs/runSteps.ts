@@ -7,7 +7,7 @@ import { isTransient, lockAttempts, pauseAfter } from "../database/lockRetry.ts"
  * @param step takes no arguments; returns null if nothing is left to do
  * @param subject what the log says of the steps, such as "Partitions of events"
  */
-export async function takeSteps(
+export async function runSteps(
   { query, logger, abortSignal }: Pick<JobHelpers, "query" | "logger" | "abortSignal">,
   step: string,
   subject: string,

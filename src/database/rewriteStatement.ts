@@ -1,5 +1,5 @@
-import { withIdsApart } from "./batchedLookups.ts";
+import { isolateIds } from "./batchedLookups.ts";
 import { withUsedColumns } from "./usedColumns.ts";
 
 /** A statement as it is sent: what the stack writes, changed where PostgreSQL would otherwise do needless work. */
-export const sentText = (text: string): string => withUsedColumns(withIdsApart(text));
+export const rewriteStatement = (text: string): string => withUsedColumns(isolateIds(text));
