@@ -99,13 +99,13 @@ export function isIndexed(
   const { indexedOrders } = (attributes[column]?.extensions ?? {}) as { indexedOrders?: OrderSpec[][] };
   // A view has the indexes of its tables.
   if (!indexedOrders) return true;
-  const within = order.filter((spec) => spec.column !== column && !further.includes(spec.column));
+  const ofScope = order.filter((spec) => spec.column !== column && !further.includes(spec.column));
   return (
     (defaultOrder !== undefined && isAlong(order, defaultOrder)) ||
     indexedOrders.some(
       (indexed) =>
         further.every((name, at) => indexed[at]?.column === name) &&
-        isAlong(within, indexed.slice(further.length)),
+        isAlong(ofScope, indexed.slice(further.length)),
     )
   );
 }
@@ -484,9 +484,8 @@ export function projectSql(
     const all = [sql`t.project_id = ${id}`, ...where, ...conditions(table.members, filter, rows, "record")];
     const mark = all.length > 1 + where.length ? customPlan : sql.blank;
     const source = sql.identifier(...table.source);
-    const isAlong = isIndexed(table, columns, order);
     const page = sql`order by ${orderSql(order, rows)} limit ${sql.literal(first + offset)}`;
-    return isAlong
+    return isIndexed(table, columns, order)
       ? sql`(select ${mark} t.* from ${source} t where ${sql.join(all, " and ")} ${page})`
       : sql`(select ${mark} t.* from (select t.* from ${source} t where ${sql.join(all, " and ")} ${fence}) t ${page})`;
   };
