@@ -155,7 +155,10 @@ function orderByArgument({ build, resource, table, codec, select, isNested, pare
 /** Whether the field has `sort`. */
 const hasSort = (build: GraphileBuild.Build, { parameters, extensions }: AnyResource, codec: PgCodec) =>
   Boolean(
-    parameters && extensions?.tags?.ordered === undefined && build.getTypeByName(sortTypeName(build, codec)),
+    parameters &&
+    extensions?.tags?.ordered === undefined &&
+    extensions?.tags?.by === undefined &&
+    build.getTypeByName(sortTypeName(build, codec)),
   );
 
 /** `sort` of functions; undefined if the function defines the order with the tag @ordered. */

@@ -75,6 +75,7 @@ test.each([
   ["leads", 3, "{ leads(first: 50, orderBy: [EMAIL_ASC]) { id } }"],
   ["leads", 3, "{ leadsConnection(first: 50, orderBy: [ID_ASC]) { nodes { id } } }"],
   ["events", 6, "{ events(first: 50, orderBy: [ID_DESC]) { id } }"],
+  ["events", 6, "{ events(first: 50, sort: NEWEST) { id } }"],
   ["units", 0, "{ units(first: 50, orderBy: [ID_DESC]) { id } }"],
   ["units", 0, "{ units(first: 50, orderBy: [EFFECTIVE_BEDROOMS_DESC]) { id } }"],
   ["tasks", 0, "{ tasks(first: 50, orderBy: [DUE_AT_DESC]) { id } }"],
@@ -89,4 +90,18 @@ test.each([
   expect(scanned(asked.nodes)).not.toContain(table);
   // Parallel workers take longer to start than such an answer takes.
   expect(asked.nodes.map((node) => node["Node Type"])).not.toContain("Gather");
+});
+
+test("of a large organization, the latest events are read along its index, oldest or newest first", async () => {
+  for (const sort of ["OLDEST", "NEWEST"]) {
+    const query = `{ events(first: 50, sort: ${sort}) { sequence } }`;
+    expect((await explain(api, owner, query, {})).touched("events")).toBeLessThanOrEqual(60);
+    const sequences = (await owner.get(query)).events.map(({ sequence }: { sequence: string }) =>
+      Number(sequence),
+    );
+    expect(sequences).toEqual(
+      sequences.toSorted((a: number, b: number) => (sort === "NEWEST" ? b - a : a - b)),
+    );
+    expect(sequences).toHaveLength(50);
+  }
 });

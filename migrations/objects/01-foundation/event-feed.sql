@@ -83,7 +83,7 @@ begin
       when 'projects' then 'project_id'
       else 'organization_id' end || E'\n\nEvents of the organization, latest first; '
       'null without the permission audit.read.'
-      else 'Events of the record, latest first.' end);
+      else E'@ordered\n\nEvents of the record, latest first.' end);
 end $$;
 
 select app_private.make_event_history(r.table_name) from app_hidden.record_types r;

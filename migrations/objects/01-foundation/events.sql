@@ -40,12 +40,19 @@ comment on column app_public.events.caused_by_id is E'@behavior -*\n\nThe event 
 comment on column app_public.events.workflow_depth is
   E'@behavior -*\n\nHow many executions of workflows led to the event, each through what the one before did.';
 
+select app_private.describe_enum('events_sort', 'Named sort order of events, within each organization.', array[
+  ['OLDEST', 'In the order in which they were committed.'],
+  ['NEWEST', 'The last one that was committed first.']
+]);
+
 -- The policy of events shows more than the feed does, such as those of records of a project that one is affiliated
 -- with, and the count of the feed counted them.
 comment on table app_public.events is $$
 @portfolio org.member
 @publicRows
 @defaultOrder organization_id asc, sequence asc
+@sort OLDEST organization_id asc, sequence asc
+@sort NEWEST organization_id desc, sequence desc
 @foreignKey (organization_id) references organizations (id)|@fieldName organization|@backwardBehavior -*
 @foreignKey (project_id) references projects (id)|@fieldName project|@backwardBehavior -*
 @foreignKey (actor_id) references users (id)|@fieldName actor|@backwardBehavior -*
