@@ -6,6 +6,7 @@
  * sets the number of leads; bench/peers/sizes.ts has the other settings. BENCH_OUT is a folder for the table and the
  * chart.
  */
+import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Client } from "pg";
@@ -22,6 +23,9 @@ import { mix, works, type Work } from "./peers/works.ts";
 
 const chosen = works.filter(({ name }) => only.work.length === 0 || only.work.includes(name));
 
+/** The id of a registered document. */
+const idOf = (text: string) => `sha256:${createHash("sha256").update(text).digest("hex")}`;
+
 /** The requests of a contestant. */
 const askingOf =
   (contestant: Contestant, running: Running, viewers: readonly Viewer[]): RequestOf =>
@@ -30,7 +34,9 @@ const askingOf =
     const given = work.variables?.(viewer, Math.floor(n / viewers.length)) ?? {};
     return {
       asked: {
-        query: contestant.documents?.[work.name] ?? work.document,
+        ...(contestant.isRegistered
+          ? { documentId: idOf(work.document) }
+          : { query: contestant.documents?.[work.name] ?? work.document }),
         operationName: work.name,
         variables: contestant.variables?.[work.name]?.(given, viewer) ?? given,
       },
@@ -105,6 +111,8 @@ export default async function peers(): Promise<void> {
     console.log(
       `${LEADS} leads, loaded in ${((performance.now() - start) / 1000).toFixed(0)} s; ${CONNECTIONS} connections, ${ROUNDS} × ${SECONDS} s. ${machine()}`,
     );
+    for (const { document } of works)
+      await database.owner.query("select app_private.register_document($1, $2)", [idOf(document), document]);
     const all = contestants(only.contestants);
     const counted = new Map<string, Map<string, Counted>>();
     const held = new Map<string, number>();

@@ -33,6 +33,8 @@ export interface Contestant {
    * work is not supported.
    */
   documents?: Readonly<Record<string, string | null>>;
+  /** Whether its documents are registered, and requested by their ids. */
+  isRegistered?: boolean;
   /** Variables, if they differ. */
   variables?: Readonly<Record<string, (given: any, viewer: Viewer) => Record<string, unknown>>>;
 }
@@ -129,6 +131,7 @@ export function contestants(only: readonly string[] = []): Contestant[] {
   const own: Contestant[] = [
     { name: "Ceiling", start: server("ceiling.ts") },
     { name: "Plat", start: plat() },
+    { name: "Plat by document id", start: plat(), isRegistered: true },
   ];
   const others: Contestant[] =
     !smoke && existsSync(kit)

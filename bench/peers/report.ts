@@ -53,6 +53,7 @@ const colours = [
   "#8c564b",
   "#e377c2",
   "#17becf",
+  "#bcbd22",
 ];
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 

@@ -4,7 +4,9 @@ import type { Viewer } from "./data.ts";
 
 /** A GraphQL request in JSON form. */
 export interface GraphqlRequest {
-  query: string;
+  /** The text of the document, or the id of a registered one. */
+  query?: string;
+  documentId?: string;
   operationName: string;
   variables: Record<string, unknown>;
 }
