@@ -73,8 +73,11 @@ export interface HostileWorld {
 export interface Attack {
   /** What is done, in a few words, for the table. */
   title: string;
-  /** Once, before the clients start. */
-  prepare?(world: HostileWorld): Promise<void>;
+  /**
+   * Once, before the clients start.
+   * @param documents how many documents of the attack to plan first, as a service has that runs for a while
+   */
+  prepare?(world: HostileWorld, documents: number): Promise<void>;
   /**
    * One attacker's turn; each client repeats it. It throws only where the attack itself no longer works (a field that is gone, an
    * answer that nobody expects), so that refusals, which are wanted, and broken connections are caught where they belong.

@@ -19,17 +19,19 @@ export interface AttackersData {
 /** From the thread: ready to begin, then what was done. */
 export type AttackersMessage = { ready: true } | { requests: number; turns: number; faults: string[] };
 
-// Attackers have machines of their own; here they take what the service and its database leave.
-lowerPriority(19);
-
 const { file, facts, clients, turns: most = Infinity } = workerData as AttackersData;
+/** Whether somebody reads the figures: with a number of turns, what counts is that each is carried out. */
+const isMeasured = most === Infinity;
+// Attackers have machines of their own; here they take what the service and its database leave.
+if (isMeasured) lowerPriority(19);
+
 const { default: attack } = (await import(file)) as { default: Attack };
 const ending = new AbortController();
 const { signal } = ending;
 await using world = openWorld(facts, signal);
 const say = (message: AttackersMessage) => parentPort!.postMessage(message);
 
-await attack.prepare?.(world);
+await attack.prepare?.(world, isMeasured ? 3 : 1);
 const before = world.requests;
 let turns = 0;
 const faults: string[] = [];
